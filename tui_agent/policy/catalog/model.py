@@ -1,0 +1,163 @@
+"""L3: the schema of the catalog: one model each for a program, an option, an operand and an example.
+
+Invariant: an unknown key or word is refused; what an entry does not list is not allowed unasked.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class Effect(StrEnum):
+    """What a command does to the world. A command runs unasked only if it `READS` and nothing else."""
+
+    READS = "reads"
+    WRITES = "writes"
+    DELETES = "deletes"
+    RUNS = "runs"
+    CONNECTS = "connects"
+    ACTS_AS_OTHER = "acts as another user"
+    PRINTS_SECRETS = "prints secrets"
+    NEVER_ENDS = "never ends"
+    NEEDS_TERMINAL = "needs a terminal"
+    LEAVES_PROCESS = "leaves a process behind"
+
+
+Meaning: TypeAlias = Literal[
+    "text",  # any text; names no file and changes nothing: a search pattern, a format
+    "number",  # digits, with an optional sign or unit; nothing else
+    "read",  # a file whose content is read
+    "list",  # a file or folder of which only names, sizes or dates are shown
+    "write",  # a file that is made or changed
+    "edit",  # a file that is read and changed
+    "delete",  # a file or folder that is taken away
+    "enter",  # the folder to work in
+    "revision",  # a commit, branch, tag or range of a repository
+    "revision or path",  # either; behind `--` only a path
+    "path filter",  # a pattern or path that chooses among tracked files (git pathspec)
+    "include",  # a name pattern: only files that fit are read
+    "exclude",  # a name pattern: files that fit are left out
+    "file list",  # a file that names further files, which are read
+    "host",  # a host or an address to talk to
+    "program",  # the name of a program, which is looked up and not run
+    "variable",  # the name of a variable, which is shown
+    "assignment",  # NAME=value, put into the environment of the command behind it
+    "setting",  # NAME=value that configures the program itself
+    "command",  # this word and all behind it are a command that is run
+    "shell script",  # bash text that is run
+    "code",  # text in another language that is run
+    "script file",  # a file with code that is run; where an operand that is missing would be one, it reads its input
+    "awk",
+    "jq",
+    "sed",
+    "find",  # languages that are read: interpreter/languages
+    "fd",
+    "xargs",
+    "test",
+]
+
+OperandMeaning: TypeAlias = Annotated[str, Field(pattern=r"^[a-z ]+(\.\.\.|\?)?$")]
+"""A `Meaning`, alone for exactly one operand, with `?` for none or one, with `...` for any number. `command`, `find`,
+`fd`, `xargs` and `test` take all words from there on."""
+
+Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "lines", "nothing"]
+"""What bounds an output: `paths` that exist below its operands, `numbers`, `hashes`, `names` (without `/`, may begin with
+a dash), `lines` of its standard input as they are, `nothing` at all, or any `text`."""
+
+
+class Model(BaseModel):
+    """Frozen; a key that is not listed is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+
+class Option(Model):
+    """One option, in one or several spellings.
+
+    `word` says how it takes its word: `none`, `required` (attached or the next word) or `attached` (optional, and only
+    attached: `-U5`, `--color=auto`; the next word is never its own). `second`: it takes a second word behind the first
+    (`jq --arg NAME VALUE`), of this meaning. `values` lists the words that are allowed, with `*` for any text in them, all
+    where it is empty (but none for a `setting`). `effects` come with the option. `repeats`: it may stand more than once;
+    one without a word always may. `replaces_operand`: the first operand is no longer expected (`grep -e PATTERN`).
+    `prints` bounds the output in place of the program's (`grep -l`: paths, `grep -n`: text). `below`: what is read is meant with everything below it.
+    `reads_hidden`, `reads_ignored`, `reads_untracked`: the program no longer skips such files. `follows_links`: links
+    below a folder are followed. `names_only`: it prints no contents of files. `ends`: the program only says something
+    about itself, and nothing else of the line counts for it (`--help`).
+    """
+
+    word: Literal["none", "required", "attached"] = "required"
+    means: Meaning = "text"
+    second: Meaning | None = None
+    values: tuple[str, ...] = ()
+    effects: frozenset[Effect] = frozenset()
+    repeats: bool = False
+    replaces_operand: bool = False
+    below: bool = False
+    reads_hidden: bool = False
+    reads_ignored: bool = False
+    reads_untracked: bool = False
+    follows_links: bool = False
+    names_only: bool = False
+    prints: Output | None = None
+    ends: bool = False
+
+
+def _from_meaning(value: object) -> object:
+    return {"means": value} if isinstance(value, str) else value
+
+
+OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
+"""In TOML either a table, or a meaning alone: an option with a required word of that meaning."""
+
+Decision: TypeAlias = Literal["allow", "ask", "deny"]
+
+
+class Example(Model):
+    """A command line and what the profile `ask` says of it in an empty workspace without a sandbox. `because` is a piece
+    of the reason, where that matters."""
+
+    line: str
+    decision: Decision
+    because: str = ""
+
+
+class Program(Model):
+    """A program or a subcommand.
+
+    `like` names another program, or in a folder of subcommands another of them: `flags` and `options` here add to those
+    of that entry, every other key given here stands in place of its own; it takes over its subcommands as well, and no
+    examples. `effects` are those of a call with listed options alone. `flags` are options without a word, each item one option in
+    one or several spellings with blanks between them. `operands` come in order: see `OperandMeaning`; `default_operand`
+    is what stands for none; where a command is expected it is the name of a program (`env` alone is `printenv`).
+    `option_style`: `gnu` (clusters of letters, `--long=word`, options anywhere, `--` ends them),
+    `first` (the same, but the first operand ends them), `words` (each option is one whole word with one dash or two,
+    its word the next), `tar` (the first word may be a bundle of letters without a dash; where letters are listed without one (`ps a`),
+    only those may stand in it), `none` (every word is an
+    operand). `numeric_option`: `-5` is allowed. `subcommands`: the first operand (`one`) or the first two (`two`) name an
+    entry of their own in the folder of this program's name; options in front of them are this entry's. `skips`: files
+    that it does not read below a folder unless an option says so. `reads_below`: operands are meant with everything below
+    them. `only_names`: name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`.
+    `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is offered. `downloads`: it may
+    fetch code and run it. `forbidden` says why no profile runs it ("it stops the machine"). `builtin`: the shell itself does it, so no file in `PATH` can stand in its place.
+    """
+
+    about: str
+    like: str = ""
+    effects: frozenset[Effect] = frozenset({Effect.RUNS})
+    flags: tuple[str, ...] = ()
+    options: dict[str, OptionEntry] = Field(default_factory=dict)
+    operands: tuple[OperandMeaning, ...] = ()
+    default_operand: str = ""
+    option_style: Literal["gnu", "first", "words", "tar", "none"] = "gnu"
+    numeric_option: bool = False
+    subcommands: Literal["", "one", "two"] = ""
+    skips: frozenset[Literal["hidden", "ignored", "untracked"]] = frozenset()
+    reads_below: bool = False
+    only_names: tuple[str, ...] = ()
+    prints: Output = "text"
+    remember: int = Field(0, ge=0, le=4)
+    downloads: bool = False
+    builtin: bool = False
+    forbidden: str = ""
+    examples: tuple[Example, ...] = ()
