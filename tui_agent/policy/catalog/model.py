@@ -83,7 +83,9 @@ class Option(Model):
     `prints` bounds the output in place of the program's (`grep -l`: paths, `grep -n`: text). `below`: what is read is meant with everything below it.
     `reads_hidden`, `reads_ignored`, `reads_untracked`: the program no longer skips such files. `follows_links`: links
     below a folder are followed. `names_only`: it prints no contents of files. `ends`: the program only says something
-    about itself, and nothing else of the line counts for it (`--help`).
+    about itself, and nothing else of the line counts for it (`--help`). `refuses` lists texts that its word must not
+    contain (`%G` in a format of git runs gpg). `entry`: with it the whole call is read anew by another entry of the
+    program's folder, which lists this option too (`git branch --list`, `git clean -n`).
     """
 
     word: Literal["none", "required", "attached"] = "required"
@@ -101,6 +103,8 @@ class Option(Model):
     names_only: bool = False
     prints: Output | None = None
     ends: bool = False
+    refuses: tuple[str, ...] = ()
+    entry: str = ""
 
 
 def _from_meaning(value: object) -> object:
