@@ -25,7 +25,14 @@ from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.programs.part import GIT
 from tui_agent.policy.rules.edited import wrong_with
 from tui_agent.policy.shell.script import NETWORK, READ_ONLY
-from tui_agent.ports.environment import ExecResult, FindsPrograms, KnowsOwnFiles, KnowsSecrets, SecretFile
+from tui_agent.ports.environment import (
+    ExecResult,
+    FindsPrograms,
+    KnowsOwnFiles,
+    KnowsSecrets,
+    OutsideLinks,
+    SecretFile,
+)
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
@@ -102,6 +109,7 @@ class _Case:
     agent: AgentId
     heard: Heard
     secrets: tuple[SecretFile, ...] = ()
+    links: OutsideLinks = field(default_factory=OutsideLinks)
 
 
 class Gate:
@@ -122,7 +130,7 @@ class Gate:
     ) -> Verdict:
         """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`)."""
         effects = tool.effects(args)
-        case = _Case(call, tool, args, effects, agent, heard, await self._secrets(effects))
+        case = _Case(call, tool, args, effects, agent, heard, *await self._look(effects))
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
         preview = Preview(())
@@ -241,14 +249,15 @@ class Gate:
         found = self._parts.env.resolve_all(meant.values())
         return {path: found[at] for path, at in meant.items()}
 
-    async def _secrets(self, effects: Sequence[Effect]) -> tuple[SecretFile, ...]:
-        """The files of the workspace with secrets, where commands might read them."""
+    async def _look(self, effects: Sequence[Effect]) -> tuple[tuple[SecretFile, ...], OutsideLinks]:
+        """Look for the workspace's files with secrets, and the links out of it, if commands might read them."""
         env = self._parts.env
         if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
             opened = opened_by(self._parts.recorder.state.granted)
-            found = await to_thread.run_sync(env.secret_files)
-            return tuple(one for one in found if one.path.rstrip("/") not in opened)
-        return ()
+            secrets = await to_thread.run_sync(env.secret_files)
+            links = await to_thread.run_sync(env.outside_links)
+            return tuple(file for file in secrets if file.path.rstrip("/") not in opened), links
+        return (), OutsideLinks()
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
@@ -270,6 +279,11 @@ class Gate:
             sandboxed=bool(env.sandbox.kind),
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
             secrets=case.secrets,
+            public_files=env.public_certificates(judged.values())
+            if isinstance(env, KnowsSecrets)
+            else frozenset(),
+            outside_links=case.links.links,
+            unscanned=case.links.unscanned,
         )
 
     async def _preview(self, case: _Case, judged: dict[str, str]) -> Preview:

@@ -24,6 +24,7 @@ from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import OpenFolder
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.running import confined
+from tui_agent.environments.secret_files import public_certificates
 from tui_agent.environments.walk import batch_of, walk
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import (
@@ -33,6 +34,7 @@ from tui_agent.ports.environment import (
     FileInfo,
     Holding,
     OutputSink,
+    OutsideLinks,
     Sandbox,
     SecretFile,
 )
@@ -174,6 +176,14 @@ class LocalEnvironment:
     def secret_files(self) -> tuple[SecretFile, ...]:
         """See `ports.environment.KnowsSecrets`."""
         return () if self._confinement is None else self._confinement.secret_files()
+
+    def outside_links(self) -> OutsideLinks:
+        """See `ports.environment.KnowsSecrets`."""
+        return OutsideLinks() if self._confinement is None else self._confinement.outside_links()
+
+    def public_certificates(self, paths: Iterable[str]) -> frozenset[str]:
+        """See `ports.environment.KnowsSecrets`."""
+        return public_certificates(paths)
 
     def only_confined(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""

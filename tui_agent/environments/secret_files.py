@@ -1,4 +1,4 @@
-"""L3: the files of a workspace that may hold secrets, found anew for each command that must not read them.
+"""L3: the files of a workspace that may hold secrets, and the links that lead out of it, found anew for each command.
 
 Invariant: looks only, runs nothing and follows no folder's link; the work is bounded, and what was looked at before is looked
 at again only where its folder changed. Which names are secret says whoever makes it: the policy's own list.
@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,13 +16,16 @@ from threading import Lock
 
 from tui_agent.environments.git_content import GitContent
 from tui_agent.folds.ignore_rules import Rules
-from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.environment import OutsideLinks, SecretFile
 
 MOST_FOLDERS = 5_000
 """Folders that are looked into, those nearest to the top first."""
 MOST = 200
 """Files that are found."""
-PASSED = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", "site-packages"})
+MOST_LINKS = 500
+"""Links that are followed to see whether they lead out of the workspace."""
+_INSTALLED = frozenset({"node_modules", "site-packages"})
+PASSED = frozenset({".git", ".hg", ".svn", ".jj"}) | _INSTALLED
 """Folders that are not looked into: repositories, and what comes from a registry."""
 _PUBLIC = (".pem", ".crt")
 """Names that keys and public certificates share; one that holds a key says so."""
@@ -47,6 +50,10 @@ class _Folder:
     ignores: bool
     """There is an ignore file."""
     settled: bool
+    every_link: tuple[str, ...] = ()
+    """All links in it."""
+    installed: tuple[str, ...] = ()
+    """Folders in it that come from a registry."""
 
 
 class SecretFiles:
@@ -70,6 +77,8 @@ class SecretFiles:
         self._lock = Lock()
         self.cut = ""
         """Why not all was looked at in the newest look, as a sentence; empty where it was."""
+        self._waiting: tuple[str, ...] = ()
+        """Folders that the newest look did not reach, as seen from the workspace."""
 
     def look(self) -> tuple[SecretFile, ...]:
         """What is there now."""
@@ -88,6 +97,19 @@ class SecretFiles:
             self._known = self._seen
             return tuple(found.values())
 
+    def outside_links(self) -> OutsideLinks:
+        """Return the links of the newest look that lead out of the workspace."""
+        with self._lock:
+            seen = self._seen
+            names = [f"{at}{name}" for at, folder in seen.items() for name in folder.every_link]
+            unscanned = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
+            found = [(name, os.path.realpath(f"{self._root}/{name}")) for name in names[:MOST_LINKS]]
+            inside = f"{self._root}/"
+            return OutsideLinks(
+                tuple((name, path) for name, path in found if not f"{path}/".startswith(inside)),
+                (*unscanned, *self._waiting, *names[MOST_LINKS:]),
+            )
+
     def _names(self) -> Iterator[tuple[str, bool]]:
         """The names with secrets, and whether each is a link."""
         waiting, seen = deque([""]), dict[str, _Folder]()
@@ -100,6 +122,7 @@ class SecretFiles:
             seen[at] = folder
             yield from ((f"{at}{name}", name in folder.links) for name in folder.files)
             waiting.extend(f"{at}{name}/" for name in folder.folders)
+        self._waiting = tuple(at.rstrip("/") for at in waiting)
         if waiting:
             self.cut = f"There are more than the {MOST_FOLDERS:,} folders that are looked into, from the top."
 
@@ -120,6 +143,8 @@ class SecretFiles:
         self, at: str, entries: Sequence[os.DirEntry[str]], stamp: tuple[int, int], settled: bool
     ) -> _Folder:
         folders, files, links, ignores = [], [], [], False
+        every_link = tuple(entry.name for entry in entries if entry.is_symlink())
+        installed = tuple(entry.name for entry in entries if entry.name in _INSTALLED)
         for entry in entries:
             name = entry.name
             ignores = ignores or name == _IGNORE_FILE
@@ -131,7 +156,9 @@ class SecretFiles:
                 files.append(f"{name}/")
             elif name not in PASSED:
                 folders.append(name)
-        return _Folder(stamp, tuple(folders), tuple(files), frozenset(links), ignores, settled)
+        return _Folder(
+            stamp, tuple(folders), tuple(files), frozenset(links), ignores, settled, every_link, installed
+        )
 
     def _file(self, name: str, *, link: bool) -> SecretFile | None:
         """The file that a name leads to, unless it is no file, holds nothing secret, or was opened by the user."""
@@ -181,6 +208,15 @@ class SecretFiles:
                 text = _text(Path(self._root, base, _IGNORE_FILE)) if there else ""
                 self._rules[folder] = above.below(base, text) if text else above
         return self._rules[folder]
+
+
+def public_certificates(paths: Iterable[str]) -> frozenset[str]:
+    """Return those of these absolute paths that are files of certificates without a private key."""
+    return frozenset(
+        path
+        for path in paths
+        if path.lower().endswith(_PUBLIC) and os.path.isfile(path) and not _holds_key(path)  # noqa: PTH113 - as above
+    )
 
 
 def _holds_key(path: str) -> bool:

@@ -230,12 +230,29 @@ class FindsPrograms(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideLinks:
+    """Links of a workspace that lead out of it: their path as seen from the workspace and the absolute real path.
+    `unscanned` are the folders, as seen from the workspace, in which nobody looked for links."""
+
+    links: tuple[tuple[str, str], ...] = ()
+    unscanned: tuple[str, ...] = ()
+
+
 @runtime_checkable
 class KnowsSecrets(Protocol):
-    """An environment that can tell which of its files may hold secrets."""
+    """An environment that can tell which of its files may hold secrets, and which links lead out of it."""
 
     def secret_files(self) -> tuple[SecretFile, ...]:
         """Those that are there now, but for what the user opened to commands. Blocks."""
+        ...
+
+    def outside_links(self) -> OutsideLinks:
+        """The links that the newest look for secret files found. Blocks."""
+        ...
+
+    def public_certificates(self, paths: Iterable[str]) -> frozenset[str]:
+        """Those of these absolute paths that are certificates without a private key. Blocks."""
         ...
 
 

@@ -36,6 +36,12 @@ class PolicyFacts:
     """Absolute paths in temporary folders at which a confined command finds only what such commands made."""
     secrets: tuple[SecretFile, ...] = ()
     """The files of the workspace that may hold secrets, as far as they were looked for."""
+    public_files: frozenset[str] = frozenset()
+    """Absolute paths of certificates that hold no private key, though files of their names may."""
+    outside_links: tuple[tuple[str, str], ...] = ()
+    """Links in the workspace that lead out of it: their path as seen from the workspace, and the absolute real path."""
+    unscanned: tuple[str, ...] = ()
+    """Folders of the workspace that were not looked into for such links, as seen from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Decision:
     of `PolicyFacts.secrets` that its commands would read without naming them. `sealed`: allowed only because a sandbox bounds
     what does not follow from its words, so that it may not write the repository. `own`: the paths that it was judged to find
     only its own files at, so that nothing else may be there. `unanswered`: a question that is a no because no one is there.
+    `may_try`: a question only because it is not understood what the command does, so that a sandbox may find it out.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -62,12 +69,17 @@ class Decision:
     sealed: bool = False
     own: tuple[str, ...] = ()
     unanswered: bool = False
+    may_try: bool = False
 
 
 class Policy(Protocol):
     """Pure: the same call with the same facts is judged the same. No matching rule means ask."""
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision: ...
+
+    def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
+        """The chain of reasons behind `decide`, one a line: what was read, what is known of it, what decided."""
+        ...
 
     def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """Every path whose real file a decision depends on: the effects', and those that rules name. Keys for

@@ -1,0 +1,58 @@
+"""Links that lead out of the workspace, and certificates without a key, are found before a command is judged."""
+
+from pathlib import Path
+
+from tui_agent.environments.secret_files import SecretFiles, public_certificates
+
+
+def nothing_secret(path: str) -> bool:
+    return False
+
+
+def test_links_that_lead_out_are_found_wherever_they_lie(tmp_path: Path) -> None:
+    root, outside = tmp_path / "ws", tmp_path / "outside"
+    (root / "deep" / "er").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "notes.txt").write_text("private")
+    (root / "a.txt").write_text("a")
+    (root / "notes.txt").symlink_to(outside / "notes.txt")
+    (root / "deep" / "er" / "folder").symlink_to(outside)
+    (root / "inside.txt").symlink_to("a.txt")
+    (root / "nowhere.txt").symlink_to("/nowhere/at/all")
+    scan = SecretFiles(str(root), nothing_secret)
+    scan.look()
+    assert dict(scan.outside_links().links) == {
+        "notes.txt": str(outside / "notes.txt"),
+        "deep/er/folder": str(outside),
+        "nowhere.txt": "/nowhere/at/all",
+    }
+    assert scan.outside_links().unscanned == ()
+
+
+def test_a_link_that_is_made_between_two_looks_is_found(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    scan = SecretFiles(str(root), nothing_secret)
+    scan.look()
+    (root / "late").symlink_to(tmp_path)
+    scan.look()
+    assert [name for name, _ in scan.outside_links().links] == ["late"]
+
+
+def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "app" / "node_modules" / "x").mkdir(parents=True)
+    (root / "app" / "node_modules" / "out").symlink_to(tmp_path)
+    scan = SecretFiles(str(root), nothing_secret)
+    scan.look()
+    assert scan.outside_links().links == ()
+    assert scan.outside_links().unscanned == ("app/node_modules",)
+
+
+def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:
+    public, key, other = (tmp_path / name for name in ("cert.pem", "key.pem", "key.p12"))
+    public.write_text("-----BEGIN CERTIFICATE-----\nx\n")
+    key.write_text("-----BEGIN CERTIFICATE-----\nx\n-----BEGIN PRIVATE KEY-----\ny\n")
+    other.write_text("x")
+    missing = str(tmp_path / "gone.pem")
+    assert public_certificates([str(public), str(key), str(other), missing]) == {str(public)}
