@@ -1,0 +1,62 @@
+"""Every entry of the catalog is valid, has examples of both kinds, and its examples come out as it says.
+
+pytest tests/unit/policy/catalog/test_examples.py -k "git or wc"     only the entries of these programs
+"""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
+from tui_agent.policy.catalog.entries import Entry, TableFault
+
+CATALOG = Catalog()
+
+
+def entry_names() -> list[str]:
+    """Names of all entries, subcommands behind their program's ("git log")."""
+    files = sorted(PROGRAMS.rglob("*.toml"))
+    return [str(file.relative_to(PROGRAMS).with_suffix("")).replace("/", " ") for file in files]
+
+
+def program_of(name: str) -> str:
+    return name.partition(" ")[0]
+
+
+def file_of(name: str) -> Path:
+    return PROGRAMS / f"{name.replace(' ', '/', 1)}.toml"
+
+
+def faults_of(name: str) -> list[str]:
+    """All that is wrong with an entry, each with its file."""
+    place = file_of(name).relative_to(PROGRAMS)
+    try:
+        entry = CATALOG.entry(name)
+    except (TableFault, tomllib.TOMLDecodeError) as error:
+        return [f"{place}: {error}"]
+    assert entry is not None, f"{place} is not found by its name"
+    return [f"{place}: {fault}" for fault in missing_examples(entry)]
+
+
+def missing_examples(entry: Entry) -> list[str]:
+    if entry.table.get("like") and not entry.program.examples:
+        return []
+    decisions = {example.decision for example in entry.program.examples}
+    return [] if decisions - {"allow"} else ["it has no example that is asked about or denied"]
+
+
+@pytest.mark.parametrize("program", sorted({program_of(name) for name in entry_names()}))
+def test_entries_are_valid(program: str) -> None:
+    faults = [fault for name in entry_names() if program_of(name) == program for fault in faults_of(name)]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def test_every_folder_of_subcommands_belongs_to_a_program_that_has_some() -> None:
+    folders = {name.partition(" ")[0] for name in entry_names() if " " in name}
+    lost = []
+    for folder in sorted(folders):
+        entry = CATALOG.entry(folder)
+        if entry is None or not entry.program.subcommands:
+            lost.append(folder)
+    assert not lost

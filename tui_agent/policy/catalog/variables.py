@@ -1,0 +1,54 @@
+"""L3: environment variables: which may be set without changing what a command does, and which hold no secrets.
+
+Invariant: a name on the `never` list is refused in any letter case unless `harmless` names it exactly.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from functools import cache
+from pathlib import Path
+
+_FILE = Path(__file__).with_name("variables.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """`harmless` holds names, and `NAME=value` where only that value is."""
+
+    harmless: frozenset[str]
+    own: frozenset[str]
+    never: re.Pattern[str]
+    shown: frozenset[str]
+
+    @staticmethod
+    def load() -> "Variables":
+        """The product's list."""
+        return _load()
+
+    def with_harmless(self, names: Iterable[str]) -> "Variables":
+        """The same with more names that are harmless."""
+        return replace(self, harmless=self.harmless | frozenset(names))
+
+    def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:
+        """Return True if setting it may change what programs do; `value` is None where it is not certain. `exported`:
+        the programs behind it see it even if it was no environment variable before."""
+        if name in self.harmless or (value is not None and f"{name}={value}" in self.harmless):
+            return False
+        if self.never.fullmatch(name.lower()):
+            return True
+        return not (name == name.lower() or (name in self.own and not exported))
+
+    def may_hold_secret(self, name: str) -> bool:
+        """Return True if the environment may hold a secret under this name."""
+        return name not in self.shown and name not in self.harmless
+
+
+@cache
+def _load() -> Variables:
+    data = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    never = re.compile("|".join(translate(pattern) for pattern in data["never"]))
+    own = frozenset(data["own"])
+    return Variables(frozenset(data["harmless"]), own, never, frozenset(data["shown"]))

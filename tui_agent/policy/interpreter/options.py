@@ -1,0 +1,207 @@
+"""L3: the options and operands of a call, told apart by its program's positive list exactly as getopt_long would.
+
+Invariant: what is not listed, abbreviated, given a word that it does not take or not certain raises a doubt; parsing goes
+on behind it, so that deny rules see as much as possible.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import assert_never
+
+from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.model import Option
+from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
+from tui_agent.policy.interpreter.report import Certainty, Doubt, Value
+
+_NUMERIC = re.compile(r"-\d+")
+_LONG = re.compile(r"(--?[^=]+)(=?)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedOption:
+    """An option as it is spelled, with its words; `option` is None where it is not listed, and `word` then a guess."""
+
+    spelling: str
+    option: Option | None
+    word: Value | None = None
+    second: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """`first_operand` is the index of the first operand in the words, their number where there is none. `ends`: an
+    option makes the program only say something about itself; what stands behind it is not parsed."""
+
+    options: tuple[ParsedOption, ...]
+    operands: tuple[Value, ...]
+    doubts: tuple[Doubt, ...]
+    first_operand: int
+    ends: bool = False
+
+
+def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
+    """Parse the words behind a program's name. `stops`: the first operand ends the options, whatever the entry says."""
+    parser = _Parser(entry, words, stops or entry.program.option_style == "first")
+    parser.parse()
+    first = len(words) if parser.first is None else parser.first
+    return ParsedCall(
+        tuple(parser.options), tuple(parser.operands), tuple(parser.doubts), first, parser.ended
+    )
+
+
+@dataclass
+class _Parser:
+    entry: Entry
+    words: Sequence[Value]
+    stops: bool
+    next: int = 0
+    first: int | None = None
+    ended: bool = False
+    options: list[ParsedOption] = field(default_factory=list)
+    operands: list[Value] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+
+    def parse(self) -> None:
+        style = self.entry.program.option_style
+        only_operands = style == "none"
+        if style == "tar" and self.words:
+            self._parse_bundle(self.words[0].known or "")
+        while self.next < len(self.words) and not self.ended:
+            value = self.words[self.next]
+            self.next += 1
+            if only_operands or not self._is_option(value):
+                if not only_operands and value.certainty is not Certainty.KNOWN and value.may_be_option:
+                    self._doubt_option_like(value)
+                self._add_operand(value)
+                only_operands = only_operands or self.stops
+            elif value.known == "--" and "--" not in self.entry.options and style != "words":
+                only_operands = True
+            else:
+                self._parse_option(value)
+
+    def _is_option(self, value: Value) -> bool:
+        prefix = prefix_of(value)
+        if prefix[:1] == "-":
+            return prefix != "-" or value.known is None
+        return prefix in self.entry.options and value.known is not None
+
+    def _add_operand(self, value: Value) -> None:
+        if self.first is None:
+            self.first = self.next - 1
+        self.operands.append(value)
+
+    def _parse_option(self, value: Value) -> None:
+        prefix = prefix_of(value)
+        if value.many:
+            self._doubt_option_like(value)
+        known = value.known or ""
+        if known in self.entry.options:
+            self._take(known, None)
+        elif self.entry.program.numeric_option and _NUMERIC.fullmatch(known):
+            return
+        elif prefix.startswith("--") or self.entry.program.option_style == "words":
+            name, equals = self._split_long(prefix)
+            if value.known is None and not equals:
+                self._doubt_option_like(value)
+            else:
+                self._take(name, without_prefix(value, f"{name}=") if equals else None)
+        else:
+            self._parse_cluster(value, prefix)
+
+    def _split_long(self, prefix: str) -> tuple[str, bool]:
+        found = _LONG.match(prefix)
+        return (found[1], bool(found[2])) if found else (prefix, False)
+
+    def _parse_cluster(self, value: Value, prefix: str) -> None:
+        for place in range(1, len(prefix)):
+            spelling = f"-{prefix[place]}"
+            option = self.entry.options.get(spelling)
+            whole = place + 1 == len(prefix) and value.known is not None
+            if option is not None and option.word == "none":
+                self._take(spelling, None)
+                continue
+            self._take(spelling, None if whole else without_prefix(value, prefix[: place + 1]))
+            return
+        if value.known is None:
+            self._doubt_option_like(value)
+
+    def _parse_bundle(self, letters: str) -> None:
+        """A first word such as `tf`: its letters are options, and their words follow in order."""
+        if not letters or letters.startswith("-"):
+            return
+        self.next = 1
+        bare = any(len(spelling) == 1 for spelling in self.entry.options)
+        for letter in letters:
+            self._take(letter if bare else f"-{letter}", None)
+
+    def _take(self, spelling: str, attached: Value | None) -> None:
+        """Note one option; a required word that is not attached is the next one."""
+        option = self.entry.options.get(spelling)
+        if option is None:
+            self._doubt(self._why_unlisted(spelling))
+            self.options.append(ParsedOption(spelling, None, attached))
+            return
+        word, second = attached, None
+        match option.word:
+            case "none":
+                if attached is not None:
+                    self._doubt(f"{spelling} of {self.entry.name} takes no word")
+            case "required":
+                word = self._next_word(spelling) if attached is None else attached
+                second = self._next_word(spelling) if option.second is not None else None
+                self._check_repeated(spelling, option)
+            case "attached":
+                self._check_repeated(spelling, option)
+            case _:
+                assert_never(option.word)
+        if word is not None and not _is_allowed(option, word):
+            shown = word.source if word is attached else f"{spelling} {word.source}"
+            self._doubt(f"{shown} of {self.entry.name} is not known to be harmless")
+        self.options.append(ParsedOption(spelling, option, word, second))
+        self.ended = option.ends and not self.doubts
+
+    def _next_word(self, spelling: str) -> Value | None:
+        if self.next >= len(self.words):
+            self._doubt(f"{spelling} of {self.entry.name} lacks its word")
+            return None
+        value = self.words[self.next]
+        self.next += 1
+        if value.many:
+            self._doubt_option_like(value)
+        return value
+
+    def _check_repeated(self, spelling: str, option: Option) -> None:
+        if id(option) in self.seen and not option.repeats:
+            self._doubt(f"{spelling} of {self.entry.name} is given twice")
+        self.seen.add(id(option))
+
+    def _why_unlisted(self, spelling: str) -> str:
+        name = self.entry.name
+        whole = next(self._longer_spellings(spelling), "")
+        if whole:
+            return f"{spelling} of {name} may be short for {whole}"
+        return f"{spelling} of {name} is not known to be harmless"
+
+    def _longer_spellings(self, spelling: str) -> Iterator[str]:
+        if len(spelling) > 3 and spelling.startswith("--"):
+            yield from (known for known in self.entry.options if known.startswith(spelling))
+
+    def _doubt(self, reason: str) -> None:
+        self.doubts.append(Doubt("option", reason))
+
+    def _doubt_option_like(self, value: Value) -> None:
+        reason = f"{value.source} may become an option of {self.entry.name}"
+        self.doubts.append(Doubt("option-like", reason, value=value))
+
+
+def _is_allowed(option: Option, word: Value) -> bool:
+    """Return True if the option may have this word."""
+    if not option.values:
+        return option.means != "setting"
+    known = word.known
+    return known is not None and any(
+        known == allowed or ("*" in allowed and fnmatchcase(known, allowed)) for allowed in option.values
+    )
