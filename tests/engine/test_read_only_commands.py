@@ -31,7 +31,7 @@ def taken_for_a_write(tool: str, effects: Sequence[Effect], facts: PolicyFacts) 
     return Decision("allow", "test.allow", "the test allows it", (WORKSPACE,))
 
 
-def told(bench: Bench) -> str:
+def last_result(bench: Bench) -> str:
     ends = [end for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)]
     return text(ToolResult(ok=True, content=ends[-1].content))
 
@@ -74,7 +74,7 @@ async def test_a_misjudged_line_changes_neither_files_nor_the_repository(
         ) as bench:
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished")
-            assert "It tried to change the workspace, which is read-only to it" in told(bench)
+            assert "It tried to change the workspace, which is read-only to it" in last_result(bench)
         assert (root / "a.txt").read_text() == "a\n"
         assert git(root, "fsck") == ""
         assert git(root, "log", "--format=%s") == "first\n"
@@ -104,14 +104,14 @@ async def test_nor_does_a_misjudged_job(tmp_path: Path) -> None:
         assert git(root, "fsck") == ""
 
 
-class Noting(LocalEnvironment):
-    """Notes what was asked of it, and runs nothing."""
+class SpecRecorder(LocalEnvironment):
+    """Records the commands that it is given, and runs nothing."""
 
-    made: "Noting"
+    made: "SpecRecorder"
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        Noting.made = self
+        SpecRecorder.made = self
         self.specs: list[ExecSpec] = []
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
@@ -134,18 +134,18 @@ async def test_what_is_judged_to_write_can_write(
     script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
     tools = list(tools_of("shell").values())
     decide = RulePolicy().decide
-    async with running(tmp_path, script, tools, env=Noting, policy=decide, policy_name=policy) as bench:
+    async with running(tmp_path, script, tools, env=SpecRecorder, policy=decide, policy_name=policy) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert [spec.read_only for spec in Noting.made.specs] == [read_only]
+    assert [spec.read_only for spec in SpecRecorder.made.specs] == [read_only]
 
 
 async def test_plan_writes_nothing_whatever_it_was_judged_to_do(tmp_path: Path) -> None:
     script = [call(("run_command", json.dumps({"command": "touch a.txt"}))), say("Done.")]
     tools = list(tools_of("shell").values())
     async with running(
-        tmp_path, script, tools, env=Noting, policy=taken_for_a_write, policy_name="plan"
+        tmp_path, script, tools, env=SpecRecorder, policy=taken_for_a_write, policy_name="plan"
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert [spec.read_only for spec in Noting.made.specs] == [True]
+    assert [spec.read_only for spec in SpecRecorder.made.specs] == [True]

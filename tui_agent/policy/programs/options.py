@@ -213,6 +213,8 @@ class _Options:
             return 0
         if given is None:
             doubt_argument(part, call.program, call.name, word)
+            if call.options[-1] not in call.program.first_by and _looks_like_option(word):
+                self._unlisted(f"{call.options[-1]} {word.text}")  # it may be an option of its own
         known = call.program.words.get(call.options[-1])
         if (known is not None and word.value not in known) or (word.values is None and call.program.anywhere):
             self._unlisted(f"{call.options[-1]} {word.text}")
@@ -330,6 +332,11 @@ def _optional(word: Word, program: Program) -> bool:
         (len(value) > 1 and value[0] == "-") or (value[:1] == "+" and value in program.options)
         for value in word.values or ()
     )
+
+
+def _looks_like_option(word: Word) -> bool:
+    """Return True if a word begins as an option does, and is no number."""
+    return any(len(value) > 1 and value[0] == "-" and not value[1].isdigit() for value in word.values or ())
 
 
 def made_by_copying(call: Call, named: Sequence[str]) -> list[Word]:

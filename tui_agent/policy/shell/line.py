@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.shell.heredocs import mended
+from tui_agent.policy.shell.line_breaks import command_lines, joins_lines
 from tui_agent.policy.shell.reader import ScriptReader
 from tui_agent.policy.shell.script import Script
 from tui_agent.policy.shell.sums import numbers, several
@@ -66,6 +67,11 @@ def analyse(script: str) -> Script:
         problems.append("it may say where `cd -` leads")
     if gaps(root, raw):
         problems.append("part of it was not understood")
+    if joins_lines(root, raw):
+        problems.append("a line break in it may end a command where that cannot be seen")
+        reader.unread = True
+        for line in command_lines(script):
+            reader.read_also(line)
     problems += reader.problems
     if not reader.commands and not problems:
         problems.append("it runs nothing")

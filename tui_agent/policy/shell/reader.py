@@ -237,7 +237,7 @@ class ScriptReader:
         for node in unread(root, self._seen):
             line = "" if node.child_count else as_line(self._text(node))
             if line:
-                self._also(line)
+                self.read_also(line)
             else:
                 self.problems.append("part of it was not read")
                 self.unread = True
@@ -348,7 +348,7 @@ class ScriptReader:
                         self.problems.append(
                             "a text in it runs something"
                         )  # the grammar takes it for letters
-                        self._also(inner)
+                        self.read_also(inner)
                     if not child.child_count and hides(self._text(child).replace("`", " "), quoted=True):
                         self.problems.append("part of it was not read")
                         self.unread = True
@@ -357,8 +357,8 @@ class ScriptReader:
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
                 self.visit(child, scope, depth + 1)
 
-    def _also(self, line: str) -> None:
-        """A line inside a text, which runs wherever the script is by then."""
+    def read_also(self, line: str) -> None:
+        """Read a line inside a text, which runs wherever the script is by then."""
         found = self._analyse(line)
         self.problems += found.problems
         stays = all(one.places == ("",) and not one.moves for one in self.commands)
