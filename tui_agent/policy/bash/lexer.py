@@ -1,0 +1,302 @@
+"""L3: reads the words of the bash subset: quotes, variables, substitutions, patterns and braces, character by character.
+
+Invariant: each character of a word is named here with exactly one meaning; every other character, or combination that
+bash treats specially, is refused.
+"""
+
+import re
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Final
+
+from tui_agent.policy.bash.cursor import WORD_ENDS, Cursor
+from tui_agent.policy.bash.syntax import Pattern, Piece, Script, Substitution, Text, Variable, Word
+
+MAX_BRACE_WORDS: Final = 100
+MAX_SCRIPT_BRACE_WORDS: Final = 1_000
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:%@^+=~#\],-]+")
+_PLAIN_IN_BRACES = re.compile(r"[A-Za-z0-9_./:%@^+=~#\]-]+")
+_ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_ESCAPED_IN_QUOTES: Final = frozenset('$"\\`')
+_QUOTED_RUN = re.compile(r'[^"$`\\]+')
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SPECIAL: Final = frozenset("0123456789?#$!@*")
+_LITERAL_DOLLAR_IN_QUOTES: Final = frozenset('" |)/.,:;%=\\')
+_LITERAL_DOLLAR: Final = frozenset(("", " ", "\t", "\n"))
+_WILDCARD = re.compile(r"[*?]+|\[[!^]?[A-Za-z0-9_.,-]+\]")
+_LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
+_NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(0|-?[1-9][0-9]{0,5})\}")
+_LETTERS = re.compile(r"\{(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))\}")
+_TILDE_BEHIND = re.compile(r"[:=]~")
+_BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
+"""Some systems take these bytes of a letter for blanks."""
+
+
+class Role(Enum):
+    """The place of a word, which decides what bash expands in it."""
+
+    COMMAND = auto()
+    ARGUMENT = auto()
+    VALUE = auto()  # behind `name=`: no patterns, no braces
+    TARGET = auto()  # behind a redirection
+    TEST = auto()  # inside `[[ … ]]`: no braces
+
+
+class WordReader:
+    """Reads one word after the other. `read_substitution` reads from behind `$(` to behind its `)`."""
+
+    def __init__(self, cursor: Cursor, read_substitution: Callable[[], Script]) -> None:
+        self._cursor = cursor
+        self._read_substitution = read_substitution
+        self._role = Role.ARGUMENT
+        self._brace_words = 0
+        self._unbraceable: str = ""
+
+    def read(self, role: Role) -> tuple[Word, ...]:
+        """Read one word; braces make several of it. In the role `VALUE` it may be empty."""
+        cursor, start = self._cursor, self._cursor.position
+        outer_role, outer_reason, self._role, self._unbraceable = self._role, self._unbraceable, role, ""
+        variants = self._read_whole() or self._read_sequence(in_braces=False)
+        if len(variants) > 1 and self._unbraceable:
+            raise cursor.refusal(f"{self._unbraceable} stands in a word with braces", start)
+        self._role, self._unbraceable = outer_role, outer_reason
+        source = cursor.text[start : cursor.position]
+        if not source and role is not Role.VALUE:
+            raise cursor.refusal("a word is missing")
+        if cursor.character in ("<", ">") and source.endswith("}"):
+            raise cursor.refusal("a redirection follows on braces")
+        if role is Role.VALUE or len(variants) == 1:
+            return (Word(source, start, self._merge(variants[0], start)),)
+        self._brace_words += len(variants)
+        if self._brace_words > MAX_SCRIPT_BRACE_WORDS:
+            raise cursor.refusal("its braces make too many words", start)
+        words = tuple(Word(source, start, self._merge(pieces, start)) for pieces in variants if pieces)
+        if not words:
+            raise cursor.refusal("its braces make no word", start)
+        return words
+
+    def _merge(self, pieces: list[Piece], start: int) -> tuple[Piece, ...]:
+        """Join texts that stand side by side; refuse a `~` of which the meaning depends on what surrounds it."""
+        merged: list[Piece] = []
+        for piece in pieces:
+            last = merged[-1] if merged else None
+            if isinstance(piece, Text) and isinstance(last, Text) and piece.quoted == last.quoted:
+                merged[-1] = Text(last.text + piece.text, piece.quoted)
+            else:
+                merged.append(piece)
+        for index, piece in enumerate(merged):
+            if not isinstance(piece, Text) or piece.quoted or "~" not in piece.text:
+                continue
+            if _TILDE_BEHIND.search(piece.text):
+                raise self._cursor.refusal("`~` stands behind `:` or `=`", start)
+            alone = piece.text == "~" and len(merged) == 1
+            if not index and piece.text[0] == "~" and not (alone or piece.text.startswith("~/")):
+                raise self._cursor.refusal("`~` is followed by something else than `/`", start)
+        return tuple(merged)
+
+    def _read_whole(self) -> list[list[Piece]]:
+        """Read the words `!` and `!=`, and the command `[`: these characters mean something else inside of a word."""
+        cursor = self._cursor
+        for token in ("[",) if self._role is Role.COMMAND else ("!=", "!"):
+            if cursor.has(token) and cursor.text[cursor.position + len(token) :][:1] in WORD_ENDS | {""}:
+                cursor.position += len(token)
+                return [[Text(token)]]
+        return []
+
+    def _read_sequence(self, *, in_braces: bool) -> list[list[Piece]]:
+        """Read up to the end of the word, or in braces up to `,` or `}`. Return the pieces of each word they make."""
+        variants: list[list[Piece]] = [[]]
+        while not self._cursor.at_word_end():
+            if in_braces and self._cursor.character in ",}":
+                return variants
+            choices = self._read_part(in_braces=in_braces)
+            if len(choices) == 1:
+                for pieces in variants:
+                    pieces.extend(choices[0])
+            else:
+                variants = [[*pieces, *choice] for pieces in variants for choice in choices]
+            if len(variants) > MAX_BRACE_WORDS:
+                raise self._cursor.refusal("its braces make too many words")
+        if in_braces:
+            raise self._cursor.refusal("a brace has no end in its word")
+        return variants
+
+    def _read_part(self, *, in_braces: bool) -> list[list[Piece]]:
+        cursor = self._cursor
+        plain = cursor.match(_PLAIN_IN_BRACES if in_braces else _PLAIN)
+        if plain is not None:
+            if self._role is Role.COMMAND and plain[0][0] == "%":
+                raise cursor.refusal("`%` begins a command")
+            cursor.position = plain.end()
+            return [[Text(plain[0])]]
+        match cursor.character:
+            case "'":
+                return [[self._read_single_quotes()]]
+            case '"':
+                return [self._read_double_quotes()]
+            case "$":
+                return [[self._read_dollar(quoted=False)]]
+            case "{":
+                return self._read_braces(in_braces=in_braces)
+            case "*" | "?" | "[":
+                return [[self._read_pattern()]]
+            case "\\":
+                return [[self._read_escape(in_braces=in_braces)]]
+            case "`":
+                raise cursor.refusal("it uses backquotes")
+            case "}":
+                raise cursor.refusal("a `}` stands in a word without its `{`")
+            case "!":
+                raise cursor.refusal("`!` stands in a word outside of quotes")
+            case character:
+                return [[self._read_foreign(character)]]
+
+    def _read_foreign(self, character: str) -> Text:
+        if not character.isalnum() or not _BYTES_OF_BLANKS.isdisjoint(character.encode()):
+            raise self._cursor.refusal(f"`{character}` stands outside of quotes")
+        self._cursor.position += 1
+        return Text(character)
+
+    def _read_single_quotes(self) -> Text:
+        cursor = self._cursor
+        end = cursor.text.find("'", cursor.position + 1)
+        if end < 0:
+            raise cursor.refusal("a single quote has no end")
+        text = cursor.text[cursor.position + 1 : end]
+        cursor.pass_quotes(end + 1)
+        return Text(text, quoted=True)
+
+    def _read_double_quotes(self) -> list[Piece]:
+        cursor, opening = self._cursor, self._cursor.position
+        pieces: list[Piece] = []
+        cursor.position += 1
+        while True:
+            run = cursor.match(_QUOTED_RUN)
+            if run is not None:
+                pieces.append(Text(run[0], quoted=True))
+                cursor.pass_quotes(run.end())
+            match cursor.character:
+                case '"':
+                    cursor.position += 1
+                    return pieces or [Text("", quoted=True)]
+                case "$":
+                    pieces.append(self._read_dollar(quoted=True))
+                case "\\":
+                    pieces.append(self._read_quoted_escape())
+                case "`":
+                    raise cursor.refusal("it uses backquotes")
+                case _:
+                    raise cursor.refusal("a double quote has no end", opening)
+
+    def _read_quoted_escape(self) -> Text:
+        """Read a backslash in double quotes: it is taken away only in front of four characters."""
+        following = self._cursor.text[self._cursor.position + 1 : self._cursor.position + 2]
+        if following in ("", "\n"):
+            raise self._cursor.refusal("a backslash stands at the end of a line")
+        if following in _ESCAPED_IN_QUOTES:
+            self._cursor.position += 2
+            return Text(following, quoted=True)
+        self._cursor.position += 1
+        return Text("\\", quoted=True)
+
+    def _read_escape(self, *, in_braces: bool) -> Text:
+        cursor = self._cursor
+        following = cursor.text[cursor.position + 1 : cursor.position + 2]
+        if self._role is Role.COMMAND:
+            raise cursor.refusal("a backslash stands in a command's name")
+        if in_braces:
+            raise cursor.refusal("a backslash stands in braces")
+        if following not in _ESCAPED:
+            place = "at the end of a line" if following in ("", "\n") else f"in front of `{following}`"
+            raise cursor.refusal(f"a backslash stands {place}")
+        cursor.position += 2
+        return Text(following, quoted=True)
+
+    def _read_pattern(self) -> Piece:
+        cursor = self._cursor
+        wildcard = cursor.match(_WILDCARD)
+        if self._role in (Role.COMMAND, Role.TARGET):
+            raise cursor.refusal("a pattern stands for a command or the file of a redirection")
+        if wildcard is None:
+            raise cursor.refusal("`[` begins no simple set of characters")
+        cursor.position = wildcard.end()
+        return Text(wildcard[0]) if self._role is Role.VALUE else Pattern(wildcard[0])
+
+    def _read_dollar(self, *, quoted: bool) -> Piece:
+        cursor = self._cursor
+        cursor.position += 1
+        following = cursor.character
+        if cursor.has("(") and not cursor.has("(("):
+            self._unbraceable = "a substitution"
+            cursor.position += 1
+            return Substitution(self._read_substitution(), quoted)
+        braced = cursor.match(_BRACED_NAME)
+        if braced is not None:
+            cursor.position = braced.end()
+            return self._variable(braced[1], quoted=quoted)
+        name = cursor.match(_NAME)
+        if name is not None or following in _SPECIAL:
+            text = name[0] if name is not None else following
+            cursor.position += len(text)
+            if not quoted:
+                # `$x{a,b}` is `$xa $xb`: bash expands braces first.
+                self._unbraceable = "a variable without its own braces"
+            if cursor.character > "\x7f" or (text.isdigit() and cursor.character.isdigit()):
+                raise cursor.refusal("it is not certain where the name of a variable ends")
+            return self._variable(text, quoted=quoted)
+        if following in (_LITERAL_DOLLAR_IN_QUOTES if quoted else _LITERAL_DOLLAR):
+            return Text("$", quoted=quoted)
+        reasons = {
+            "(": "it uses arithmetic",
+            "[": "it uses arithmetic",
+            "{": "it changes a variable where it is used",
+        }
+        raise cursor.refusal(reasons.get(following, f"`${following}` is not read"), cursor.position - 1)
+
+    def _variable(self, name: str, *, quoted: bool) -> Variable:
+        if name == "_":
+            raise self._cursor.refusal("it uses `$_`")
+        return Variable(name, quoted)
+
+    def _read_braces(self, *, in_braces: bool) -> list[list[Piece]]:
+        cursor = self._cursor
+        literal = cursor.match(_LITERAL_BRACES)
+        if literal is not None and not in_braces and self._role is not Role.COMMAND:
+            self._unbraceable = "a second pair of braces without a comma"
+            cursor.position = literal.end()
+            return [[Text(literal[0])]]
+        if self._role is not Role.ARGUMENT:
+            raise cursor.refusal("braces stand in a place where they are not expanded, or name a command")
+        span = cursor.match(_NUMBERS) or cursor.match(_LETTERS)
+        if span is not None:
+            cursor.position = span.end()
+            return [[Text(text)] for text in self._expand_span(span)]
+        return self._read_alternatives()
+
+    def _expand_span(self, span: re.Match[str]) -> list[str]:
+        first, last = (bound for bound in span.groups() if bound is not None)
+        numeric = span.re is _NUMBERS
+        low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
+        if abs(high - low) >= MAX_BRACE_WORDS:
+            raise self._cursor.refusal("its braces make too many words")
+        step = 1 if low <= high else -1
+        return [str(value) if numeric else chr(value) for value in range(low, high + step, step)]
+
+    def _read_alternatives(self) -> list[list[Piece]]:
+        cursor, opening = self._cursor, self._cursor.position
+        cursor.enter()
+        alternatives: list[list[Piece]] = []
+        count = 0
+        while cursor.character != "}":
+            cursor.position += 1  # the opening brace, or a comma
+            alternatives += self._read_sequence(in_braces=True)
+            count += 1
+            if len(alternatives) > MAX_BRACE_WORDS:
+                raise cursor.refusal("its braces make too many words", opening)
+        if count == 1:
+            raise cursor.refusal("braces hold no comma", opening)
+        cursor.position += 1
+        cursor.depth -= 1
+        return alternatives

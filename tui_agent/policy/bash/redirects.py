@@ -1,0 +1,82 @@
+"""L3: reads redirections and here-documents of the bash subset.
+
+Invariant: the body of a here-document holds nothing that bash expands, unless its delimiter is quoted.
+"""
+
+import re
+from typing import Final, get_args
+
+from tui_agent.policy.bash.cursor import DELIMITER, Cursor
+from tui_agent.policy.bash.lexer import Role, WordReader
+from tui_agent.policy.bash.syntax import Redirect, RedirectOperator, Text, Word
+
+_START = re.compile(r"[0-9]*[<>]|&>")
+_OPERATOR = re.compile(r"([0-9]?)(<<<|<<(?!-)|<&|<(?![<>(&])|>>|>&|>\||>(?!\()|&>>|&>)")
+_OPERATORS: Final[dict[str, RedirectOperator]] = {
+    operator: operator for operator in get_args(RedirectOperator)
+}
+_DESCRIPTOR = re.compile(r"[0-9]" + DELIMITER)
+_HERE_DELIMITER = re.compile(
+    rf"(?:'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z_][A-Za-z0-9_]*)){DELIMITER}"
+)
+_EXPANDED = frozenset("$`\\")
+_MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
+"""Older releases of bash look for the end of a substitution in here-documents, too."""
+
+
+class RedirectReader:
+    """Reads redirections from the cursor that it shares with the reader of words."""
+
+    def __init__(self, cursor: Cursor, words: WordReader) -> None:
+        self._cursor = cursor
+        self._words = words
+
+    def at_redirect(self) -> bool:
+        """Return True if a redirection begins here."""
+        return self._cursor.match(_START) is not None
+
+    def read_all(self) -> tuple[Redirect, ...]:
+        """Read the redirections behind a loop, group, condition or test."""
+        redirects: list[Redirect] = []
+        self._cursor.skip_blanks()
+        while self.at_redirect():
+            redirects.append(self.read())
+            self._cursor.skip_blanks()
+        return tuple(redirects)
+
+    def read(self) -> Redirect:
+        """Read one redirection."""
+        cursor, start = self._cursor, self._cursor.position
+        found = cursor.match(_OPERATOR)
+        if found is None:
+            raise cursor.refusal(
+                "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)"
+            )
+        descriptor = int(found[1]) if found[1] else None
+        operator = _OPERATORS[found[2]]
+        cursor.position = found.end()
+        cursor.skip_blanks()
+        target: Word | None = None
+        body: Word | None = None
+        if operator == "<<":
+            body = self._read_here_document()
+        else:
+            if operator in ("<&", ">&") and cursor.match(_DESCRIPTOR) is None:
+                raise cursor.refusal(f"no descriptor follows on `{operator}`")
+            (target,) = self._words.read(Role.TARGET)
+        return Redirect(cursor.text[start : cursor.position], operator, descriptor, target, body)
+
+    def _read_here_document(self) -> Word:
+        cursor = self._cursor
+        delimiter = cursor.match(_HERE_DELIMITER)
+        if delimiter is None:
+            raise cursor.refusal("a here-document's delimiter is not a plain word")
+        cursor.position = delimiter.end()
+        name = next(text for text in delimiter.groups() if text is not None)
+        start, end = cursor.read_body(name)
+        body = cursor.text[start:end]
+        if delimiter[3] is not None and not _EXPANDED.isdisjoint(body):
+            raise cursor.refusal("bash expands the text of a here-document", start)
+        if cursor.substitutions and not _MISREAD_IN_SUBSTITUTION.isdisjoint(body):
+            raise cursor.refusal("a here-document in a substitution holds quotes or brackets", start)
+        return Word(body, start, (Text(body, quoted=True),))
