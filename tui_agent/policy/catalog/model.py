@@ -34,7 +34,7 @@ Meaning: TypeAlias = Literal[
     "delete",  # a file or folder that is taken away
     "enter",  # the folder to work in
     "revision",  # a commit, branch, tag or range of a repository
-    "revision or path",  # either; behind `--` only a path
+    "revision or path",  # either; behind `--` only a path. One that begins with a dash is never certain: see git blame
     "path filter",  # a pattern or path that chooses among tracked files (git pathspec)
     "include",  # a name pattern: only files that fit are read
     "exclude",  # a name pattern: files that fit are left out
@@ -135,7 +135,8 @@ class Program(Model):
     one or several spellings with blanks between them. `operands` come in order: see `OperandMeaning`; `default_operand`
     is what stands for none; where a command is expected it is the name of a program (`env` alone is `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=word`, options anywhere, `--` ends them),
-    `first` (the same, but the first operand ends them), `words` (each option is one whole word with one dash or two,
+    `first` (the same, but the first operand ends them), `single` (as `gnu`, but letters are not clustered: `-p -w`),
+    `words` (each option is one whole word with one dash or two,
     its word the next), `tar` (the first word may be a bundle of letters without a dash; where letters are listed without one (`ps a`),
     only those may stand in it), `none` (every word is an
     operand). `numeric_option`: `-5` is allowed. `subcommands`: the first operand (`one`) or the first two (`two`) name an
@@ -153,7 +154,7 @@ class Program(Model):
     options: dict[str, OptionEntry] = Field(default_factory=dict)
     operands: tuple[OperandMeaning, ...] = ()
     default_operand: str = ""
-    option_style: Literal["gnu", "first", "words", "tar", "none"] = "gnu"
+    option_style: Literal["gnu", "first", "single", "words", "tar", "none"] = "gnu"
     numeric_option: bool = False
     subcommands: Literal["", "one", "two"] = ""
     skips: frozenset[Literal["hidden", "ignored", "untracked"]] = frozenset()
