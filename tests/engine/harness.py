@@ -261,6 +261,7 @@ async def running(
     repomap: RepoMaps | None = None,
     clock: SystemClock | None = None,
     tokens: Tokens | None = None,
+    try_confined: bool = False,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = clock or QuickClock()
@@ -274,6 +275,7 @@ async def running(
     workspace.mkdir(exist_ok=True)
     parts = EngineParts(
         recorder=recorder,
+        try_confined=try_confined,
         blobs=log.blobs,
         env=env(workspace),
         tools=_registry(tools),

@@ -6,7 +6,7 @@ call that changed while the user thought is asked again, and so is one that was 
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import get_args
@@ -20,6 +20,7 @@ from tui_agent.engine.outside import Again, Granted, opened_by, opening_rule
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
+from tui_agent.engine.verdict import Verdict
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.programs.part import GIT
@@ -47,6 +48,7 @@ from tui_agent.protocol.settings import AgentState, PolicyName
 _LOOKED_UP = 20
 _ASKED_BEFORE = "you were asked about this call, and the program ended before you answered"
 LEAVING, OPENING = "sandbox.leave", "sandbox.open"
+TRYING = "sandbox.try"
 OUTSIDE = "It runs outside the sandbox."
 _ONCE_ONLY = tuple(
     Choice(reach=reach, rule="", offered=reach == "once", why="" if reach == "once" else "not offered here")
@@ -55,47 +57,6 @@ _ONCE_ONLY = tuple(
 _READING_PROFILES = frozenset({"plan", "read-only-delegate"})
 NOBODY = "no one is there to answer"
 NO_ONE = f"the policy asks, and {NOBODY}"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a call may run; where not, what the model is told and what the row says."""
-
-    allowed: bool
-    for_model: str = ""
-    summary: str = ""
-    judged: Mapping[str, str] = field(default_factory=dict)
-    """Where the call's paths led when it was judged: it is run with these files, wherever the paths lead by then."""
-    network: bool = False
-    """What it runs may reach the network: that was among what was allowed."""
-    writable: tuple[str, ...] = ()
-    """The files outside the workspace that its commands were allowed to write."""
-    looks: bool = False
-    """Its commands only look at files, and nobody was asked about them."""
-    shown: tuple[str, ...] = ()
-    """The files that it names and may read though they hold secrets: the user allowed it, or this command line."""
-    below: tuple[str, ...] = ()
-    """Files with secrets that it would read without naming them."""
-    sealed: bool = False
-    """Its commands may not write the repository."""
-    own: tuple[str, ...] = ()
-    """Where its commands find only files of their own."""
-    read_only: bool = False
-    """The sandbox mounts the workspace read-only for its commands."""
-
-    def granted(self) -> Granted:
-        """What of the sandbox is open to its commands."""
-        return Granted(
-            self.network,
-            self.writable,
-            self.judged,
-            self.looks,
-            self.shown,
-            self.below,
-            self.sealed,
-            self.own,
-            self.read_only,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +88,10 @@ class Gate:
         args: BaseModel,
         agent: AgentId,
         heard: Heard = NOTHING,
+        tried: ExecResult | None = None,
     ) -> Verdict:
-        """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`)."""
+        """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`). `tried` is how a
+        trial in the sandbox ended."""
         effects = tool.effects(args)
         case = _Case(call, tool, args, effects, agent, heard, *await self._look(effects))
         open_calls = self._parts.recorder.state.open_calls
@@ -142,6 +105,12 @@ class Gate:
                 asked_before and decision.verdict == "allow"
             ):  # the answer never came: nothing stands in for it
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
+            if decision.may_try and self._parts.try_confined and tried is None and not asked_before:
+                preview = await self._preview(case, judged)
+                if preview.time_limit_s is not None:
+                    return self._try(case, decision, judged, preview.content)
+            if tried is not None:
+                decision = replace(decision, reason=f"{_trial_words(tried)}; {decision.reason}")
             if decision.verdict != "ask":
                 return self._by_rule(case, decision, preview.content, judged)
             if not self._parts.interactive:
@@ -166,6 +135,19 @@ class Gate:
                     return self._by_rule(case, again, preview.content, judged)
                 return self._by_user(case, decision, request, answer, judged)
             preview = now  # what was shown is no longer what would happen: ask again
+
+    async def decide_after_trial(
+        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, tried: ExecResult
+    ) -> Granted | str:
+        """Decide about a call whose trial in the sandbox failed: what is open to its commands, or why it may not run."""
+        verdict = await self.decide(call, tool, args, agent, tried=tried)
+        return verdict.granted() if verdict.allowed else f"{_trial_words(tried)}. {verdict.for_model}"
+
+    def _try(self, case: _Case, decision: Decision, judged: dict[str, str], content: str) -> Verdict:
+        """Record that the call is tried in the sandbox, which may find out what the policy does not understand."""
+        trial = replace(decision, verdict="allow", rule_id=TRYING, unanswered=False)
+        self._record(case, trial, True, f"{decision.reason}; it is tried read-only in the sandbox", content)
+        return Verdict(True, judged=judged, looks=True, read_only=True, trial=True, own=decision.own)
 
     async def run_again(
         self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, refused: ExecResult
@@ -458,6 +440,14 @@ class Gate:
     def _policy(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
+
+
+def _trial_words(tried: ExecResult) -> str:
+    """How a trial in the sandbox failed."""
+    if tried.ended == "timeout":
+        return "it was tried read-only in the sandbox, and did not end in time"
+    end = tried.blocked.rstrip(".") or f"exit status {tried.exit_code}"
+    return f"it was tried read-only in the sandbox, and failed ({end})"
 
 
 def _opened_for(paths: Sequence[str], *, always: bool) -> tuple[Choice, ...]:

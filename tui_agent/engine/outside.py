@@ -8,7 +8,7 @@ Invariant: nothing runs outside, and no file is opened, without a recorded decis
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 
@@ -34,6 +34,8 @@ class Granted:
     """See `ExecSpec.own`."""
     read_only: bool = False
     """See `ExecSpec.read_only`."""
+    trial: bool = False
+    """Its commands are tried first: read-only, without the network and the user's own files, and not for long."""
 
     def of(self, spec: ExecSpec) -> ExecSpec:
         """The command as it was allowed."""
@@ -60,6 +62,11 @@ class Again:
 
 Ask = Callable[[ExecResult], Awaitable[Again]]
 """Given how a command ended that the sandbox refused something."""
+AskAfterTrial = Callable[[ExecResult], Awaitable["Granted | str"]]
+"""Given how a trial ended that failed: what is open to the command now, or why it may not run."""
+_AnswerT = TypeVar("_AnswerT")
+TRIAL_S = 20.0
+"""Seconds that a trial may take."""
 _RULE: Final = "sandbox readable "
 
 
@@ -82,21 +89,36 @@ class Commands:
     """
 
     def __init__(
-        self, env: Environment, granted: Granted, *, ask: Ask | None, limit: anyio.CancelScope | None = None
+        self,
+        env: Environment,
+        granted: Granted,
+        *,
+        ask: Ask | None,
+        ask_after_trial: AskAfterTrial | None = None,
+        limit: anyio.CancelScope | None = None,
     ) -> None:
         self._env = env
         self._granted = granted
         self._ask = ask
+        self._ask_after_trial = ask_after_trial
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """As an environment's; a refused command's `blocked` also says why it was not run outside."""
+        if self._granted.trial:
+            result = await self._env.exec(_trial_of(self._granted.of(spec)), on_output)
+            if result.ended == "exited" and result.exit_code == 0 and not result.blocked:
+                return result
+            decided = await self._while_asking(self._ask_after_trial, result)
+            if isinstance(decided, str):
+                return replace(result, blocked=decided)
+            self._granted = decided
         spec = self._granted.of(spec)
         result = await self._env.exec(spec, on_output)
         if spec.looks and self._env.sandbox.kind:
             result = replace(result, unread=self._granted.below)
         while result.blocked and self._ask is not None:
-            again = await self._asked(self._ask, result)
+            again = await self._while_asking(self._ask, result)
             if again.why_not:
                 return replace(result, blocked=f"{result.blocked} {again.why_not}")
             if not again.opened:
@@ -105,7 +127,11 @@ class Commands:
             result = await self._env.exec(spec, on_output)
         return result
 
-    async def _asked(self, ask: Ask, refused: ExecResult) -> Again:
+    async def _while_asking(
+        self, ask: Callable[[ExecResult], Awaitable[_AnswerT]] | None, refused: ExecResult
+    ) -> _AnswerT:
+        """Ask, and stop the call's clock meanwhile."""
+        assert ask is not None
         limit = self._limit
         if limit is None:
             return await ask(refused)
@@ -115,3 +141,17 @@ class Commands:
             return await ask(refused)
         finally:
             limit.deadline = anyio.current_time() + left
+
+
+def _trial_of(spec: ExecSpec) -> ExecSpec:
+    """The same command with nothing open to it."""
+    return replace(
+        spec,
+        network=False,
+        writable=(),
+        shown=(),
+        looks=True,
+        read_only=True,
+        hides_home=True,
+        timeout=min(TRIAL_S, spec.timeout or TRIAL_S),
+    )

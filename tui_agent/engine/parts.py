@@ -51,6 +51,8 @@ class EngineParts:
     ids: Ids
     interactive: bool = True
     remember_rule: Callable[[str], None] | None = None
+    try_confined: bool = False
+    """A command of which it is not understood what it does is tried in the sandbox before anybody is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Opens these files to commands for always. Raises `ConfigError`."""
     allowed_tools: frozenset[str] | None = None

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import with_output
-from tui_agent.engine.gate import Gate, Verdict
+from tui_agent.engine.gate import Gate
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.large import Kept, kept_whole
@@ -26,6 +26,7 @@ from tui_agent.engine.outside import Commands
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.reading import may_read
+from tui_agent.engine.verdict import Verdict
 from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
@@ -190,7 +191,10 @@ class CallRunner:
         leave = partial(self._gate.run_again, call, tool, args, agent)
         runs = any(isinstance(effect, Runs) for effect in effects)
         granted = verdict.granted()
-        commands = Commands(env, granted, ask=leave if runs else None, limit=limit)
+        tried = partial(self._gate.decide_after_trial, call, tool, args, agent)
+        commands = Commands(
+            env, granted, ask=leave if runs else None, ask_after_trial=tried if runs else None, limit=limit
+        )
         blobs = KeptOrCut(parts.blobs)
         context = ToolContext(
             env=RecordingEnvironment(env, blobs, emit, call.call_id, run=commands.exec),

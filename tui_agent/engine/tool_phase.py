@@ -12,11 +12,12 @@ from functools import partial
 import anyio
 from pydantic import BaseModel
 
-from tui_agent.engine.gate import Gate, Verdict
+from tui_agent.engine.gate import Gate
 from tui_agent.engine.hooks import NOTHING, Hooks
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
+from tui_agent.engine.verdict import Verdict
 from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.ports.tool import Settling, Tool

@@ -50,6 +50,9 @@ class ExecSpec:
     read_only: bool = False
     """Mount the workspace and its repository read-only, and nothing writable but temporary folders: the command was judged to only
     read. Ignored without a sandbox."""
+    hides_home: bool = False
+    """Hide the user's own files: what lies in the home folder under names without a dot, but for the workspace and the folders
+    of programs. Ignored without a sandbox."""
     folder: str = ""
     """The absolute real path that `cwd` led to when it was judged: started there, and nowhere where a link stands on
     the way by now. Empty: wherever `cwd` leads."""

@@ -77,10 +77,6 @@ class Policy(Protocol):
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision: ...
 
-    def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
-        """The chain of reasons behind `decide`, one a line: what was read, what is known of it, what decided."""
-        ...
-
     def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """Every path whose real file a decision depends on: the effects', and those that rules name. Keys for
         `PolicyFacts.resolved`."""

@@ -187,6 +187,7 @@ def _assemble(
         clock=base.clock,
         ids=base.ids,
         interactive=base.options.attended,
+        try_confined=base.config.sandbox.try_confined,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
         remember_readable=partial(keep_readable, base.config.paths.user_config),
         checkpoints=_checkpoints(base, workspace, log),

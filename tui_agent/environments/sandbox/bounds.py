@@ -157,6 +157,17 @@ def _kept(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[s
             yield own
 
 
+def home_places(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
+    """The user's own files and folders in the home: names without a dot, but for those that hold the workspace or programs."""
+    needed = (bounds.root, sys.prefix, str(Path(__file__).parents[3]), *env.get("PATH", "").split(os.pathsep))
+    real = [os.path.realpath(path) for path in needed if path]
+    home = os.path.realpath(bounds.home) if bounds.home else ""
+    for path in existing((f"{home}/*",)) if home else ():
+        name = path.rstrip("/")
+        if not Path(name).name.startswith(".") and not any(_within(each, name) for each in real):
+            yield path
+
+
 def existing(paths: Iterable[str]) -> Iterator[str]:
     """Those that are there, the last part may be a pattern; a folder ends with a slash."""
     for path in paths:

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.environments.sandbox.bounds import Bounds, Places, places, private_place
+from tui_agent.environments.sandbox.bounds import Bounds, Places, home_places, places, private_place
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places, sealed
 from tui_agent.environments.sandbox.laid import noted
@@ -94,10 +94,11 @@ class Confinement:
         looks: bool = False,
         shut: bool = False,
         read_only: bool = False,
+        hides_home: bool = False,
     ) -> Iterator[Confined]:
         """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
-        that were allowed to this command (see `opened`), `shown` files with secrets; `own`, `looks` and `read_only` as in
-        `ExecSpec`, `shut` its `sealed`. Raises `NotConfined`."""
+        that were allowed to this command (see `opened`), `shown` files with secrets; `own`, `looks`, `read_only` and
+        `hides_home` as in `ExecSpec`, `shut` its `sealed`. Raises `NotConfined`."""
         why_not = self.bounds.refusal()
         if why_not:
             raise NotConfined(why_not)
@@ -113,6 +114,8 @@ class Confinement:
             ):
                 found = places(self.bounds, argv, env, [each.path for each in more], own)
                 found = replace(found, kept=(*found.kept, *bare.kept(held)))
+                if hides_home:
+                    found = replace(found, hidden=(*found.hidden, *home_places(self.bounds, env)))
                 if shut:
                     writes, kept = sealed(found.writable, found.kept, self.bounds.root)
                     found = replace(found, writable=writes, kept=kept)

@@ -128,6 +128,7 @@ async def _tried(
         looks=spec.looks,
         shut=spec.sealed,
         read_only=spec.read_only,
+        hides_home=spec.hides_home,
     )
     try:
         made = await to_thread.run_sync(ready.__enter__)

@@ -1,0 +1,136 @@
+"""A command that is not understood is tried read-only in the sandbox first, if the user switched that on; one that fails there
+is asked about, and both decisions are recorded."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import Bench, call, running, say
+from tests.stubs.sandboxed import confinement, elsewhere, git, require_sandbox
+from tests.stubs.tool_context import text, tools_of
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.tool import ToolFinished
+
+READS = "./look.sh"
+WRITES = "./look.sh && echo changed > a.txt"
+PRIVATE = "cat ../home/diary.txt"
+
+
+def not_understood(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+    reason = "it is not known what ./look.sh does"
+    if not facts.interactive:
+        return Decision("deny", "ask.commands", reason, unanswered=True, may_try=True)
+    return Decision("ask", "ask.commands", reason, may_try=True)
+
+
+def dangerous(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+    return Decision("ask", "ask.commands", "it deletes", may_try=False)
+
+
+def answering(bench: Bench, decision: str) -> None:
+    def react(event: Envelope) -> None:
+        if isinstance(event.payload, PermissionRequested):
+            answer = "allow" if decision == "allow" else "deny"
+            bench.submit(DecidePermission(request_id=event.payload.request_id, decision=answer))
+
+    bench.on_event = react
+
+
+async def run_in_sandbox(
+    base: Path, command: str, answer: str = "deny", **given: object
+) -> tuple[list[PermissionRequested], list[PermissionDecided], str, Path]:
+    """Run one command by an engine in a real sandbox; its questions, decisions and what the model was told."""
+    require_sandbox()
+    root = base / "workspace"
+    root.mkdir()
+    (root / "a.txt").write_text("a\n")
+    script = root / "look.sh"
+    script.write_text("#!/bin/sh\ncat a.txt\n")
+    script.chmod(0o755)
+    git(root, "init", "-q")
+    (base / "home").mkdir(exist_ok=True)
+    (base / "home" / "diary.txt").write_text("dear diary\n")
+
+    def confined(root: Path) -> LocalEnvironment:
+        return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+    answers = [
+        call(("run_command", json.dumps({"command": command, **given.pop("arguments", {})}))),
+        say("Done."),
+    ]  # type: ignore[dict-item]
+    settings = {"policy": not_understood, "try_confined": True, **given}
+    async with running(base, answers, list(tools_of("shell").values()), env=confined, **settings) as bench:  # type: ignore[arg-type]
+        answering(bench, answer)
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        end = [end for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)][-1]
+        asked = [event for event in bench.of(PermissionRequested) if isinstance(event, PermissionRequested)]
+        decided = [event for event in bench.of(PermissionDecided) if isinstance(event, PermissionDecided)]
+        return asked, decided, text(ToolResult(ok=True, content=end.content)), root
+
+
+async def test_a_command_that_only_reads_runs_without_a_question() -> None:
+    with elsewhere() as base:
+        asked, decided, told, _ = await run_in_sandbox(base, READS)
+    assert asked == []
+    assert [(each.decision, each.rule_id) for each in decided] == [("allow", "sandbox.try")]
+    assert "it is not known what ./look.sh does; it is tried read-only" in decided[0].reason
+    assert told.endswith("\na")
+
+
+async def test_one_that_writes_is_asked_about_with_what_it_tried() -> None:
+    with elsewhere() as base:
+        asked, decided, _, root = await run_in_sandbox(base, WRITES, "allow")
+        assert (root / "a.txt").read_text() == "changed\n"
+    (question,) = asked
+    assert question.reason.startswith("it was tried read-only in the sandbox, and failed (")
+    assert "read-only" in question.reason.partition("(")[2]
+    assert [(each.rule_id, each.by) for each in decided] == [
+        ("sandbox.try", "rule"),
+        ("ask.commands", "user"),
+    ]
+
+
+async def test_one_that_is_refused_after_its_trial_changed_nothing() -> None:
+    with elsewhere() as base:
+        asked, decided, told, root = await run_in_sandbox(base, WRITES, "deny")
+        assert (root / "a.txt").read_text() == "a\n"
+    assert len(asked) == 1
+    assert decided[-1].decision == "deny"
+    assert "The user did not allow this call" in told
+
+
+async def test_a_trial_sees_none_of_the_users_own_files() -> None:
+    with elsewhere() as base:
+        asked, _, told, _ = await run_in_sandbox(base, PRIVATE)
+    assert len(asked) == 1
+    assert "dear diary" not in told
+
+
+async def test_where_nobody_can_be_asked_a_failed_trial_is_a_no() -> None:
+    with elsewhere() as base:
+        asked, decided, told, root = await run_in_sandbox(base, WRITES, interactive=False)
+        assert (root / "a.txt").read_text() == "a\n"
+    assert asked == []
+    assert [each.decision for each in decided] == ["allow", "deny"]
+    assert "Not allowed" in told
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"try_confined": False}, {"policy": dangerous}, {"arguments": {"background": True}}],
+    ids=["switched off", "known to delete", "a background job"],
+)
+async def test_nothing_is_tried_where_it_is_not_wanted(given: dict[str, object]) -> None:
+    with elsewhere() as base:
+        asked, decided, _, _ = await run_in_sandbox(base, READS, **given)
+    assert len(asked) == 1
+    assert [each.by for each in decided] == ["user"]
