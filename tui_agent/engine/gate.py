@@ -31,8 +31,8 @@ from tui_agent.ports.environment import (
     FindsPrograms,
     KnowsOwnFiles,
     KnowsSecrets,
-    OutsideLinks,
     SecretFile,
+    WorkspaceScan,
 )
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool
@@ -70,7 +70,7 @@ class _Case:
     agent: AgentId
     heard: Heard
     secrets: tuple[SecretFile, ...] = ()
-    links: OutsideLinks = field(default_factory=OutsideLinks)
+    scan: WorkspaceScan = field(default_factory=WorkspaceScan)
 
 
 class Gate:
@@ -231,15 +231,15 @@ class Gate:
         found = self._parts.env.resolve_all(meant.values())
         return {path: found[at] for path, at in meant.items()}
 
-    async def _look(self, effects: Sequence[Effect]) -> tuple[tuple[SecretFile, ...], OutsideLinks]:
-        """Look for the workspace's files with secrets, and the links out of it, if commands might read them."""
+    async def _look(self, effects: Sequence[Effect]) -> tuple[tuple[SecretFile, ...], WorkspaceScan]:
+        """Look for the workspace's files with secrets, and names that are not what they seem, if commands might read them."""
         env = self._parts.env
         if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
             opened = opened_by(self._parts.recorder.state.granted)
             secrets = await to_thread.run_sync(env.secret_files)
-            links = await to_thread.run_sync(env.outside_links)
-            return tuple(file for file in secrets if file.path.rstrip("/") not in opened), links
-        return (), OutsideLinks()
+            scan = await to_thread.run_sync(env.scan)
+            return tuple(file for file in secrets if file.path.rstrip("/") not in opened), scan
+        return (), WorkspaceScan()
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
@@ -264,8 +264,9 @@ class Gate:
             public_files=env.public_certificates(judged.values())
             if isinstance(env, KnowsSecrets)
             else frozenset(),
-            outside_links=case.links.links,
-            unscanned=case.links.unscanned,
+            outside_links=case.scan.outside_links,
+            option_names=case.scan.option_names,
+            unscanned=case.scan.unscanned,
         )
 
     async def _preview(self, case: _Case, judged: dict[str, str]) -> Preview:

@@ -34,9 +34,9 @@ from tui_agent.ports.environment import (
     FileInfo,
     Holding,
     OutputSink,
-    OutsideLinks,
     Sandbox,
     SecretFile,
+    WorkspaceScan,
 )
 
 UNASKED = Sandbox(why_not="No sandbox was asked for.")
@@ -177,9 +177,9 @@ class LocalEnvironment:
         """See `ports.environment.KnowsSecrets`."""
         return () if self._confinement is None else self._confinement.secret_files()
 
-    def outside_links(self) -> OutsideLinks:
+    def scan(self) -> WorkspaceScan:
         """See `ports.environment.KnowsSecrets`."""
-        return OutsideLinks() if self._confinement is None else self._confinement.outside_links()
+        return WorkspaceScan() if self._confinement is None else self._confinement.scan()
 
     def public_certificates(self, paths: Iterable[str]) -> frozenset[str]:
         """See `ports.environment.KnowsSecrets`."""

@@ -16,14 +16,16 @@ from threading import Lock
 
 from tui_agent.environments.git_content import GitContent
 from tui_agent.folds.ignore_rules import Rules
-from tui_agent.ports.environment import OutsideLinks, SecretFile
+from tui_agent.ports.environment import SecretFile, WorkspaceScan
 
 MOST_FOLDERS = 5_000
 """Folders that are looked into, those nearest to the top first."""
 MOST = 200
 """Files that are found."""
-MOST_LINKS = 500
+MAX_LINKS = 500
 """Links that are followed to see whether they lead out of the workspace."""
+OPTION_STARTS = frozenset("-+@|=")
+"""Characters at the begin of a name that some program takes for an option, a list of files or a command."""
 _INSTALLED = frozenset({"node_modules", "site-packages"})
 PASSED = frozenset({".git", ".hg", ".svn", ".jj"}) | _INSTALLED
 """Folders that are not looked into: repositories, and what comes from a registry."""
@@ -52,6 +54,8 @@ class _Folder:
     settled: bool
     every_link: tuple[str, ...] = ()
     """All links in it."""
+    option_names: tuple[str, ...] = ()
+    """Names in it that a program may take for an option."""
     installed: tuple[str, ...] = ()
     """Folders in it that come from a registry."""
 
@@ -97,17 +101,19 @@ class SecretFiles:
             self._known = self._seen
             return tuple(found.values())
 
-    def outside_links(self) -> OutsideLinks:
-        """Return the links of the newest look that lead out of the workspace."""
+    def scan(self) -> WorkspaceScan:
+        """Return what the newest look noticed besides files with secrets."""
         with self._lock:
             seen = self._seen
             names = [f"{at}{name}" for at, folder in seen.items() for name in folder.every_link]
+            option_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.option_names]
             unscanned = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
-            found = [(name, os.path.realpath(f"{self._root}/{name}")) for name in names[:MOST_LINKS]]
+            found = [(name, os.path.realpath(f"{self._root}/{name}")) for name in names[:MAX_LINKS]]
             inside = f"{self._root}/"
-            return OutsideLinks(
+            return WorkspaceScan(
                 tuple((name, path) for name, path in found if not f"{path}/".startswith(inside)),
-                (*unscanned, *self._waiting, *names[MOST_LINKS:]),
+                tuple(option_names),
+                (*unscanned, *self._waiting, *names[MAX_LINKS:]),
             )
 
     def _names(self) -> Iterator[tuple[str, bool]]:
@@ -144,6 +150,7 @@ class SecretFiles:
     ) -> _Folder:
         folders, files, links, ignores = [], [], [], False
         every_link = tuple(entry.name for entry in entries if entry.is_symlink())
+        option_names = tuple(entry.name for entry in entries if entry.name[0] in OPTION_STARTS)
         installed = tuple(entry.name for entry in entries if entry.name in _INSTALLED)
         for entry in entries:
             name = entry.name
@@ -157,7 +164,15 @@ class SecretFiles:
             elif name not in PASSED:
                 folders.append(name)
         return _Folder(
-            stamp, tuple(folders), tuple(files), frozenset(links), ignores, settled, every_link, installed
+            stamp,
+            tuple(folders),
+            tuple(files),
+            frozenset(links),
+            ignores,
+            settled,
+            every_link,
+            option_names,
+            installed,
         )
 
     def _file(self, name: str, *, link: bool) -> SecretFile | None:

@@ -234,24 +234,29 @@ class FindsPrograms(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideLinks:
-    """Links of a workspace that lead out of it: their path as seen from the workspace and the absolute real path.
-    `unscanned` are the folders, as seen from the workspace, in which nobody looked for links."""
+class WorkspaceScan:
+    """Names in a workspace that change what a command line means. All paths are as seen from the workspace.
 
-    links: tuple[tuple[str, str], ...] = ()
+    `outside_links` are links that lead out of it, each with the absolute real path. `option_names` are files of which the
+    name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it for an option. `unscanned` are folders in which
+    nobody looked for either.
+    """
+
+    outside_links: tuple[tuple[str, str], ...] = ()
+    option_names: tuple[str, ...] = ()
     unscanned: tuple[str, ...] = ()
 
 
 @runtime_checkable
 class KnowsSecrets(Protocol):
-    """An environment that can tell which of its files may hold secrets, and which links lead out of it."""
+    """An environment that can tell which of its files may hold secrets, and which names in it are not what they seem."""
 
     def secret_files(self) -> tuple[SecretFile, ...]:
         """Those that are there now, but for what the user opened to commands. Blocks."""
         ...
 
-    def outside_links(self) -> OutsideLinks:
-        """The links that the newest look for secret files found. Blocks."""
+    def scan(self) -> WorkspaceScan:
+        """What the newest look for secret files noticed besides. Blocks."""
         ...
 
     def public_certificates(self, paths: Iterable[str]) -> frozenset[str]:

@@ -40,8 +40,10 @@ class PolicyFacts:
     """Absolute paths of certificates that hold no private key, though files of their names may."""
     outside_links: tuple[tuple[str, str], ...] = ()
     """Links in the workspace that lead out of it: their path as seen from the workspace, and the absolute real path."""
+    option_names: tuple[str, ...] = ()
+    """Files of the workspace whose names a program may take for an option, as seen from it."""
     unscanned: tuple[str, ...] = ()
-    """Folders of the workspace that were not looked into for such links, as seen from it."""
+    """Folders of the workspace that were not looked into for such links and names, as seen from it."""
 
 
 @dataclass(frozen=True, slots=True)

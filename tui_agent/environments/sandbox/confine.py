@@ -26,7 +26,7 @@ from tui_agent.environments.sandbox.own_files import is_own, top
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import by_time_and_size, inside
 from tui_agent.environments.secret_files import SecretFiles
-from tui_agent.ports.environment import OutsideLinks, Sandbox, SecretFile
+from tui_agent.ports.environment import Sandbox, SecretFile, WorkspaceScan
 
 _STATUS_ROOM = 4096
 _SETTLED_S = 60.0
@@ -150,9 +150,9 @@ class Confinement:
         """The files of the workspace that may hold secrets, as they are now."""
         return () if self._secrets is None else self._secrets.look()
 
-    def outside_links(self) -> OutsideLinks:
-        """Return the links that lead out of the workspace, as the newest look for secret files found them."""
-        return OutsideLinks() if self._secrets is None else self._secrets.outside_links()
+    def scan(self) -> WorkspaceScan:
+        """Return what the newest look for secret files noticed besides."""
+        return WorkspaceScan() if self._secrets is None else self._secrets.scan()
 
     def own(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""

@@ -1,4 +1,4 @@
-"""Links that lead out of the workspace, and certificates without a key, are found before a command is judged."""
+"""Links out of the workspace, names that look like options and public certificates are found before a command is judged."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ def test_links_that_lead_out_are_found_wherever_they_lie(tmp_path: Path) -> None
     (root / "nowhere.txt").symlink_to("/nowhere/at/all")
     scan = SecretFiles(str(root), nothing_secret)
     scan.look()
-    assert dict(scan.outside_links().links) == {
+    assert dict(scan.scan().outside_links) == {
         "notes.txt": str(outside / "notes.txt"),
         "deep/er/folder": str(outside),
         "nowhere.txt": "/nowhere/at/all",
     }
-    assert scan.outside_links().unscanned == ()
+    assert scan.scan().unscanned == ()
 
 
 def test_a_link_that_is_made_between_two_looks_is_found(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_link_that_is_made_between_two_looks_is_found(tmp_path: Path) -> None:
     scan.look()
     (root / "late").symlink_to(tmp_path)
     scan.look()
-    assert [name for name, _ in scan.outside_links().links] == ["late"]
+    assert [name for name, _ in scan.scan().outside_links] == ["late"]
 
 
 def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
@@ -45,8 +45,18 @@ def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
     (root / "app" / "node_modules" / "out").symlink_to(tmp_path)
     scan = SecretFiles(str(root), nothing_secret)
     scan.look()
-    assert scan.outside_links().links == ()
-    assert scan.outside_links().unscanned == ("app/node_modules",)
+    assert scan.scan().outside_links == ()
+    assert scan.scan().unscanned == ("app/node_modules",)
+
+
+def test_names_that_may_be_taken_for_options_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "sub").mkdir(parents=True)
+    for name in ("--checkpoint=1", "sub/@list", "sub/|touch x", "sub/plain", "a-b", "=x", "+y"):
+        (root / name).write_text("")
+    scan = SecretFiles(str(root), nothing_secret)
+    scan.look()
+    assert set(scan.scan().option_names) == {"--checkpoint=1", "sub/@list", "sub/|touch x", "=x", "+y"}
 
 
 def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:
