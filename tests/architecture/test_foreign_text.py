@@ -26,8 +26,6 @@ SEQUENCES = {
     "tui_agent/cli/output.py": "colour of its own",
     "tui_agent/cli/themes.py": "colour of its own",
     "tui_agent/policy/shell/ansi_c.py": "what bash makes of $'…', to judge it; nothing of it is shown",
-    "tui_agent/store/redaction/rules.py": "what stands around a secret",
-    "tui_agent/store/redaction/texts.py": "what stands around a secret",
     "tui_agent/export/story.py": "what it takes out of a text",
 }
 """Who may name a control sequence."""

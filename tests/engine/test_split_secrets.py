@@ -1,10 +1,19 @@
 """A secret that a model streams in two pieces is redacted wherever the pieces are cut."""
 
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import anyio
 import pytest
 
+from tests.engine.harness import EchoTool, running, say
 from tests.stubs.clock import FakeClock
 from tui_agent.engine.cutting import MOST_HELD, safe_end
 from tui_agent.engine.merge import LIMIT, Merger
+from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.store.redaction.redactor import Redactor
 
 PEM = "\n".join(
@@ -59,3 +68,51 @@ def test_plain_words_are_not_held_back() -> None:
 
 def test_what_is_held_back_is_bounded() -> None:
     assert safe_end("x" * MOST_HELD) == MOST_HELD
+
+
+def texts_below(folder: Path) -> str:
+    return "".join(path.read_text("utf-8") for path in folder.rglob("*") if path.is_file())
+
+
+COMMANDS = {
+    "login option": ("curl -u bob:", "sunflower", " https://host.example/"),
+    "joined option": ("mysql -u root -p", "sunflower", " app"),
+    "named option": ("deploy --password ", "Tr0ub4dor&3", " --force"),
+    "file of lines": ("printf 'machine h login ada\npassword ", "hunter2x", "' > .netrc"),
+    "far from the end": ("x " * 2_000 + "curl -u bob:", "sunflower", " https://h/ " + "y " * 2_000),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_no_piece_of_a_secret_in_a_call_is_recorded_or_sent(tmp_path: Path, name: str) -> None:
+    before, secret, behind = COMMANDS[name]
+    arguments = json.dumps({"words": before + secret + behind})
+    at = arguments.index(secret)
+    cuts = [0, at - 2, at, at + 3, at + len(secret), len(arguments)]
+
+    async def wait() -> None:
+        await anyio.sleep(0.06)  # the pieces would go out by themselves
+
+    pieces: list[object] = [TextChunk("Now I run it.")]
+    for start, end in pairwise(cuts):
+        pieces += [ToolCallChunk(0, "c1", "echo", arguments[start:end]), wait]
+    answers = [[*pieces, Finished("tool_calls")], say("done")]
+    async with running(tmp_path, answers, [EchoTool()]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    sent = "\n".join(event.model_dump_json() for event in bench.events)
+    (delta,) = [
+        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part == "tool_call"
+    ]
+    assert delta.name == "echo" and "[redacted: " in delta.text
+    recorded = texts_below(tmp_path)
+    for text in (sent, recorded):
+        assert secret not in text and secret[3:] not in text
+
+
+async def test_of_a_call_that_broke_off_no_argument_is_recorded(tmp_path: Path) -> None:
+    cut = [ToolCallChunk(0, "c1", "echo", '{"words": "curl -u bob:sunfl')]
+    async with running(tmp_path, [cut, cut, cut, cut, cut, cut], [EchoTool()]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert "sunfl" not in "\n".join(event.model_dump_json() for event in bench.events)

@@ -24,6 +24,7 @@ from tui_agent.config.settings import (
     CheckpointSettings,
     Config,
     ModelProfile,
+    RedactionSettings,
     SandboxSettings,
     SecretSettings,
 )
@@ -149,6 +150,11 @@ def _own_layer(project: Project, path: Path) -> Tree:
             f"{path}: a project cannot set [sandbox], for that would open what confines its own commands.",
             hint="Set it in your own configuration file.",
         )
+    if "redaction" in tree:
+        raise ConfigError(
+            f"{path}: a project cannot set [redaction], for that could show its secrets.",
+            hint="Set it in your own configuration file.",
+        )
     return tree
 
 
@@ -258,6 +264,8 @@ def _known_keys(key: str) -> list[str]:
         return sorted(SandboxSettings.model_fields)
     if parent == ["secrets"]:
         return sorted(SecretSettings.model_fields)
+    if parent == ["redaction"]:
+        return sorted(RedactionSettings.model_fields)
     if parent[0] == "hook" and len(parent) == 2:
         return sorted(hooks.HookSettings.model_fields)
     return []

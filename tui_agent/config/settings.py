@@ -13,6 +13,7 @@ from tui_agent.config.hooks import HookSettings
 from tui_agent.config.paths import Paths
 from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
@@ -84,6 +85,18 @@ class SecretSettings(Table):
     )
 
 
+class RedactionSettings(Table):
+    """The `[redaction]` table: what else is a secret, and what is none (docs/redaction.md). A project cannot set it."""
+
+    rules: tuple[JsonMap, ...] = Field(
+        (), description="More rules, as `[[redaction.rules]]` with id, what, pattern, keywords and examples."
+    )
+    allow: tuple[str, ...] = Field(
+        (), description='Texts that are never covered; between slashes a pattern: `"/test-.*/"`.'
+    )
+    disable: tuple[str, ...] = Field((), description="Ids of rules that are not used.")
+
+
 class CheckpointSettings(Table):
     """The `[checkpoints]` table: what a session may keep of the files, in millions of bytes."""
 
@@ -131,6 +144,10 @@ class SandboxSettings(Table):
     readable: tuple[str, ...] = Field(
         (),
         description='Files with secrets in a workspace that its commands may read, as patterns: `".env.test"`, `"certs/*.pem"`.',
+    )
+    try_confined: bool = Field(
+        False,
+        description="Try a command that is not understood in the sandbox before asking about it: read-only, without network.",
     )
     variables: tuple[VariableName, ...] = Field(
         (),
@@ -183,6 +200,9 @@ class Config(Table):
     )
     secrets: SecretSettings = Field(
         default_factory=SecretSettings, description="What the model is sent of secrets."
+    )
+    redaction: RedactionSettings = Field(
+        default_factory=RedactionSettings, description="What else is a secret (docs/redaction.md)."
     )
     hook: tuple[HookSettings, ...] = Field(
         (), description="Commands that are asked or told (docs/hooks.md); those of all files count."

@@ -15,7 +15,7 @@ from tui_agent.context.assemble import Assembly, Packed, Wanted
 from tui_agent.context.budgets import LEAST_ANSWER, Room
 from tui_agent.engine.compacting import Compacting
 from tui_agent.engine.context_watch import ContextWatch
-from tui_agent.engine.merge import Ticker
+from tui_agent.engine.merge import HeldCalls, Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.request import RequestBuilder
 from tui_agent.engine.states import StateKeeper
@@ -342,6 +342,7 @@ class _Call:
         self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
         client = self._parts.client(self.request.model)
         clock = self._parts.clock
+        calls = HeldCalls()
         with self._ticker.merging(clock, self._emit) as merger:
             async with client.stream(self.request) as chunks:
                 async for chunk in chunks:
@@ -350,8 +351,15 @@ class _Call:
                         continue
                     if self._first_token is None:
                         self._first_token = clock.monotonic()
-                    merger.add((delta.part, delta.block, delta.name), delta.text)
-        return assembler.settle()
+                    if delta.part == "tool_call":
+                        calls.add(delta.block, delta.name, delta.text)
+                    else:
+                        merger.add((delta.part, delta.block, delta.name), delta.text)
+        fault = assembler.settle()
+        if fault is None:
+            for number, name, text in calls.texts():
+                self._emit(("tool_call", number, name), text)
+        return fault
 
     def _emit(self, block: _Block, text: str) -> None:
         kind, number, name = block

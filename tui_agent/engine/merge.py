@@ -71,6 +71,28 @@ class Merger(Generic[KeyT]):
         self._size = len(rest)
 
 
+class HeldCalls:
+    """Holds the arguments of tool calls back until the answer is complete.
+
+    Only the text around it shows that a part of a command is a secret: pieces of the password behind `curl -u` would be
+    recorded, and printed by `run --json`, before that is known.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: dict[int, list[str]] = {}
+        self._names: dict[int, str] = {}
+
+    def add(self, block: int, name: str, text: str) -> None:
+        """Take a piece of the arguments of a call in."""
+        self._pieces.setdefault(block, []).append(text)
+        self._names[block] = name
+
+    def texts(self) -> Iterator[tuple[int, str, str]]:
+        """Yield each call's block, name and arguments."""
+        for block, pieces in self._pieces.items():
+            yield block, self._names[block], "".join(pieces)
+
+
 class _Flushes(Protocol):
     def flush(self) -> None: ...
 

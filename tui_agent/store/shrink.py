@@ -9,10 +9,11 @@ from functools import cache
 from typing import TypeAlias, TypeVar, get_args
 
 from pydantic import JsonValue
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from tui_agent.protocol.base import BlobText, Frozen
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.store.blobs import (
     CONTAINER_MARKER,
     PREVIEW_LENGTH,
@@ -99,10 +100,21 @@ class Shrinker:
 
     def _field(self, model: Frozen, name: str, value: Walked, walk: "_Walk") -> Walked:
         if isinstance(value, str):
+            if isinstance(model, ModelDelta) and model.part == "tool_call":
+                value = self._arguments(value)
             return self._text(value, walk, blob=name in _long_fields(type(model)))
         if isinstance(value, dict | list):
             return self._json(_lists(value), walk, top=True)
         return self._value(value, walk)
+
+    def _arguments(self, text: str) -> str:
+        """Redact the arguments of a call as the JSON that they are: escapes hide where lines begin."""
+        try:
+            arguments: JsonValue = from_json(text)
+        except ValueError:
+            return text
+        clean = self._redactor.json(arguments)
+        return text if clean == arguments else to_json(clean).decode()
 
     def _value(self, value: Walked, walk: "_Walk") -> Walked:
         if isinstance(value, str):

@@ -16,6 +16,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.redaction.user_rules import configured_redactor
 from tui_agent.store.sessions import SessionStore
 
 NAMED = 4
@@ -50,7 +51,14 @@ def ground(
     keys = Keys({**variables, **dict(options.keys)}, config.paths.secrets)
     clock = clock or SystemClock()
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()
-    redactor = Redactor(secrets=keys.secrets(named))
+    redaction = config.redaction
+    redactor = configured_redactor(
+        keys.secrets(named),
+        redaction.rules,
+        redaction.allow,
+        redaction.disable,
+        str(config.paths.user_config),
+    )
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
     return Ground(options, config, keys, clock, ids or RandomIds(), store, redactor)
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.redact import redacted_lines
+from tui_agent.cli.redact import explained_lines, redacted_lines
 from tui_agent.store.redaction.redactor import Redactor
 
 KEY = "gh" + "p_" + "a1B2" * 9
@@ -81,3 +81,30 @@ def test_the_beginning_of_a_key_in_a_sentence_or_in_code_begins_none() -> None:
     marker = "-----BEGIN PRIVATE " + "KEY-----"
     given = [f'if "{marker}" in text:\n', "    raise ValueError\n", "aB3\n"]
     assert list(redacted_lines(given, Redactor())) == given
+
+
+def test_all_lines_of_a_putty_key_go_and_no_line_behind_it() -> None:
+    key = ["PuTTY-User-Key-File-3: ssh-ed25519", "Encryption: none", "Comment: ada@host", "Public-Lines: 1"]
+    key += ["AAAAC3NzaC1lZDI1NTE5", "Private-Lines: 1", "AAAAIHk3bmV2ZXIx", "Private-MAC: 26dbf120b0b9961d"]
+    out = list(redacted_lines([f"{line}\n" for line in (*key, "end")], Redactor()))
+    assert out == ["[redacted: private key]\n"] * len(key) + ["end\n"]
+
+
+def test_explain_names_line_and_rule_of_each_secret_and_shows_none() -> None:
+    text = f"plain\nuse {KEY}\n\nmysql -u root -psunflower\nlogin correct-horse {KEY}\n"
+    assert list(explained_lines(text, Redactor(secrets={"MY_LOGIN": "correct-horse"}))) == [
+        "line 2: github-token (github token)",
+        "line 4: ssh-and-mysql-option (password)",
+        "line 5: value of MY_LOGIN",
+        "line 5: github-token (github token)",
+    ]
+
+
+def test_explain_is_an_option_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"a\n{KEY}\n".encode())))
+    out = io.TextIOWrapper(buffer := io.BytesIO(), write_through=True)
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["redact", "--explain"]) == 0
+    assert buffer.getvalue().decode() == "line 2: github-token (github token)\n"

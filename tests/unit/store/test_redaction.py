@@ -10,7 +10,7 @@ from tests.stubs.rows import rows
 from tests.stubs.store import said, store
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.ids import CallId
-from tui_agent.store.redaction.redactor import REMEMBERED, Redactor
+from tui_agent.store.redaction.redactor import MAX_REMEMBERED, Redactor
 
 DIGITS = random.Random(7)
 
@@ -169,9 +169,9 @@ def test_a_text_that_was_clean_is_told_apart_from_one_that_holds_a_secret_by_a_c
 
 def test_what_is_remembered_of_clean_texts_is_bounded_and_holds_no_secret() -> None:
     redactor = Redactor(secrets={"TOKEN": "correct-horse-battery"})
-    for at in range(3 * REMEMBERED):
+    for at in range(3 * MAX_REMEMBERED):
         redactor.text(f"src/module_{at}.py")
         redactor.text(f"{at} correct-horse-battery")
     kept = redactor._clean
-    assert 0 < len(kept) <= REMEMBERED
+    assert 0 < len(kept) <= MAX_REMEMBERED
     assert not [text for text in kept if "correct-horse" in text]

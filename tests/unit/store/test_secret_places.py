@@ -6,8 +6,9 @@ import random
 import string
 
 from tests.stubs.rows import rows
-from tui_agent.store.redaction.formats import TOKENS
+from tui_agent.store.redaction.library import bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.redaction.rule import example_text
 
 MADE = random.Random(11)
 ALNUM = string.ascii_letters + string.digits
@@ -18,19 +19,6 @@ REDACTOR = Redactor()
 def made(count: int, alphabet: str = ALNUM) -> str:
     """A value of a generator; made here, so that no line of this file looks like a key."""
     return "".join(MADE.choice(alphabet) for _ in range(count - 4)) + "7a" + alphabet[3] + "9"
-
-
-def letters_of(shape: str) -> str:
-    """The characters of a class such as `a-f0-9`, without the signs of Base64."""
-    out, at = "", 0
-    while at < len(shape):
-        if shape[at + 1 : at + 2] == "-" and at + 2 < len(shape):
-            out += "".join(chr(code) for code in range(ord(shape[at]), ord(shape[at + 2]) + 1))
-            at += 3
-        else:
-            out += shape[at] if shape[at].isalnum() else ""
-            at += 1
-    return out
 
 
 PLACES = {
@@ -88,11 +76,16 @@ def test_a_generated_value_is_found_wherever_secrets_stand(place: str) -> None:
     assert redacted.endswith("\ntwo")
 
 
-@rows("entry", TOKENS)
-def test_an_issued_key_is_found_bare_in_prose_and_in_json(entry: tuple[str, str, str, int, int]) -> None:
-    _, starts, shape, least, most = entry
-    for start in starts.split():
-        value = start + made(max(least, min(least + 3, most)), letters_of(shape))
+ISSUED = {
+    rule.id: [example_text(text.split("[[")[1].split("]]")[0], rule.id) for text in rule.examples]
+    for rule in bundled_rules(with_examples=True)
+    if "{{edge}}(?P<secret>" in rule.pattern[:20]
+}
+
+
+@rows("name", ISSUED)
+def test_an_issued_key_is_found_bare_in_prose_and_in_json(name: str) -> None:
+    for value in ISSUED[name]:
         for text in (f"we used {value} for it", f'{{"note": "{value}"}}', f"({value})", value):
             assert value not in REDACTOR.text(text), text
             assert REDACTOR.suspects(text.encode())

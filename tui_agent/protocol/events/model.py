@@ -48,7 +48,11 @@ class ModelRequested(Payload):
 
 
 class ModelDelta(Payload):
-    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `block` counts the answer's parts."""
+    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `block` counts the answer's parts.
+
+    The arguments of a tool call come as one text when the answer is complete: before that nobody knows what in them is
+    a secret.
+    """
 
     kind: Literal["model.delta"] = "model.delta"
     request_id: RequestId

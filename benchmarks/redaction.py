@@ -1,0 +1,86 @@
+"""Cost of redaction: `python -m benchmarks.redaction` prints JSON.
+
+Milliseconds of processor time for a megabyte of log lines, of this program's own code, and of lines of which each holds a
+secret; microseconds for a short text, with and without a secret's name in it; and milliseconds until the first text of a process is done.
+"""
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tui_agent.store.redaction.redactor import Redactor
+
+SIZE = 1_000_000
+RUNS = 5
+FIRST = (
+    "import time; begun = time.process_time()\n"
+    "from tui_agent.store.redaction.redactor import Redactor\n"
+    "Redactor().text('the first text with a token')\n"
+    "print((time.process_time() - begun) * 1e3)"
+)
+
+
+def main() -> dict[str, float]:
+    """Return the figures by name."""
+    texts = {"log": log_lines(), "code": own_code(), "secrets": secret_lines()}
+    redactor = Redactor()
+    figures = {f"{name}_ms_per_mb": best(redactor, text) for name, text in texts.items()}
+    for name, words in (("plain", "Let me look at file {}"), ("named", "the token of {} is used, auth: ok")):
+        redactor.text(words)
+        begun = time.process_time()
+        for number in range(5_000):
+            redactor.text(words.format(number))
+        figures[f"short_{name}_us"] = round((time.process_time() - begun) / 5_000 * 1e6, 1)
+    figures["first_text_ms"] = round(float(subprocess.check_output([sys.executable, "-c", FIRST])), 1)
+    return figures
+
+
+def best(redactor: Redactor, text: str) -> float:
+    """Return the milliseconds of the quickest of some runs, for a million bytes."""
+    return round(min(timed(lambda: redactor.text(text)) for _ in range(RUNS)) * SIZE / len(text) * 1e3, 1)
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Return the seconds of processor time that a call takes."""
+    begun = time.process_time()
+    act()
+    return time.process_time() - begun
+
+
+def log_lines() -> str:
+    """Return a megabyte of lines as servers, test runners and package managers write them."""
+    source = random.Random(1)
+    shapes = (
+        "2026-11-0{day}T10:{minute:02}:00Z [info] request id={key:x} path=/api/v1/users/{number} status=200",
+        '  File "/srv/app/src/module_{day}.py", line {number}, in handle_token_refresh',
+        "DEBUG cache key=user:{number}:profile hit ttl=300 session expires in 20m",
+        "npm warn deprecated package-{day}@1.2.{minute}: see https://example.org/p/{number}",
+        "tests/unit/test_{minute}.py::test_password_is_hashed PASSED [{minute}%]",
+    )
+    lines = [
+        source.choice(shapes).format(
+            day=number % 9 + 1, minute=number % 60, number=number, key=source.getrandbits(64)
+        )
+        for number in range(SIZE // 60)
+    ]
+    return "\n".join(lines)[:SIZE]
+
+
+def own_code() -> str:
+    """Return a megabyte of this program's code."""
+    paths = sorted(Path(__file__).resolve().parents[1].glob("tui_agent/**/*.py"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)[:SIZE]
+
+
+def secret_lines() -> str:
+    """Return a megabyte of lines of which each holds a password."""
+    shapes = ("DB_PASSWORD=Xy7kL9pQ{}", "curl -u ada:Xy7kL9pQ{} https://h/", '"token": "Xy7kL9pQ2w8Zq{}"')
+    return "\n".join(shapes[number % 3].format(number) for number in range(SIZE // 30))[:SIZE]
+
+
+if __name__ == "__main__":
+    print(json.dumps(main()))

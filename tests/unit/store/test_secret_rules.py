@@ -1,0 +1,128 @@
+"""Each bundled rule is proved by its own examples, and the user's rules pass the same checks."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.rows import rows
+from tui_agent.errors import ConfigError
+from tui_agent.store.redaction import rule as rule_module
+from tui_agent.store.redaction.fragments import expand, fragments
+from tui_agent.store.redaction.library import FAMILIES, bundled_rules
+from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.redaction.rule import Rule, example_text
+from tui_agent.store.redaction.user_rules import MAX_RULES, configured_redactor
+
+RULES = bundled_rules(with_examples=True)
+BY_ID = {rule.id: rule for rule in RULES}
+ACME: dict[str, object] = {
+    "id": "acme-key",
+    "what": "acme key",
+    "pattern": "{{edge}}(?P<secret>acme_[a-z0-9]{20})",
+    "keywords": ["^acme_"],
+    "examples": ["key [[acme_{{a-z0-9 20}}]]"],
+}
+
+
+@rows("name", BY_ID)
+def test_a_rule_covers_exactly_the_secret_of_its_examples(name: str) -> None:
+    rule = BY_ID[name]
+    assert (rule.examples and rule.not_examples) or name == "directory-password-hash"
+    assert rule.failed_example() is None
+
+
+@rows("name", BY_ID)
+def test_a_rule_s_keywords_find_its_examples_and_none_is_left_whole(name: str) -> None:
+    redactor = Redactor()
+    for example in BY_ID[name].examples:
+        text = example_text(example, name).replace("[[", "").replace("]]", "")
+        assert redactor.suspects(text.encode()), text
+        assert "[redacted: " in redactor.text(text), text
+
+
+def test_ids_are_unique_and_every_file_is_loaded() -> None:
+    assert len(BY_ID) == len(RULES)
+    folder = Path(rule_module.__file__).parent / "rules"
+    assert {path.stem for path in folder.glob("*.toml")} == {*FAMILIES, "fragments"}
+
+
+def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:
+    used = "".join([*(rule.pattern for rule in RULES), *fragments().values()])
+    assert [name for name in fragments() if f"{{{{{name}}}}}" not in used] == []
+    with pytest.raises(ValueError, match="unknown piece"):
+        expand("{{edges}}")
+
+
+def configured(
+    *rules: dict[str, object], allow: tuple[str, ...] = (), disable: tuple[str, ...] = ()
+) -> Redactor:
+    return configured_redactor({}, rules, allow, disable, "config.toml")
+
+
+def test_a_rule_of_the_user_covers_and_names_its_secret() -> None:
+    redactor = configured(ACME)
+    assert redactor.text("token=acme_abcdefghij0123456789") == "token=[redacted: acme key]"
+    assert Redactor().text("x acme_abcdefghij0123456789") == "x acme_abcdefghij0123456789"
+
+
+def test_allowed_texts_and_disabled_rules_cover_nothing() -> None:
+    key = "gh" + "p_" + "a1B2" * 9
+    assert configured(allow=(key,)).text(f"use {key}") == f"use {key}"
+    assert configured(allow=("/ghp_.*/",)).text(f"use {key}") == f"use {key}"
+    assert configured(allow=("/ghp_/",)).text(f"use {key}") == "use [redacted: github token]"
+    assert configured(disable=("github-token",)).text(f"use {key}") == f"use {key}"
+
+
+def test_a_value_of_a_variable_is_covered_though_a_pattern_allows_it() -> None:
+    redactor = configured_redactor({"MY_KEY": "correct-horse"}, (), ("/.*/",), (), "config.toml")
+    assert redactor.text("it is correct-horse") == "it is [redacted: MY_KEY]"
+
+
+REFUSED: dict[str, tuple[dict[str, object], str]] = {
+    "unknown field": ({**ACME, "regex": "x"}, "'regex'"),
+    "unknown check": ({**ACME, "checks": ["looks-bad"]}, "'checks.0'"),
+    "no keyword": ({**ACME, "keywords": []}, "'keywords'"),
+    "keyword in capitals": ({**ACME, "keywords": ["ACME"]}, "'keywords.0'"),
+    "unknown fragment": ({**ACME, "pattern": "{{egde}}x"}, "unknown piece"),
+    "lookaround": ({**ACME, "pattern": "(?=a)acme_[a-z0-9]{20}"}, "(acme-key): 'pattern'"),
+    "backreference": ({**ACME, "pattern": r"(acme)\1"}, "(acme-key): 'pattern'"),
+    "too many repeats": ({**ACME, "pattern": "(?:a{1000}){1000}"}, "(acme-key): 'pattern'"),
+    "huge pattern": ({**ACME, "pattern": "a" * 10_000_000}, "'pattern'"),
+    "no example": ({**ACME, "examples": []}, "'examples' is missing"),
+    "an example that does not match": (
+        {**ACME, "examples": ["[[acme_x]]"]},
+        "this example fails: '[[acme_x]]'",
+    ),
+    "an example with too much covered": (
+        {**ACME, "examples": ["acme_[[{{a-z0-9 20}}]]"]},
+        "this example fails",
+    ),
+    "a look-alike that matches": ({**ACME, "not_examples": ["acme_{{a-z0-9 20}}"]}, "this example fails"),
+    "id of a bundled rule": ({**ACME, "id": "github-token"}, "the id 'github-token'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_wrong_rule_is_refused_with_place_and_reason(name: str) -> None:
+    rule, reason = REFUSED[name]
+    with pytest.raises(ConfigError) as raised:
+        configured(rule)
+    assert "config.toml: " in str(raised.value) and reason in str(raised.value)
+    assert len(str(raised.value)) < 600
+
+
+def test_unknown_ids_wrong_patterns_and_too_many_rules_are_refused() -> None:
+    with pytest.raises(ConfigError, match="no rule has the id 'github-tokn'"):
+        configured(disable=("github-tokn",))
+    with pytest.raises(ConfigError, match=r"redaction\.allow"):
+        configured(allow=("/(/",))
+    with pytest.raises(ConfigError, match="rules"):
+        configured(*[{**ACME, "id": f"acme-{number}"} for number in range(MAX_RULES + 1)])
+
+
+@pytest.mark.parametrize("pattern", ["(?:a+)+b", "(?:a|aa)+b", r"(?:\w*)*!", "(?:.*.*.*)*acme!"])
+def test_a_pattern_that_would_backtrack_without_end_takes_linear_time(pattern: str) -> None:
+    rule = Rule(id="slow", what="slow", pattern=pattern, keywords=("a",))
+    assert (
+        list(rule.spans(b"a" * 100_000)) == []
+    )  # a backtracking engine would run into the test's time limit

@@ -1,0 +1,180 @@
+"""L1: the checks that a rule can name, for what a pattern alone cannot tell.
+
+Invariant: a check only refuses candidates; it never finds any.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from tui_agent.store.redaction.assignment import (
+    is_assigned,
+    is_column_default,
+    is_message,
+    is_weakly_assigned,
+)
+from tui_agent.store.redaction.candidate import Candidate
+from tui_agent.store.redaction.code import is_default_text, is_in_secret_section, is_signing_key
+from tui_agent.store.redaction.logins import is_login_option
+from tui_agent.store.redaction.values import (
+    describes_secret,
+    has_both_cases,
+    has_digit,
+    is_algorithm,
+    is_mixed,
+    is_numbered_name,
+    is_placeholder,
+    is_secret_text,
+    is_template,
+    looks_chosen,
+    looks_issued,
+    looks_random,
+)
+
+CheckName = Literal[
+    "address-login", "assigned", "block-text", "call-argument", "chosen", "column-default", "default-text", "digit", "given", "header", "issued",
+    "login-call", "login-option", "mailgun", "mixed", "mixed-case", "named-value", "not-placeholder", "not-public", "option", "prose",
+    "random", "random-20", "random-mixed", "section", "secret-text", "signing-key", "statement", "weakly-assigned", "words",
+]  # fmt: skip
+"""The names of the checks, for the model of a rule."""
+_STATEMENT = re.compile(r"(?i)\b(?:user|role|login|grant|create|alter|set)\b[^;]*$")
+_OWN_HOST = re.compile(r"@(?:localhost|127\.|\[::1\])")
+_EXPRESSION = re.compile(r"[(\[{<]|^(?:self|request|os|env|settings|config)\.")
+_NAMES_THING = re.compile(
+    r"(?i)cache|restor|etag|\b(?:id|name|class|slug|for|href|src|ref|blob|object|etag)\s{0,2}[=:]\s{0,2}[\"']?$|\b(?:data-)?key=[\"']$"
+)
+_WORKS_ON = re.compile(r"(?i)(?:^|[^a-z])(?:hash|encode|encrypt)_?$")
+_SIGNS_IN = re.compile(r"(?i)\.?(?:\w*auth|login|credentials|authenticate)\b")
+
+
+def is_given(candidate: Candidate) -> bool:
+    """Return True for anything but a placeholder, a template, a variable or another option."""
+    value = candidate.value.strip()
+    return (
+        not is_placeholder(value)
+        and not is_template(value)
+        and not value.startswith(("$", "{", "(", "@", "-"))
+    )
+
+
+def is_header_value(candidate: Candidate) -> bool:
+    """Return True for a header's value: no expression, no word about it, no signature of a request."""
+    value = candidate.value
+    if is_placeholder(value.rstrip("*") or value) or value.startswith("AWS4-"):
+        return False
+    return not (value.isalpha() and len(value) < 20) and not _EXPRESSION.search(value)
+
+
+def is_address_login(candidate: Candidate) -> bool:
+    """Return True for the password of an address, except the default one of somebody's local test server."""
+    value = candidate.value
+    if value == "x-oauth-basic" or is_placeholder(value):
+        return False
+    return not (candidate.group("user") == value and _OWN_HOST.match(candidate.behind))
+
+
+def is_statement_password(candidate: Candidate) -> bool:
+    """Return True for the password of a statement in SQL, and not for an assignment in a program."""
+    lead = candidate.lead
+    if lead[:1] in "iI" and not _STATEMENT.search(candidate.before[-200:]):
+        return False
+    if lead.rstrip().startswith("=") or is_placeholder(candidate.value) or is_template(candidate.value):
+        return False
+    return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.before[-8:]) is not None
+
+
+def is_mailgun_key(candidate: Candidate) -> bool:
+    """Return True unless the text around says that `key-…` names a path, a cache entry or an element of a page."""
+    before, behind = candidate.before[-80:], candidate.behind[:8]
+    before = before[before.rfind("\n") + 1 :] + candidate.lead
+    if re.match(r"[/:.-]\w", behind):
+        return False
+    if before[-1:] in ("-", "/", ".", ":") and not re.search(r"(?:api|:\d{1,6}):$", before):
+        return False
+    return not _NAMES_THING.search(before) and looks_issued(candidate.value)
+
+
+def is_option_value(candidate: Candidate) -> bool:
+    """Return True for a chosen value behind an option; within a word (`single-token text`) it needs a digit."""
+    within = candidate.before[-1:].isalnum()
+    if "bypass" in candidate.lead.lower():
+        return False
+    return looks_chosen(candidate.value) and (not within or has_digit(candidate.value))
+
+
+def is_block_text(candidate: Candidate) -> bool:
+    """Return True for the text of a block in YAML: no further names, no message."""
+    first = candidate.value.split("\n")[0]
+    return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (" " not in first or not is_message(first))
+
+
+def is_setter_argument(candidate: Candidate) -> bool:
+    """Return True unless the function that takes the text only works on one: `hash_password("hunter2")`."""
+    return _WORKS_ON.search(candidate.before[-30:]) is None
+
+
+def is_login_argument(candidate: Candidate) -> bool:
+    """Return True for the second of two texts in a call that signs in."""
+    value = candidate.value
+    if looks_random(value, 20):
+        return True
+    if not looks_chosen(value):
+        return False
+    signs_in = _SIGNS_IN.match(candidate.lead) is not None
+    several_digits = sum(char.isdigit() for char in value) > 1
+    return (signs_in and several_digits) or not re.fullmatch(r"[\w./:-]+", value)
+
+
+def is_told(candidate: Candidate) -> bool:
+    """Return True for a password within prose: letters, and digits or odd signs, and no well-known word with a number."""
+    value = candidate.value.rstrip(".,!?:;)")
+    if (
+        len(value) < 6
+        or is_algorithm(value)
+        or "(" in value
+        or value.count("/") > 1
+        or set(value) & set("=*")
+    ):
+        return False
+    if (is_numbered_name(value) and candidate.lead[:1] not in "pP") or "." in value[1:-1]:
+        return False
+    return looks_chosen(value) and (has_digit(value) or re.search(r"[!#%^*&@$]", value) is not None)
+
+
+def is_mixed_case(candidate: Candidate) -> bool:
+    """Return True for small and capital letters together with digits or the padding of Base64."""
+    return has_both_cases(candidate.value) and any(char.isdigit() or char == "=" for char in candidate.value)
+
+
+CHECKS: Mapping[CheckName, Callable[[Candidate], bool]] = {
+    "address-login": is_address_login,
+    "assigned": is_assigned,
+    "block-text": is_block_text,
+    "call-argument": is_setter_argument,
+    "chosen": lambda candidate: looks_chosen(candidate.value),
+    "column-default": is_column_default,
+    "default-text": is_default_text,
+    "digit": lambda candidate: has_digit(candidate.value),
+    "given": is_given,
+    "header": is_header_value,
+    "issued": lambda candidate: looks_issued(candidate.value),
+    "login-call": is_login_argument,
+    "login-option": is_login_option,
+    "mailgun": is_mailgun_key,
+    "mixed": lambda candidate: is_mixed(candidate.value),
+    "mixed-case": is_mixed_case,
+    "named-value": lambda candidate: not describes_secret(candidate.group("name") + candidate.group("rest")),
+    "not-placeholder": lambda candidate: not is_placeholder(candidate.value),
+    "not-public": lambda candidate: candidate.value not in ("public", "private"),
+    "option": is_option_value,
+    "prose": is_told,
+    "random": lambda candidate: looks_random(candidate.value),
+    "random-20": lambda candidate: looks_random(candidate.value, 20),
+    "random-mixed": lambda candidate: looks_random(candidate.value, 24) and has_both_cases(candidate.value),
+    "section": is_in_secret_section,
+    "secret-text": lambda candidate: is_secret_text(candidate.value),
+    "signing-key": is_signing_key,
+    "statement": is_statement_password,
+    "weakly-assigned": is_weakly_assigned,
+    "words": lambda candidate: len(set(candidate.value.split())) >= 8,
+}

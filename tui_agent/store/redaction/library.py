@@ -1,0 +1,115 @@
+"""L1: the rules that come with the program, and which of them may find something in a text.
+
+Invariant: no file is read before the first text is looked at; a pattern is compiled when one of its keywords is met.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+
+import re2
+
+from tui_agent.store.redaction.fragments import expand, read_rules_file
+from tui_agent.store.redaction.rule import OPTIONS, Rule
+
+FAMILIES = (
+    "private_keys",
+    "issued",
+    "services",
+    "headers",
+    "addresses",
+    "assignments",
+    "statements",
+    "commands",
+    "code",
+    "formats",
+    "prose",
+)
+"""The files of the rules, most specific first: the first rule that finds a secret names it."""
+_EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
+_COUNTS = b'tokens":'
+"""The keyword `token` does not count here: it stands in every event that reports a model's use."""
+_COMMON_RULES = 4
+"""Rules that share a keyword from which on it is a common word: then one look at the text is enough."""
+_MAX_HITS = 100
+"""Places that are looked at before the words that were found are taken out of the search."""
+
+
+@cache
+def bundled_rules(*, with_examples: bool = False) -> tuple[Rule, ...]:
+    """Return the program's own rules, as a rule without their examples, which take longest to read."""
+    texts = [read_rules_file(family) for family in FAMILIES]
+    if not with_examples:
+        texts = [_EXAMPLES.sub("", text) for text in texts]
+    return tuple(Rule(**entry) for text in texts for entry in tomllib.loads(text)["rules"])
+
+
+class KeywordIndex:
+    """Finds the rules that have a keyword in a text."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = tuple(rules)
+        begun: dict[bytes, set[int]] = {}
+        within: dict[bytes, set[int]] = {}
+        for number, rule in enumerate(self._rules):
+            for keyword in rule.keywords:
+                words = begun if keyword[0] == "^" else within
+                words.setdefault(keyword.removeprefix("^").encode(), set()).add(number)
+        self._common = {word: numbers for word, numbers in within.items() if len(numbers) >= _COMMON_RULES}
+        rare = {word: numbers for word, numbers in within.items() if word not in self._common}
+        self._searches = [
+            _WordSearch(words, edge) for words, edge in ((rare, ""), (begun, expand("{{edge}}"))) if words
+        ]
+
+    def may_match(self, raw: bytes) -> bool:
+        """Return False only if no rule matches."""
+        low = raw.lower()
+        for word in self._common:  # a plain loop: this runs for every event
+            if word in low and (word != b"token" or low.count(b"token") > low.count(_COUNTS)):
+                return True
+        return any(search.is_in(raw) for search in self._searches)
+
+    def candidates(self, raw: bytes) -> list[Rule]:
+        """Return the rules that may match, in their order."""
+        low = raw.lower()
+        numbers = {number for word, some in self._common.items() if word in low for number in some}
+        for search in self._searches:
+            numbers |= search.rules_of(raw, low)
+        return [self._rules[number] for number in sorted(numbers)]
+
+
+class _WordSearch:
+    """Finds many words in one pass. A word stands also for those that it begins with."""
+
+    def __init__(self, words: Mapping[bytes, set[int]], edge: str) -> None:
+        self._edge = edge
+        self._covered = {word: {other for other in words if word.startswith(other)} for word in words}
+        self._rules = words
+        self._all = frozenset(words)
+
+    def is_in(self, raw: bytes) -> bool:
+        """Return True if one of the words is in a text."""
+        return _words_pattern(self._edge, self._all).search(raw) is not None
+
+    def rules_of(self, raw: bytes, low: bytes) -> set[int]:
+        """Return the numbers of the rules whose words are in a text, given as it is and in lower case."""
+        found: set[bytes] = set()
+        at, hits = 0, 0
+        pattern = _words_pattern(self._edge, self._all)
+        while match := pattern.search(raw, at):
+            start, end = match.span(1)
+            at, hits = start + 1, hits + 1
+            if (word := low[start:end]) not in found:
+                found |= self._covered[word]
+            if hits % _MAX_HITS == 0:  # so that a frequent word does not stop the search at each place
+                pattern = _words_pattern(self._edge, self._all - found)
+        return {number for word in found for number in self._rules[word]}
+
+
+@lru_cache(maxsize=64)
+def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
+    longest_first = sorted(words, key=lambda word: (-len(word), word))
+    return re2.compile(
+        f"(?i){edge}({'|'.join(re2.escape(word.decode()) for word in longest_first)})".encode(), OPTIONS
+    )

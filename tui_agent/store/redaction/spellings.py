@@ -1,0 +1,21 @@
+"""L1: the ways in which programs write the value of a variable.
+
+Invariant: the value itself comes first.
+"""
+
+import base64
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus
+
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
+def spellings(value: str) -> Iterator[str]:
+    """Yield a value as it is, in addresses, in hexadecimal digits, and in Base64 at every offset."""
+    raw = value.encode("utf-8", "surrogateescape")
+    yield from (value, quote(raw, safe=""), quote(raw), quote_plus(raw), raw.hex())
+    for offset in range(3):
+        coded = base64.b64encode(b"\0" * offset + raw).decode()
+        begin = (0, 2, 3)[offset]  # the characters before it also depend on other bytes
+        end = len(coded.rstrip("=")) - (1 if (offset + len(raw)) % 3 else 0)
+        yield from (coded[begin:end], coded[begin:end].translate(_URL_SAFE))
