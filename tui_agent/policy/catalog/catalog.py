@@ -17,7 +17,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.catalog.variables import Variables
 
 PROGRAMS = Path(__file__).parent / "programs"
-_FILE_NAMES = {".": "source", "[": "test", ":": "true"}
+_FILE_NAMES = {".": "source", "[": "test", "[[": "test", ":": "true"}
 """Programs whose names are no good names of files."""
 _MAX_LIKES = 8
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
@@ -82,6 +82,14 @@ class Catalog:
                     return found
         return None
 
+    def variant(self, entry: Entry, name: str) -> Entry | None:
+        """Return the entry of the same program's folder that an option of this one names ("branch --list")."""
+        for member in entry.family:
+            found = self.entry(f"{member.partition(' ')[0]} {name}")
+            if found is not None:
+                return found
+        return None
+
     def _resolve(self, name: str, shelves: Sequence[_Shelf], likes: int) -> Entry | None:
         for place, shelf in enumerate(shelves):
             found = shelf.table(name)
@@ -137,6 +145,12 @@ class Catalog:
                 self.entry(name)
             except TableFault as fault:
                 raise TableFault(("programs", *name.split(" ", 1), *fault.keys), fault.reason) from fault
+
+
+@cache
+def built_in_catalog() -> Catalog:
+    """Return the catalog of the product's files alone."""
+    return Catalog()
 
 
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:

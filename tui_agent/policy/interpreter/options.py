@@ -13,7 +13,7 @@ from typing import assert_never
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Option
 from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
-from tui_agent.policy.interpreter.report import Certainty, Doubt, Value
+from tui_agent.policy.interpreter.report import Doubt, Value
 
 _NUMERIC = re.compile(r"-\d+")
 _LONG = re.compile(r"(--?[^=]+)(=?)", re.DOTALL)
@@ -32,7 +32,7 @@ class ParsedOption:
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
     """`first_operand` is the index of the first operand in the words, their number where there is none. `ends`: an
-    option makes the program only say something about itself; what stands behind it is not parsed."""
+    option makes the program only say something about itself, and nothing speaks against it."""
 
     options: tuple[ParsedOption, ...]
     operands: tuple[Value, ...]
@@ -46,9 +46,8 @@ def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> 
     parser = _Parser(entry, words, stops or entry.program.option_style == "first")
     parser.parse()
     first = len(words) if parser.first is None else parser.first
-    return ParsedCall(
-        tuple(parser.options), tuple(parser.operands), tuple(parser.doubts), first, parser.ended
-    )
+    ends = parser.ended and not parser.operands and not parser.doubts
+    return ParsedCall(tuple(parser.options), tuple(parser.operands), tuple(parser.doubts), first, ends)
 
 
 @dataclass
@@ -69,11 +68,13 @@ class _Parser:
         only_operands = style == "none"
         if style == "tar" and self.words:
             self._parse_bundle(self.words[0].known or "")
-        while self.next < len(self.words) and not self.ended:
+        while self.next < len(self.words):
             value = self.words[self.next]
             self.next += 1
             if only_operands or not self._is_option(value):
-                if not only_operands and value.certainty is not Certainty.KNOWN and value.may_be_option:
+                # A program of style `single` may obey an option behind `--` (git blame -- a --output=b).
+                behind = only_operands and not (style == "single" and not self.stops)
+                if not behind and (value.known or "-").startswith("-") and self._may_be_option(value):
                     self._doubt_option_like(value)
                 self._add_operand(value)
                 only_operands = only_operands or self.stops
@@ -87,6 +88,9 @@ class _Parser:
         if prefix[:1] == "-":
             return prefix != "-" or value.known is None
         return prefix in self.entry.options and value.known is not None
+
+    def _may_be_option(self, value: Value) -> bool:
+        return len(value.text) > 1 if value.known is not None else value.may_be_option
 
     def _add_operand(self, value: Value) -> None:
         if self.first is None:
@@ -116,6 +120,10 @@ class _Parser:
         return (found[1], bool(found[2])) if found else (prefix, False)
 
     def _parse_cluster(self, value: Value, prefix: str) -> None:
+        single = self.entry.program.option_style == "single"
+        first = self.entry.options.get(prefix[:2])
+        if single and (first is None or first.word == "none"):
+            return self._take(prefix, None)
         for place in range(1, len(prefix)):
             spelling = f"-{prefix[place]}"
             option = self.entry.options.get(spelling)
@@ -124,7 +132,7 @@ class _Parser:
                 self._take(spelling, None)
                 continue
             self._take(spelling, None if whole else without_prefix(value, prefix[: place + 1]))
-            return
+            return None
         if value.known is None:
             self._doubt_option_like(value)
 
@@ -161,7 +169,7 @@ class _Parser:
             shown = word.source if word is attached else f"{spelling} {word.source}"
             self._doubt(f"{shown} of {self.entry.name} is not known to be harmless")
         self.options.append(ParsedOption(spelling, option, word, second))
-        self.ended = option.ends and not self.doubts
+        self.ended = self.ended or option.ends
 
     def _next_word(self, spelling: str) -> Value | None:
         if self.next >= len(self.words):
@@ -199,9 +207,11 @@ class _Parser:
 
 def _is_allowed(option: Option, word: Value) -> bool:
     """Return True if the option may have this word."""
+    known = word.known
+    if option.refuses and (known is None or any(text in known for text in option.refuses)):
+        return False
     if not option.values:
         return option.means != "setting"
-    known = word.known
     return known is not None and any(
         known == allowed or ("*" in allowed and fnmatchcase(known, allowed)) for allowed in option.values
     )

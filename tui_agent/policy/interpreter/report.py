@@ -27,7 +27,7 @@ class Value:
     `UNKNOWN`. `many`: it may become several words or none. `may_be_option`: it is not certain that it begins with none of
     `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist. `splits`: it is split at
     blanks, so that a name with a blank in it becomes several words that need not fit the pattern. `prefix`: what it
-    certainly begins with where it is `UNKNOWN`.
+    certainly begins with where it is `UNKNOWN`. `shows`: variables of the environment that it may show.
     """
 
     source: str
@@ -38,6 +38,7 @@ class Value:
     names_files: bool = False
     splits: bool = False
     prefix: str = ""
+    shows: tuple[str, ...] = ()
 
     @property
     def known(self) -> str | None:

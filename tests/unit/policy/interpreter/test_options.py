@@ -148,10 +148,45 @@ def test_a_numeric_option_is_allowed_only_where_the_entry_says_so() -> None:
     assert parse("-5x y", numeric_option=True).doubts != ()
 
 
-def test_nothing_counts_behind_an_option_that_only_tells_about_the_program() -> None:
-    call = parse("-l --version --zzz x")
-    assert (call.ends, call.operands, call.doubts) == (True, (), ())
-    assert not parse("--zzz --version x").ends
+@rows(
+    "line, ends",
+    [
+        ("--version", True),
+        ("-l --version -a", True),
+        ("--version x", False),
+        ("--zzz --version", False),
+        ("--version --zzz", False),
+        ("-e --version", False),
+    ],
+)
+def test_an_option_that_only_tells_about_the_program_counts_where_nothing_speaks_against_it(
+    line: str, ends: bool
+) -> None:
+    assert parse(line).ends is ends
+
+
+@rows(
+    "line, expected, doubts",
+    [
+        ("-l -a x", "-l -a | x", 0),
+        ("-la x", "!-la | x", 1),
+        ("-n5 x", "-n:5 | x", 0),
+        ("-n 5 x", "-n:5 | x", 0),
+        ("-ln --output=a", "!-ln !--output:a |", 2),
+        ("-- --output=a", "| --output=a", 1),
+        ("-- x -", "| x -", 0),
+    ],
+)
+def test_letters_are_not_clustered_where_the_program_does_not(line: str, expected: str, doubts: int) -> None:
+    call = parse(line, option_style="single")
+    assert shown(call) == expected
+    assert len(call.doubts) == doubts
+
+
+def test_a_word_that_an_option_refuses_raises_a_doubt() -> None:
+    program = entry(flags=[], options={"--format": {"refuses": ["%G"]}})
+    for value, count in [(word("%h %s"), 0), (word("%h %GK"), 1), (unknown(), 1)]:
+        assert len(parse_call(program, [word("--format"), value]).doubts) == count
 
 
 @rows(

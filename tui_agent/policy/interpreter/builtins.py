@@ -1,0 +1,81 @@
+"""L3: how builtins change the shell: the folder it is in, its variables, and whether it goes on.
+
+Invariant: what a builtin may do is in one of the states it returns.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tui_agent.policy.interpreter.expansion import known_value
+from tui_agent.policy.interpreter.options import ParsedCall
+from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
+from tui_agent.policy.interpreter.report import Certainty, Value
+from tui_agent.policy.interpreter.state import UNSET, State, enter_folder
+
+_LEAVING: Final = frozenset({"exit", "return"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The states behind a command that succeeded and behind one that failed; None: that cannot be."""
+
+    success: State | None
+    failure: State | None
+
+
+def apply_builtin(name: str, call: ParsedCall, state: State, stdin: Value) -> Ends:
+    """Return the states behind a call of a builtin."""
+    if name in _LEAVING:
+        return Ends(None, None)
+    match name:
+        case "true":
+            return Ends(state, None)
+        case "false":
+            return Ends(None, state)
+        case "cd":
+            return Ends(_change_folder(state, call.operands), state)
+        case "pushd":
+            entered = _change_folder(state, call.operands) if call.operands else state.in_folders((None,))
+            return Ends(replace(entered, stack=(*state.stack, state.folders)), state)
+        case "popd":
+            if not state.stack or call.operands:
+                return Ends(state.in_folders((None,)), state)
+            return Ends(replace(state.in_folders(state.stack[-1]), stack=state.stack[:-1]), state)
+        case "export" | "readonly":
+            exported = _assign(state, call.operands)
+            return Ends(exported, exported)
+        case "unset":
+            for value in call.operands:
+                state = state.with_variable(value.known or "", [UNSET])
+            return Ends(state, state)
+        case "read":
+            return _read_variables(call, state, stdin)
+        case _:
+            return Ends(state, state)
+
+
+def _change_folder(state: State, operands: tuple[Value, ...]) -> State:
+    target = operands[0] if operands else known_value("~")
+    path = target.known
+    if path == "-":
+        return state.in_folders(state.previous)
+    return state.in_folders(None if path is None else enter_folder(folder, path) for folder in state.folders)
+
+
+def _assign(state: State, operands: tuple[Value, ...]) -> State:
+    for value in operands:
+        name, equals, _ = prefix_of(value).partition("=")
+        if equals:
+            state = state.with_variable(name, [without_prefix(value, f"{name}=")])
+    return state
+
+
+def _read_variables(call: ParsedCall, state: State, stdin: Value) -> Ends:
+    """`read -r name`: a line of the input; several names get pieces of it, of which nothing is known."""
+    raw = any(option.spelling == "-r" for option in call.options)
+    whole = raw and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
+    line = replace(stdin, many=False, splits=False) if whole else UNSET
+    after = state
+    for value in call.operands or (known_value("REPLY"),):
+        after = after.with_variable(value.known or "", [line])
+    return Ends(after, after)

@@ -1,0 +1,285 @@
+"""L3: what one command does: its values are looked up in the catalog and become reports, of what it runs as well.
+
+Invariant: a command gets a report without a doubt only if its program, options and operands are all in the catalog.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tui_agent.policy.catalog.catalog import Catalog
+from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.draft import Draft
+from tui_agent.policy.interpreter.expansion import known_value, unknown_value
+from tui_agent.policy.interpreter.languages.protocol import Call
+from tui_agent.policy.interpreter.operands import Operands, assign_operands
+from tui_agent.policy.interpreter.options import ParsedCall, ParsedOption, parse_call
+from tui_agent.policy.interpreter.output import bound_output
+from tui_agent.policy.interpreter.reach import measure_reach
+from tui_agent.policy.interpreter.readers import ARGUMENT_READERS
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, Value
+from tui_agent.policy.interpreter.state import Folders
+
+MAX_WRAPPERS: Final = 8
+_SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
+UNKNOWN_INPUT: Final = unknown_value("")
+_TESTS: Final = frozenset({"test", "[", "[["})
+"""They print none of their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a command stands. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
+    `settings` are variables in front of it; `wrappers` counts the commands that run it."""
+
+    source: str
+    folders: Folders = ("",)
+    stdin: Value = UNKNOWN_INPUT
+    settings: tuple[tuple[str, Value], ...] = ()
+    wrappers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Reports of a command and of all that it runs, in order; `output` bounds what it prints. `builtin` is the call of a
+    builtin, which may change the shell itself."""
+
+    reports: tuple[CommandReport, ...]
+    output: Value
+    builtin: tuple[str, ParsedCall] | None = None
+
+
+RunText = Callable[[str, Context], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
+"""Reads a text of bash that a command runs: its reports, its output, and a doubt where it cannot be read."""
+
+
+class CommandReader:
+    """Reads commands by a catalog."""
+
+    def __init__(self, catalog: Catalog, run_text: RunText) -> None:
+        self._catalog = catalog
+        self._run_text = run_text
+
+    def read(self, words: Sequence[Value], context: Context) -> Reading:
+        """Read a command; the first word is its program."""
+        draft = Draft(self._catalog, context.source, words, context.folders)
+        program = None if words[0].many else words[0].known
+        for name, value in context.settings:
+            if name != "IFS" or program != "read":
+                draft.add_setting(name, value)
+        entry = None if program is None else self._look_up(draft, program)
+        if entry is None:
+            return _read_unknown(draft, program)
+        call = parse_call(entry, words[1:], stops=bool(entry.program.subcommands))
+        if entry.program.subcommands and call.operands and not call.ends:
+            return self._read_subcommand(draft, entry, call, context)
+        return self._read_known(draft, entry, words[1:], call, context)
+
+    def _look_up(self, draft: Draft, program: str) -> Entry | None:
+        draft.name = program
+        folder, slash, name = program.rpartition("/")
+        if not slash:
+            return self._catalog.entry(program)
+        draft.add_path(program, "read")
+        if folder not in _SYSTEM_FOLDERS:
+            return None
+        draft.name = name
+        draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
+        return self._catalog.entry(name)
+
+    def _read_subcommand(self, draft: Draft, entry: Entry, front: ParsedCall, context: Context) -> Reading:
+        behind = draft.words[1 + front.first_operand :]
+        sub = self._catalog.subcommand(entry, list(_plain_texts(behind[:2])))
+        draft.doubts += front.doubts
+        if sub is None:
+            draft.name, draft.entry = entry.name, entry
+            self._use_options(draft, front.options)
+            draft.effects.add(Effect.RUNS)
+            shown = f"{entry.name} {behind[0].known or behind[0].source}"
+            draft.doubt("program", f"it is not known what {shown} does", hides=behind[0].known is None)
+            for value in behind[1:]:
+                draft.mention(value)
+            return Reading((draft.report(),), unknown_value(draft.source))
+        arguments = behind[sub.name.count(" ") :]
+        return self._read_known(draft, sub, arguments, parse_call(sub, arguments), context, front.options)
+
+    def _read_known(
+        self,
+        draft: Draft,
+        entry: Entry,
+        arguments: Sequence[Value],
+        call: ParsedCall,
+        context: Context,
+        front: tuple[ParsedOption, ...] = (),
+    ) -> Reading:
+        """Read a call of a known program; `front` are options in front of its subcommand."""
+        entry, call = self._choose_entry(entry, arguments, call)
+        draft.entry, draft.name = entry, entry.name
+        draft.doubts += call.doubts
+        draft.effects |= {Effect.READS} if call.ends else entry.program.effects
+        options = (*front, *call.options)
+        replaced = any(option.option is not None and option.option.replaces_operand for option in options)
+        expected = entry.program.operands[replaced:]
+        operands = Operands() if call.ends else assign_operands(draft.name, expected, call.operands)
+        draft.doubts += operands.doubts
+        draft.reach = measure_reach(entry.program, options, operands)
+        self._use_options(draft, options)
+        for meaning, value in operands.used:
+            if meaning == "enter" and entry.program.builtin:
+                draft.add_file(value, "list")  # `cd` itself runs where it stands
+            else:
+                draft.use(meaning, value)
+        if entry.name not in _TESTS:
+            for value in arguments:
+                draft.note_shown(value)
+        default = entry.program.default_operand
+        if operands.missing not in (None, "command") and default:
+            draft.use(operands.missing, known_value(default))
+        if _reads_script_from_input(operands, default):
+            _use_input(draft, entry, context.stdin)
+        inner, output = self._run(draft, arguments, call, operands, context)
+        output = output or bound_output(draft, entry.program, options, context.stdin)
+        builtin = (entry.name, call) if entry.program.builtin else None
+        if entry.name == "command" and inner:
+            builtin = inner[0].builtin
+        reports = (draft.report(), *(report for reading in inner for report in reading.reports))
+        return Reading(reports, output, builtin)
+
+    def _choose_entry(
+        self, entry: Entry, arguments: Sequence[Value], call: ParsedCall
+    ) -> tuple[Entry, ParsedCall]:
+        """Return the entry that counts with the options of a call, and the call as that entry parses it."""
+        for parsed in call.options:
+            if parsed.option is None or not parsed.option.entry:
+                continue
+            other = self._catalog.variant(entry, parsed.option.entry)
+            if other is None:
+                break
+            again = parse_call(other, arguments)
+            if not any(option.spelling == parsed.spelling for option in again.options):
+                doubt = Doubt("option", f"{parsed.spelling} of {entry.name} stands where a word is expected")
+                again = replace(again, doubts=(*again.doubts, doubt))
+            return other, again
+        return entry, call
+
+    def _use_options(self, draft: Draft, options: Sequence[ParsedOption]) -> None:
+        """Note what options mean; folders first, as other words are relative to them."""
+        for parsed in sorted(options, key=lambda option: not _enters(option)):
+            option = parsed.option
+            if option is None:
+                if parsed.word is not None:
+                    draft.mention(parsed.word)
+                continue
+            draft.effects |= option.effects
+            scripts = len(draft.scripts)
+            if parsed.word is not None and option.means != "setting":
+                draft.use(option.means, parsed.word)
+            if parsed.second is not None and option.second is not None:
+                draft.use(option.second, parsed.second)
+            if len(draft.scripts) > scripts:
+                # All that `bash -c` does is what its script does.
+                draft.effects.discard(Effect.RUNS)
+
+    def _run(
+        self,
+        draft: Draft,
+        arguments: Sequence[Value],
+        call: ParsedCall,
+        operands: Operands,
+        context: Context,
+    ) -> tuple[list[Reading], Value | None]:
+        """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts."""
+        inside = Context(
+            draft.source, draft.folders, context.stdin, tuple(draft.settings), context.wrappers + 1
+        )
+        commands: Sequence[Sequence[Value]] = ()
+        output: Value | None = None
+        if operands.taker == "command":
+            default = draft.entry.program.default_operand if draft.entry is not None else ""
+            commands = [operands.rest] if operands.rest else [[known_value(default)]] if default else []
+        elif operands.taker is not None and not call.ends:
+            commands, output = _read_arguments(draft, arguments, call, operands, context)
+            inside = replace(inside, stdin=UNKNOWN_INPUT)
+        inner = [self._read_inner(draft, words, inside) for words in commands]
+        inner += [self._read_text(draft, text, inside) for text in draft.scripts]
+        draft.runs_next = bool(inner)
+        if operands.taker == "command" or (draft.scripts and len(inner) == 1):
+            output = inner[0].output if inner else None
+        return inner, output
+
+    def _read_inner(self, draft: Draft, words: Sequence[Value], inside: Context) -> Reading:
+        if inside.wrappers <= MAX_WRAPPERS:
+            return self.read(words, inside)
+        draft.doubt("limit", "too many commands run one another", hides=True)
+        return Reading((), unknown_value(draft.source))
+
+    def _read_text(self, draft: Draft, text: Value, inside: Context) -> Reading:
+        if text.known is None:
+            draft.effects.add(Effect.RUNS)
+            draft.doubt("value", f"it is not certain which commands {text.source} holds", hides=True)
+            return Reading((), unknown_value(draft.source))
+        draft.code.append(text.known)
+        reports, output, doubt = self._run_text(text.known, inside)
+        if doubt is not None:
+            draft.effects.add(Effect.RUNS)
+            draft.doubts.append(doubt)
+        return Reading(reports, output)
+
+
+def _read_unknown(draft: Draft, program: str | None) -> Reading:
+    draft.effects.add(Effect.RUNS)
+    if program is None:
+        reason = f"it is not certain which program {draft.words[0].source} is"
+        draft.doubt("program", reason, hides=True)
+    else:
+        draft.doubt("program", f"it is not known what {program or 'an empty name'} does")
+    for value in draft.words[1:]:
+        draft.mention(value)
+    return Reading((draft.report(),), unknown_value(draft.source))
+
+
+def _plain_texts(values: Sequence[Value]) -> Iterator[str]:
+    """The texts of words up to the first that is an option or not certain."""
+    for value in values:
+        if value.known is None or value.many or value.known.startswith("-"):
+            return
+        yield value.known
+
+
+def _enters(parsed: ParsedOption) -> bool:
+    return parsed.option is not None and parsed.option.means == "enter"
+
+
+def _reads_script_from_input(operands: Operands, default: str) -> bool:
+    """Return True if the program runs what it reads from its standard input."""
+    named = [value for meaning, value in operands.used if meaning == "script file"]
+    return any(value.known == "-" for value in named) or (operands.missing == "script file" and not default)
+
+
+def _use_input(draft: Draft, entry: Entry, stdin: Value) -> None:
+    if any(option.means == "shell script" for option in entry.options.values()):
+        draft.scripts.append(replace(stdin, source=stdin.source or "its input"))
+        draft.effects.discard(Effect.RUNS)
+    else:
+        draft.use("code", replace(stdin, source=stdin.source or "its input"))
+
+
+def _read_arguments(
+    draft: Draft, arguments: Sequence[Value], call: ParsedCall, operands: Operands, context: Context
+) -> tuple[Sequence[Sequence[Value]], Value | None]:
+    """Read a call of find, fd, xargs or test: the commands that it runs, and what bounds its output."""
+    piped = context.stdin if context.stdin.certainty is Certainty.BOUNDED else None
+    if piped is not None and context.folders != ("",):
+        piped = replace(piped, names_files=False)
+    parsed = tuple((option.spelling, option.word) for option in call.options)
+    reading = ARGUMENT_READERS[operands.taker or ""](Call(arguments, parsed, operands.rest, piped))
+    for use in reading.files:
+        draft.add_use(use)
+    draft.effects |= reading.effects
+    if reading.doubt:
+        draft.doubt("language", reading.doubt)
+    output = reading.prints
+    if output is not None and context.folders != ("",):
+        output = replace(output, names_files=False)
+    return reading.commands, output or unknown_value(draft.source)

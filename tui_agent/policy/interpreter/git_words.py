@@ -1,0 +1,106 @@
+"""L3: words of git: revisions, files as a commit or the index holds them (`HEAD:a`), and path filters (pathspecs).
+
+Invariant: pure; a file that git would show or change is never missed for the way it is named.
+"""
+
+import re
+from dataclasses import dataclass
+
+from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, escape
+from tui_agent.policy.interpreter.report import Certainty, Value
+
+_STAGE = re.compile(r":[0-3]:")
+_SHORT_MAGIC = re.compile(r":[/!^]+:?")
+_SIGN = re.compile(r"[*?\[\\]")
+_ONLY_REVISION = re.compile(r"\.\.|[~^]|@\{|^@$")
+_KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPath:
+    """A path that a word names. `from_top`: git reads it from the top of its repository."""
+
+    path: str
+    pattern: bool = False
+    from_top: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GitWord:
+    """What a word names; with a `doubt` (a clause) it may also be any other file."""
+
+    paths: tuple[NamedPath, ...] = ()
+    doubt: str = ""
+
+
+def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
+    """Tell which files a revision names: `HEAD:a`, `:a`, and where it may be a path instead, that path."""
+    text = value.known
+    if text is None:
+        return _read_uncertain_revision(value, may_be_path=may_be_path)
+    if text.startswith(":/"):
+        return GitWord()
+    if ":" in text:
+        stage = _STAGE.match(text)
+        path = text[stage.end() :] if stage else text.partition(":")[2]
+        return GitWord((NamedPath(path or ".", from_top=True),))
+    if may_be_path and not _ONLY_REVISION.search(text):
+        return GitWord((NamedPath(text),))
+    return GitWord()
+
+
+def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
+    head, colon, path = value.text.partition(":")
+    if head in (NUMBERS, HASHES):
+        paths = (NamedPath(path or ".", pattern=True, from_top=True),) if colon else ()
+        return GitWord(paths)
+    if may_be_path and value.certainty is Certainty.BOUNDED and not colon:
+        return GitWord((NamedPath(value.text, pattern=True),))
+    return GitWord(doubt=f"it is not certain which revision {value.source} is")
+
+
+def read_path_filter(value: Value) -> GitWord:
+    """Tell which files a path filter chooses; one that only leaves files out chooses none."""
+    text = value.known
+    if text is None:
+        if value.certainty is Certainty.BOUNDED and not value.text.startswith(":"):
+            return GitWord((NamedPath(value.text, pattern=True),))
+        return GitWord(doubt=f"it is not certain which files {value.source} is")
+    signs, path = _split_magic(text)
+    if "exclude" in signs:
+        return GitWord()
+    if signs - _KNOWN_MAGIC:
+        return GitWord(doubt=f"{value.source} is a path filter that is not known")
+    from_top = "top" in signs
+    if not _SIGN.search(path) or "literal" in signs:
+        return GitWord((NamedPath(path or ".", from_top=from_top),))
+    return GitWord((NamedPath(_as_shell_pattern(path), pattern=True, from_top=from_top),))
+
+
+def left_out_path(value: Value) -> str | None:
+    """Return the path that a path filter leaves out, None for any other word."""
+    signs, path = _split_magic(value.known or "")
+    return path if "exclude" in signs else None
+
+
+def _split_magic(text: str) -> tuple[set[str], str]:
+    """The signs in front of a path filter, in words, and the path behind them."""
+    if text.startswith(":("):
+        magic, _, path = text[2:].partition(")")
+        return {sign for sign in magic.split(",") if sign}, path
+    short = _SHORT_MAGIC.match(text)
+    if short is None:
+        return set(), text
+    signs = {"exclude"} if set("!^") & set(short[0]) else set()
+    return signs | ({"top"} if "/" in short[0] else set()), text[short.end() :]
+
+
+def _as_shell_pattern(path: str) -> str:
+    """Return a shell pattern that fits all that the filter does: git's `*` and `?` also stand for slashes, and what is
+    found is meant with all below."""
+    begin = _SIGN.split(path, maxsplit=1)[0]
+    folder = begin.rpartition("/")[0]
+    rest = path[len(folder) + 1 if folder else 0 :]
+    below = f"{escape(folder)}/**" if folder else "**"
+    plain_end = rest.startswith("*") and not _SIGN.search(rest[1:]) and "/" not in rest
+    return f"{below}/{rest}" if plain_end else f"{below}/*"
