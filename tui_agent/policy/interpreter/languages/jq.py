@@ -1,0 +1,132 @@
+"""L3: reads jq filters that only compute from their input.
+
+Invariant: every token is recognised and every function is one of a positive list; none of them reads another file or the
+environment, and none goes on for ever.
+"""
+
+import re
+
+from tui_agent.policy.interpreter.languages.protocol import ScriptReading
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[ \t\n]++)
+    |(?P<comment>\#[^\n\\\r]*+(?=\n|\Z))
+    |(?P<number>\d{1,7}+(?:\.\d++)?+(?![\w.]))
+    |(?P<variable>\$[A-Za-z_]\w*+(?!::))
+    |(?P<format>@(?:text|json|csv|tsv|html|uri|sh|base64d?|base32d?)(?!\w))
+    |(?P<name>[A-Za-z_]\w*+(?!::))
+    |(?P<field>\.[A-Za-z_]\w*+|\.\.(?![\w."])|\.(?![\w.]))
+    |(?P<quote>")
+    |(?P<sign>\?//|//=?|[|+*/%=!<>-]=|[-+*/%<>=|,:;?()\[\]{}])""",
+    re.VERBOSE | re.ASCII,
+)
+_STRING = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+("|\\\()')
+_KEY = re.compile(r"[ \t\n]*+(?::(?!:)|[,}])")
+_LITERAL = re.compile(r'[ \t\n]*+\([ \t\n]*+"((?:[^"\\(]|\\[^(])*+)"')
+_CONSUMES = re.compile(
+    r"\^?(?:[\w ,:;/@=#'<>&%!~\-]|\\\\[sSdDwW.+*?|()\[\]{}^$/-]|\\[nrt]|\[\^?[\w \-.]+\])[^|*?({]*", re.ASCII
+)
+_KEYWORDS = frozenset({"if", "then", "else", "elif", "end", "as", "reduce", "foreach", "try", "catch", "label", "break",
+                       "and", "or"})  # fmt: skip
+_FUNCTIONS = frozenset(
+    """abs add all any arrays ascii_downcase ascii_upcase booleans capture ceil contains dateadd datesub debug del delpaths
+    empty endswith error explode fabs false finites first flatten floor from_entries fromdate fromdateiso8601 fromjson
+    fromstream getpath gmtime group_by gsub halt halt_error has implode in index indices input input_line_number inputs
+    inside isempty isinfinite isnan isnormal isvalid iterables join keys keys_unsorted last leaf_paths length limit
+    localtime log log10 log2 ltrim ltrimstr map map_values match max max_by min min_by mktime nan not normals now nth null
+    nulls numbers objects path paths pick pow range recurse reverse rindex round rtrim rtrimstr scalars scan select setpath
+    sort sort_by split splits sqrt startswith stderr strflocaltime strftime strings strptime sub test to_entries toarray
+    todate todateiso8601 tojson tonumber tostream tostring transpose trim true trunc truncate_stream type unique unique_by
+    utf8bytelength values walk with_entries""".split()  # noqa: SIM905 - one a word reads best
+)
+_REASONS = {
+    "env": "jq may print the environment",
+    "input_filename": "jq may print the names of files",
+    "import": "jq may load another file",
+    "include": "jq may load another file",
+    "modulemeta": "jq may load another file",
+    "def": "the jq filter defines functions, which are not followed",
+}
+_ENDLESS = frozenset({"repeat", "while", "until", "infinite"})
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_UNKNOWN = "it is not known what this jq filter does"
+
+
+def read_script(script: str) -> ScriptReading:
+    """Read a whole filter."""
+    try:
+        _Filter(script).read()
+    except _UnreadError as error:
+        return ScriptReading(doubt=str(error))
+    return ScriptReading()
+
+
+class _UnreadError(Exception):
+    """The filter leaves the subset; the text is the doubt."""
+
+
+class _Filter:
+    """`_open` are the brackets that are open, with `"` for code inside a string; `_before` is the token before."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._place = 0
+        self._open: list[str] = []
+        self._before = ""
+
+    def read(self) -> None:
+        while self._place < len(self._text):
+            found = self._expect(_TOKEN)
+            kind, text = found.lastgroup, found[0]
+            if kind == "name":
+                self._read_name(text)
+            elif kind == "quote":
+                self._read_string()
+            elif kind == "sign":
+                self._read_sign(text)
+            elif kind == "variable" and (text == "$ENV" or (text.startswith("$__") and text != "$__loc__")):
+                raise _UnreadError(_REASONS["env"])
+            if kind not in ("blank", "comment"):
+                self._before = text
+        if self._open:
+            raise _UnreadError(_UNKNOWN)
+
+    def _read_name(self, name: str) -> None:
+        is_key = self._before in ("{", ",") and self._open[-1:] == ["{"]
+        if is_key and _KEY.match(self._text, self._place):
+            return
+        called = self._text[self._place :].lstrip().startswith("(") if name in ("recurse", "gsub") else False
+        if name in _ENDLESS or (name == "recurse" and called):
+            raise _UnreadError("this jq filter may never end")
+        if name not in _FUNCTIONS and name not in _KEYWORDS:
+            raise _UnreadError(_REASONS.get(name, f"it is not known what {name} does in this jq filter"))
+        if name == "gsub":
+            self._check_pattern()
+
+    def _check_pattern(self) -> None:
+        """Old versions of jq replace a pattern that fits no characters for ever."""
+        found = _LITERAL.match(self._text, self._place)
+        alternatives = found[1].split("|") if found else [""]
+        if not all(_CONSUMES.fullmatch(alternative) for alternative in alternatives):
+            raise _UnreadError("gsub of this jq filter may never end")
+
+    def _read_string(self) -> None:
+        if self._expect(_STRING)[1] != '"':
+            self._open.append('"')
+
+    def _read_sign(self, sign: str) -> None:
+        if sign in ("(", "[", "{"):
+            self._open.append(sign)
+        elif sign in _PAIRS:
+            opened = self._open.pop() if self._open else ""
+            if opened == '"' and sign == ")":
+                self._read_string()
+            elif opened != _PAIRS[sign]:
+                raise _UnreadError(_UNKNOWN)
+
+    def _expect(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.match(self._text, self._place)
+        if found is None:
+            raise _UnreadError(_UNKNOWN)
+        self._place = found.end()
+        return found
