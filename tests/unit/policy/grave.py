@@ -247,7 +247,7 @@ fwupdmgr update ¦ flashrom -w x ¦ devmem 0x1 w 1 ¦ wrmsr x ¦ udevadm trigger
 MILD: dict[str, list[str]] = {
     "read-only": lines(r"""
 git log --grep=filter-repo ¦ git log --oneline -- filter-repo ¦ git show drop ¦ git log --grep 'merge --abort'
-git reflog show ¦ git status ¦ npm ls remove ¦ just --list ¦ docker ps ¦ docker logs stop ¦ docker logs --tail 5 rm
+git reflog show ¦ git status ¦ just --list ¦ docker ps ¦ docker logs stop ¦ docker logs --tail 5 rm
 docker compose logs stop ¦ docker compose ps ¦ docker image ls rm ¦ docker images ¦ docker-compose logs stop
 pip list ¦ brew list ¦ echo x > /dev/null ¦ echo x > /dev/stderr ¦ ls > /dev/null 2>&1 ¦ nice ls ¦ nice -n 5 ls
 sdk list

@@ -47,6 +47,9 @@ LINE_BREAKS = [
     "case a in\n\\b) ls;; esac",
     "ls &&\n\\rm -rf src",
     "{ ls\n\\rm -rf src\n}",
+    "echo $'\\\\'; rm -rf src; echo '\\'",
+    "echo `echo \\`rm -rf src\\``",
+    'echo "`echo \\"\\`rm -rf src\\`\\"`"',
 ]
 
 
@@ -64,6 +67,8 @@ def test_a_line_that_bash_runs_as_a_command_of_its_own_is_never_an_argument(scri
         ("deny run git push *", "echo =~\ngit push"),
         ("deny run git push *", "ls\n\\git push origin main"),
         ("deny run sudo *", "cat a.txt\n\\sudo reboot"),
+        ("deny run rm *", "echo $'\\\\'; rm -rf src; echo '\\'"),
+        ("deny run rm *", "echo `echo \\`rm -rf src\\``"),
     ],
 )
 def test_rules_against_commands_hold_behind_a_line_break(rule: str, script: str) -> None:
@@ -179,4 +184,198 @@ def test_rules_hold_behind_an_option_whose_word_is_optional(rule: str, script: s
     ],
 )
 def test_options_with_their_words_are_not_asked_about(script: str) -> None:
+    assert decide(script).verdict == "allow"
+
+
+AWK = [
+    "awk 'BEGIN{0system(\"id\")}'",
+    "awk 'BEGIN{0.system(\"id\")}'",
+    "awk 'BEGIN{1e0system(\"id\")}'",
+    "awk 'BEGIN{0x1system(\"id\")}'",
+    "awk 'BEGIN{.5system(\"id\")}'",
+    "gawk 'BEGIN{0getline x<\".env\"; print x}'",
+    "mawk 'BEGIN{0ENVIRON[\"X\"]}'",
+    "awk 'BEGIN{print 0ENVIRON[\"X\"]}'",
+    'awk \'BEGIN{print "evil",\n"x" > "/root/.bashrc"}\'',
+    'awk \'BEGIN{print "evil", # note\n\n"x" > "a.txt"}\'',
+    'awk \'BEGIN{print 1 &&\n"x" > "a.txt"}\'',
+    'awk \'BEGIN{print 0 ||\n"x" > "a.txt"}\'',
+    'awk \'BEGIN{print 1 ?\n"x" : "y" > "a.txt"}\'',
+    'awk \'BEGIN{print 1 ? "x" :\n"y" > "a.txt"}\'',
+    'awk \'BEGIN{printf "%s",\n"x" > "a.txt"}\'',
+]
+
+
+@rows("script", AWK)
+def test_an_awk_script_runs_and_writes_nothing_unasked(script: str) -> None:
+    must_not_run(script)
+
+
+@rows(
+    "script",
+    [
+        "awk '{s+=$1*1.5} END {print s/2, .5, 1e3}' a.txt",
+        "awk '{print $1,\n$2}' a.txt",
+        "awk 'NR>1 &&\n$2>5 {print $1}' a.txt",
+        "awk -F: '{print $1}\n$3 > 5 {n++}' a.txt",
+    ],
+)
+def test_an_ordinary_awk_script_is_not_asked_about(script: str) -> None:
+    assert decide(script).verdict == "allow"
+
+
+NAMES_FROM_OTHERS = [
+    "fd . -x tee",
+    "fd . -x uniq README.md",
+    "fd . -x xxd README.md",
+    "fd . --exec tee",
+    "fd . -X tee",
+    "fd . --exec-batch tee a.txt",
+    "fdfind . -x tee",
+    "fd . -x sort -o",
+    "fd . -x tee {.}",
+    "fd . -x tee {/}",
+    "fd . -x tee {//}",
+    "fd . -x tee {/.}",
+    "fd -u . -x cat",
+    "fd -H -I . -x head -5",
+]
+
+
+@rows("script", NAMES_FROM_OTHERS)
+def test_a_path_that_a_program_appends_is_not_overlooked(script: str) -> None:
+    must_not_run(script)
+
+
+LOOPS = [
+    "for ((PATH=1;;)); do ls; break; done",
+    "for ((i=0;PATH=1;)); do ls; break; done",
+    "for ((i=0;i<1;PATH=1)); do ls; done",
+    "for ((PATH=1, i=0; i<1; i++)); do ls; done",
+    "for ((PATH++;;)); do ls; break; done",
+    "for ((IFS=1;;)); do ls; break; done",
+    "for (( BASH_ENV = 1 ;;)); do ls; break; done",
+    ": {PATH}</dev/null; ls",
+    "echo a {PATH}>/dev/null; ls",
+    "exec {PATH}<a.txt; ls",
+    "((PATH=1)); ls",
+    "let PATH=1; ls",
+    "x=$((PATH=1)); ls",
+]
+
+
+@rows("script", LOOPS)
+def test_arithmetic_that_sets_a_variable_of_the_shell_is_asked_about(script: str) -> None:
+    must_not_run(script)
+
+
+NAMES_THAT_ARE_OPTIONS = [
+    "tar tf *",
+    "tar -tf a.tar *",
+    'tar tf a.tar "$(head -1 README.md)"',
+    'x=$(head -1 README.md); tar tf a.tar "$x"',
+    "bat *",
+    "batcat *",
+    "soxi *",
+    "cloc *",
+    "exiftool *",
+    "nm *",
+    "objdump -d *",
+    "readelf -h *",
+    "size *",
+    "strings *",
+    "ar t *",
+    "iconv *",
+    "file *",
+    "shuf *",
+    "less *",
+    "git blame *",
+    "strings ?*",
+    "strings [a-z@]*",
+    "strings $(head -1 README.md)",
+]
+
+
+@rows("script", NAMES_THAT_ARE_OPTIONS)
+def test_a_name_or_text_of_the_repository_never_becomes_an_option(script: str) -> None:
+    must_not_run(script)
+
+
+@rows(
+    "script",
+    ["nm ./*", "strings src/*", "cat *", "wc -l *.py", "head -3 *", "ls *", "du -sh *", "strings -- *.bin"],
+)
+def test_a_name_that_cannot_be_an_option_is_not_asked_about(script: str) -> None:
+    assert decide(script).verdict == "allow"
+
+
+DO_MORE_THAN_READ = [
+    "tsc --noEmit",
+    "tsc --noEmit -p tsconfig.json",
+    "rustc --print sysroot=/root/.bashrc",
+    "rustc --print target-list=a.txt",
+    "export DIFF='sh x.sh'; zdiff a.gz b.gz",
+    "DIFF='sh x.sh'; zdiff a.gz b.gz",
+    "zdiff a.gz b.gz",
+    "export npm_config_registry=http://x; npm -v",
+    "npm_config_registry=http://x; npm -v",
+    "export npm_config_script_shell=./x; ls",
+    "pipenv graph",
+    "sequelize-cli --version",
+    "prisma --version",
+    "npm ls",
+    "npm list",
+    "npm run",
+    "npm root",
+    "npm prefix",
+    "npm why x",
+    "npm explain x",
+    "npm pkg get name",
+    "npm config get registry",
+    "npm config list",
+    "npm config ls",
+    "npm bin",
+    "go list ./...",
+    "go list -m all",
+    "go mod graph",
+    "go mod why x",
+    "go mod verify",
+    "go doc net/http",
+    "git -c blame.ignoreRevsFile=.env blame README.md",
+]
+
+
+@rows("script", DO_MORE_THAN_READ)
+def test_a_program_that_does_more_than_read_is_asked_about(script: str) -> None:
+    must_not_run(script)
+
+
+@rows(
+    "script",
+    [
+        "ps e",
+        "ps eh",
+        "ps eww",
+        "ps xew",
+        "ps axwwef",
+        "ps ax e",
+        "ps auxe",
+        "ps gex",
+        "ps Te",
+        "ps -p 1 e",
+        "ps -p 1 ewww",
+        "ps --pid 1 e",
+        "ps -ef e",
+        "ps -e e",
+        "ps -eo pid,cmd e",
+        "ps -eo pid,environ",
+        "ps x $X",
+    ],
+)
+def test_variables_of_other_processes_are_not_shown_unasked(script: str) -> None:
+    must_not_run(script)
+
+
+@rows("script", ["ps aux", "ps -ef", "ps -eo pid,cmd", "ps -p 1 -o comm", "ps ax", "ps aux | grep python"])
+def test_processes_are_listed_unasked(script: str) -> None:
     assert decide(script).verdict == "allow"

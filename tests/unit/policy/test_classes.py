@@ -10,7 +10,7 @@ from tui_agent.policy.shell.script import CLASSES
 DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", DOCS, re.MULTILINE)
 KINDS = {
-    "read-only": ["git log -5", "git -C src status", "awk '{print $1}' a", "npm ls", "cargo metadata --no-deps", "go list ./...", "docker ps"],
+    "read-only": ["git log -5", "git -C src status", "awk '{print $1}' a", "cargo metadata --no-deps", "docker ps"],
     "workspace": ["git commit -m x", "echo a > b", "tar xf a.tar", "cargo build", "cargo tree", "npm test", "black src", "gzip a", "sed -i s/a/b/ f"],
     "network": ["git fetch", "nslookup x", "dig x", "npm install", "gh pr view 1", "kubectl get pods", "pip install x", "ssh h"],
     "arbitrary": ["./x", "frobnicate", "eval ls", "PAGER=x git log", "git -c a.b=c log", "vim a", "env", "bash x.sh", "docker exec a b"],

@@ -82,7 +82,6 @@ READS = [
     "pytest --version",
     "ruff check . --diff",
     "black --check src",
-    "tsc --noEmit -p tsconfig.json",
     "docker ps -a",
     "alias",
     "ulimit -a",

@@ -24,7 +24,6 @@ from tui_agent.protocol.effects import Runs
         "rustc -vV && rustc --print sysroot",
         "gcc -dumpversion",
         "ssh -V",
-        "npm run",
         "bun pm ls",
         "cargo install --list",
         "php --ini",

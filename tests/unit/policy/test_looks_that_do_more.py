@@ -28,7 +28,7 @@ ASKED = {
     "mocha --version": "workspace",
     "cargo fmt --check": "workspace",
     "cargo fmt --all -- --check": "workspace",
-    "go -C /etc list": "read-only",
+    "go -C /etc env": "read-only",
     "yq . *": "arbitrary",
     "ag foo *": "arbitrary",
     "ack foo *": "arbitrary",
@@ -51,7 +51,7 @@ def test_it_is_asked_about_by_what_it_does(script: str) -> None:
     "script",
     [
         "tmux ls", "tmux list-panes -a -F '#{pane_id}'", "cloc src", "xmllint --noout a.xml", "soxi a.wav", "svn diff", "svn info src",
-        "yq . a.yml", "ag foo src", "go -C src list", 'date -d "$X" +%s', "date +%s", 'journalctl --no-pager -u "$X"', "echo {1..1000}",
+        "yq . a.yml", "ag foo src", "go -C src env GOPATH", 'date -d "$X" +%s', "date +%s", 'journalctl --no-pager -u "$X"', "echo {1..1000}",
         "cat {a,b,c}/{d,e,f}.{x,y,z}", 'echo "{1..999999999}"', "echo {1..10}{a,b}",
     ],
 )  # fmt: skip

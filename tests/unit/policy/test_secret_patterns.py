@@ -16,7 +16,7 @@ EVERYDAY = [
     "cat x*", "cat p*", "ls i*", "ls s*", "cat s*", "cat m*", "cat *", "wc -l *", "head *", "ls -la *", "cat *.json", "cat *.yml",
     "cat *.toml", "cat src/*", "cat src/*/*.py", "cat */*.md", "wc -l src/**/*.py", "grep -rn TODO src/*", "grep TODO src/*.c src/*.h",
     "ls -d */", "ls -d .*", "ls .*", "cat .git*", "cat README*", "cat docs/*.md", "head -20 tests/test_*.py", "tail -n 3 *.log",
-    "cat Makefile*", "cat package*.json", "cat tsconfig*.json", "cat requirements*.txt", "diff a* b*", "file *", "du -sh *",
+    "cat Makefile*", "cat package*.json", "cat tsconfig*.json", "cat requirements*.txt", "diff a* b*", "file ./*", "du -sh *",
     "cat [a-m]*", "cat ?akefile", "cat src/m*", "cat k*", "cat src/k*", "cat key*", "cat env*", "cat *.p*", "cat *.k*",
     "cat *.tf*", "cat *rc", "cat m*.toml", "cat sh*", "cat c*.json", "cat *s.json", "cat s*.json", "cat config/s*.yml", "cat id*",
     "cat *_*", "cat .d*", "cat *key*", "git diff -- s*", "for f in s*; do cat $f; done", "cat a*s", "cat src/se*", "cat */c*",

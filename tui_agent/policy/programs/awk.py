@@ -4,6 +4,8 @@ Invariant: what runs a program, reads or writes a file or looks at the environme
 different awks would read differently.
 """
 
+import re
+
 _NEVER = frozenset(
     {
         "system",
@@ -35,6 +37,9 @@ _WORDS = _CONDITIONS | {
     "END",
 }
 _BLANK = " \t\r"
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][0-9]+)?")
+_GOES_ON_BEHIND = ",&|?:"
+"""Signs behind which a line break ends no statement."""
 
 
 def only_prints(script: str) -> bool:
@@ -51,6 +56,8 @@ class _Awk:
         self._before = "start"
         self._open: list[bool] = []
         """A bracket each; whether it holds the condition of a statement."""
+        self._last = ""
+        """The last character that was no blank and in no comment."""
         self._printing: int | None = None
         """How many brackets are open around a `print` that has not ended."""
 
@@ -69,6 +76,9 @@ class _Awk:
             end = self._text.find("\n", self._at)
             self._at = len(self._text) if end < 0 else end
             return True
+        last, self._last = self._last, char if char != "\n" else self._last
+        if char == "\n" and last and last in _GOES_ON_BEHIND:
+            return self._move("sign")
         if char == '"':
             return self._literal('"')
         if char == "/" and self._before != "operand":
@@ -112,7 +122,10 @@ class _Awk:
             end += 1
         word = self._text[self._at : end]
         self._at = end
-        if word in _NEVER:
+        plain = not (word[0].isdigit() or "." in word)
+        if word in _NEVER or not (
+            plain or _NUMBER.fullmatch(word)
+        ):  # a name that is glued to a number is a name
             return False
         if word in ("print", "printf"):
             self._printing = len(self._open)

@@ -31,7 +31,7 @@ from tui_agent.policy.programs.named import bare as bare_name
 from tui_agent.policy.programs.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
 from tui_agent.policy.programs.outside import addresses, fetched
 from tui_agent.policy.programs.part import GIT, STREAMS, Part, started
-from tui_agent.policy.programs.splitting import doubt_first, filled, too_many
+from tui_agent.policy.programs.splitting import doubt_first, filled, too_many, with_paths
 from tui_agent.policy.programs.table import Program, Table
 from tui_agent.policy.programs.wholes import note_told, note_wholes
 from tui_agent.policy.rules.hosts import host_of
@@ -222,6 +222,8 @@ class CommandReader:
                 names = found(kept[:at], part.places if kept[at].value in ("-exec", "-ok") else ("",))
             all_at_once = end < len(kept) and kept[end].value == "+"
             inner = filled(kept[at + 1 : end], "{}", names, self._table, many=all_at_once)
+            if call.program.style != "words":
+                inner = with_paths(inner)
             run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
             run.words = tuple(word.value for word in inner)
             if started(run) == GIT and "dir" in (kept[at].value or ""):  # whatever folder lies below

@@ -140,8 +140,12 @@ def forbidden(program: Program, text: str) -> bool:
 
 
 def own_name(name: str) -> bool:
-    """Whether a variable's name is one that no program reads."""
-    return name.isascii() and name.isidentifier() and name.islower() and not name.endswith("_proxy")
+    """Return True if no program reads a variable of this name."""
+    plain = name.isascii() and name.isidentifier() and name.islower()
+    return plain and not name.endswith("_proxy") and not name.startswith(_READ_BY_NPM)
+
+
+_READ_BY_NPM = ("npm_", "pnpm_", "yarn_")
 
 
 def may_be_option(word: Word) -> bool:

@@ -3,6 +3,7 @@
 Invariant: a call whose words may shift is read-only only where nothing that a word can be does harm.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -89,6 +90,15 @@ def filled(
         else:
             out.append(word)
     return out
+
+
+def with_paths(words: Sequence[Word]) -> list[Word]:
+    """The command of `fd -x` with unknown paths for its placeholders; one that has none gets a path behind its words."""
+    out = [replace(word, values=None) if _PATH_OF_FD.search(word.text) else word for word in words]
+    return out if any(_PATH_OF_FD.search(word.text) for word in words) else [*out, Word("{}", None)]
+
+
+_PATH_OF_FD = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 
 
 def _shifted(part: Part, program: Program, name: str, word: Word) -> None:

@@ -294,6 +294,7 @@ def _classes(name: str, *values: object) -> None:
 def _program(name: str, entry: dict[str, object]) -> Program:
     check_entry(name, entry)
     values = dict(entry)
+    values.setdefault("trap", values.get("does") == READ_ONLY)
     values["options"] = _options(name, str(entry.get("options", "")))
     for key in _KINDS[list] & entry.keys():
         given = cast("list[str]", entry[key])

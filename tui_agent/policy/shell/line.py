@@ -57,7 +57,8 @@ def analyse(script: str) -> Script:
     other = mended(script) if root.has_error else ""
     if other:
         return replace(analyse(other), text=script)
-    if root.has_error or misplaced(root, raw):
+    elsewhere = misplaced(root, raw)
+    if root.has_error or elsewhere:
         problems.append("it cannot be parsed as a shell script")
     setting = setters(root, raw)
     reader = ScriptReader(raw, assigned_once(setting), numbers(setting), several(setting), analyse)
@@ -67,6 +68,7 @@ def analyse(script: str) -> Script:
         problems.append("it may say where `cd -` leads")
     if gaps(root, raw):
         problems.append("part of it was not understood")
+    reader.unread = reader.unread or elsewhere
     if joins_lines(root, raw):
         problems.append("a line break in it may end a command where that cannot be seen")
         reader.unread = True

@@ -168,7 +168,9 @@ class ScriptReader:
         ]
         for child in terms:
             self._words.inside(child, scope)
-            if not only_numbers(child, self._counts, itself=True):
+            if not only_numbers(child, self._counts, itself=True) or (
+                self._text(child) != self._text(child).lower()  # `PATH` and its like are no counters
+            ):
                 self.problems.append("it computes with something unknown")
         self.commands.append(Command(self._text(node), (), (), (), scope.places))
         for child in node.named_children:

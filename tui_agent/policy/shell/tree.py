@@ -81,12 +81,16 @@ _RESERVED = frozenset(
 """Words that are no program's where a command begins."""
 
 
-_PARTING = frozenset(b";&<>\n")
+_NO_PATTERN = re.compile(rb"[;&<>\n]|(?<![?*+@!(|\\])\(")
+"""A sign that parts commands, or a bracket that opens no list of patterns."""
+_ANSI_C = re.compile(rb"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
+_NAMED_DESCRIPTOR = re.compile(rb"\{\w+\}\Z")
+_LONGEST_NAME = 100
 
 
 def misplaced(root: "Node", raw: bytes) -> bool:
-    """Whether a word of the shell's own stands where a program's name is read, or ends a case without its `;;`, or a sign
-    that parts commands stands in a pattern."""
+    """Return True if a word of the shell's own stands where a program's name is read, or ends a case without its `;;`; if a sign
+    that parts commands stands in a pattern; if a text ends for bash elsewhere; or if a redirection sets a variable."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -94,10 +98,23 @@ def misplaced(root: "Node", raw: bytes) -> bool:
             return True
         if node.type == "case_statement" and _unended(node, raw):
             return True
-        if node.type == "extglob_pattern" and not _PARTING.isdisjoint(raw[node.start_byte : node.end_byte]):
+        if _ends_elsewhere(node, raw) or (
+            node.type.endswith("_redirect")
+            and _NAMED_DESCRIPTOR.search(raw, max(0, node.start_byte - _LONGEST_NAME), node.start_byte)
+        ):
+            return True
+        if node.type == "extglob_pattern" and _NO_PATTERN.search(raw, node.start_byte, node.end_byte):
             return True
         stack += node.named_children
     return False
+
+
+def _ends_elsewhere(node: "Node", raw: bytes) -> bool:
+    """Return True if bash reads the end of `$'…'` or of a backquoted command otherwise than the grammar."""
+    text = raw[node.start_byte : node.end_byte]
+    if node.type == "ansi_c_string":
+        return _ANSI_C.fullmatch(text) is None
+    return node.type == "command_substitution" and text[:1] == b"`" and b"\\`" in text
 
 
 def _unended(node: "Node", raw: bytes) -> bool:
