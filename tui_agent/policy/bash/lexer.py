@@ -65,8 +65,8 @@ class WordReader:
         source = cursor.text[start : cursor.position]
         if not source and role is not Role.VALUE:
             raise cursor.refusal("a word is missing")
-        if cursor.character in ("<", ">") and source.endswith("}"):
-            raise cursor.refusal("a redirection follows on braces")
+        if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
+            raise cursor.refusal("a redirection follows on a word that could belong to it")
         if role is Role.VALUE or len(variants) == 1:
             return (Word(source, start, self._merge(variants[0], start)),)
         self._brace_words += len(variants)

@@ -237,7 +237,7 @@ class _ScriptReader:
         words = [Word("[[", start, (Text("[["),))]
         cursor.position += 2
         cursor.skip_blanks()
-        while cursor.match(_TEST_END) is None:
+        while cursor.match(_TEST_END) is None and not cursor.at_word_end():
             words += self._words.read(Role.TEST)
             cursor.skip_blanks()
         inner = [word.source for word in words[1:]]
@@ -245,7 +245,7 @@ class _ScriptReader:
             inner.pop(0)
         of_one = len(inner) == 2 and inner[0] in _FILE_TESTS
         of_two = len(inner) == 3 and inner[1] in _COMPARISONS and inner[0][0] not in "-!"
-        if not of_one and not of_two:
+        if cursor.match(_TEST_END) is None or not (of_one or of_two):
             raise cursor.refusal("a test in `[[` is not simple", start)
         words.append(Word("]]", cursor.position, (Text("]]"),)))
         cursor.position += 2

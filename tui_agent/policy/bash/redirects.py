@@ -63,8 +63,13 @@ class RedirectReader:
         else:
             if operator in ("<&", ">&") and cursor.match(_DESCRIPTOR) is None:
                 raise cursor.refusal(f"no descriptor follows on `{operator}`")
+            self._refuse_process_substitution()
             (target,) = self._words.read(Role.TARGET)
         return Redirect(cursor.text[start : cursor.position], operator, descriptor, target, body)
+
+    def _refuse_process_substitution(self) -> None:
+        if self._cursor.has("<(") or self._cursor.has(">("):
+            raise self._cursor.refusal("it uses `<(…)` or `>(…)`")
 
     def _read_here_document(self) -> Word:
         cursor = self._cursor

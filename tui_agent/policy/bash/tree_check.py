@@ -101,16 +101,10 @@ def parse_tree(text: str) -> "Node":
 def _tree_commands(root: "Node") -> tuple[dict[Span, set[Span]], set[Span]]:
     """Return the spans of the words of each command by that of its first, and those of words behind a redirection, which
     the grammar counts to the redirection."""
-    from tree_sitter import QueryCursor  # noqa: PLC0415 - slow: only a session that runs a script needs it
-
-    found = QueryCursor(_grammar()[1]).captures(root)
     commands: dict[Span, set[Span]] = {}
+    found = _captures(root)
     for node in found.get("command", ()):
-        spans = _joined(
-            child
-            for child in node.children
-            if child.type not in _NO_WORDS or node.type == "declaration_command"
-        )
+        spans = _word_spans(node)
         if node.type == "test_command":
             spans = [spans[0], (spans[0][1], spans[-1][1])]
         commands[spans[0]] = set(spans)
@@ -118,6 +112,24 @@ def _tree_commands(root: "Node") -> tuple[dict[Span, set[Span]], set[Span]]:
     for node in found.get("redirect", ()):
         strays.update(_joined(node.children_by_field_name("destination"))[1:])
     return commands, strays
+
+
+def command_spans(root: "Node") -> list[list[Span]]:
+    """Return the spans of the words of each simple command that tree-sitter sees."""
+    return [_word_spans(node) for node in _captures(root).get("command", ())]
+
+
+def _captures(root: "Node") -> "dict[str, list[Node]]":
+    from tree_sitter import QueryCursor  # noqa: PLC0415 - slow: only a session that runs a script needs it
+
+    return QueryCursor(_grammar()[1]).captures(root)
+
+
+def _word_spans(node: "Node") -> list[Span]:
+    kept = (
+        child for child in node.children if child.type not in _NO_WORDS or node.type == "declaration_command"
+    )
+    return _joined(kept)
 
 
 def _joined(nodes: "Iterator[Node] | list[Node]") -> list[Span]:

@@ -1,0 +1,301 @@
+"""Lines inside the subset of bash with their trees, and lines outside of it with the reason and its place."""
+
+from tests.stubs.rows import rows
+from tests.unit.policy.bash.trees import show
+from tui_agent.policy.bash.parser import parse_script
+from tui_agent.policy.bash.syntax import ForLoop, Refusal, Script, SimpleCommand, Word
+from tui_agent.policy.bash.tree_check import simple_commands
+
+INSIDE = [
+    ("", ""),
+    ("# only a comment\n\n", ""),
+    ("ls -la src", "ls·-la·src"),
+    ("  ls\t-l  ", "ls·-l"),
+    ("ls 'a b'\"c d\"e ''", "ls·'a bc d'e·''"),
+    ("grep -n 'it\nis' \"x\ny\"", "grep·-n·'it\\nis'·'x\\ny'"),
+    ('echo "a\\n\\$x \\"q\\" \\\\ \\\xe9"', "echo·'a\\\\n$x \"q\" \\\\ \\\\é'"),
+    ("find . \\( -name a \\) \\; a\\ b \\$x \\#", "find·.·'('·-name·a·')'·';'·a' 'b·'$'x·'#'"),
+    ('grep "foo$" "a$|b" py$', "grep·'foo$'·'a$|b'·py$"),
+    ('echo $x "${x}y" $? $# $1 "$@"', 'echo·$x·"$x"\'y\'·$?·$#·$1·"$@"'),
+    ("ls *.py a?b [a-c]x [!a]*", "ls·<*>.py·a<?>b·<[a-c]>x·<[!a]><*>"),
+    ("cp f{,.bak} {1..3} {c..a} x{a,b{1,2}}y", "cp·f·f.bak·1·2·3·c·b·a·xay·xb1y·xb2y"),
+    ("cp {'a b',c} ${x}{a,b}", "cp·'a b'·c·$xa·$xb"),
+    ("git show stash@{0} HEAD^ HEAD~2 @{u} v1^{} {}", "git·show·stash@{0}·HEAD^·HEAD~2·@{u}·v1^{}·{}"),
+    ("ls ~ ~/a a~ \\~ '~'", "ls·~·~/a·a~·'~'·'~'"),
+    ("ls == a", "ls·==·a"),
+    ("ls = b ]]", "ls·=·b·]]"),
+    ("ls != !", "ls·!=·!"),
+    ("ls =a a=b a[0]=b a+=b %1 a#b", "ls·=a·a=b·a<[0]>=b·a+=b·%1·a#b"),
+    ("echo if then do done in time", "echo·if·then·do·done·in·time"),
+    ("grep gr\xf6\xdfe \u65e5\u672c", "grep·größe·日本"),
+    ("ls | head |& cat", "ls | head | cat"),
+    ("a && b || c; d & e\nf", "a&& b|| c; d& e; f"),
+    ("a |\n# c\nb &&\n\nc # d\n", "a | b&& c;"),
+    ("! grep -q x f", "grep·-q·x·f"),
+    ("time -p ls -l", "time·-p·ls·-l"),
+    ("ls > f 2>&1", "ls (> f) (2>& 1)"),
+    ("2>/dev/null ls a >>b c", "ls·a·c (2> /dev/null) (>> b)"),
+    ("> f", " (> f)"),
+    ("ls &>f; ls &>> f; ls >| f; cat <&3", "ls (&> f); ls (&>> f); ls (>| f); cat (<& 3)"),
+    ("cat <<< 'a b'", "cat (<<< 'a b')"),
+    ("cat <<'E' | grep x\n$x `y` \\\nE\nls", "cat (<< '$x `y` \\\\\\n') | grep·x; ls"),
+    ("cat <<E && ls\nplain (text)\nE", "cat (<< 'plain (text)\\n')&& ls;"),
+    ('cat <<"E-1"\nE-1', "cat (<< '');"),
+    ("cat - <<E\na\nE", "cat·- (<< 'a\\n');"),
+    ("x=1 y= z=a:b ls", "x:=1·y:=·z:=a:b·ls"),
+    ("x=$(ls -l) y='a b' z=*.py h=~/a", "x:=$(ls·-l)·y:='a b'·z:=*.py·h:=~/a"),
+    ('x=1; echo "$x"', 'x:=1; echo·"$x"'),
+    ('echo $(ls | wc -l) "a $(git log "-1") b"', "echo·$(ls | wc·-l)·'a '\"$(git·log·'-1')\"' b'"),
+    ("echo \"$(cat <<'E'\nbody\nE\n)\"", "echo·\"$(cat (<< 'body\\n');)\""),
+    ("wc $( (ls) ) $(<f)", "wc·$(SUBSHELL [ls])·$( (< f))"),
+    ("for f in *.py a; do wc $f; done", "FOR f OF <*>.py·a [wc·$f;]"),
+    ("for f in a\ndo ls\ndone > g", "FOR f OF a [ls;] (> g)"),
+    ("while read -r x; do ls; done < f", "WHILE [read·-r·x;] [ls;] (< f)"),
+    ("until a\ndo b; done", "WHILE [a;] [b;]"),
+    (
+        "if a; then b; elif c; then d\ne; else f; fi 2>/dev/null",
+        "IF [a;] [b;] IF [c;] [d; e;] ELSE [f;] (2> /dev/null)",
+    ),
+    ("{ a; b\n} | c", "GROUP [a; b;] | c"),
+    ("(cd a && ls) && b", "SUBSHELL [cd·a&& ls]&& b"),
+    ("( (a); b )", "SUBSHELL [SUBSHELL [a]; b]"),
+    ('[ -f a ] && [ "$x" != b ]', '[·-f·a·]&& [·"$x"·!=·b·]'),
+    ("[[ -f a ]] && ls", "[[·-f·a·]]&& ls"),
+    ("[[ ! -n $x ]]; [[ $x == *.py ]]", "[[·!·-n·$x·]]; [[·$x·==·<*>.py·]]"),
+    ("'ls' \"-l\" l's'", "'ls'·'-l'·l's'"),
+    ("$x a; ~/bin/b; ./c", "$x·a; ~/bin/b; ./c"),
+]
+
+OUTSIDE = [
+    ("ls\n\\rm -rf src", "a backslash stands in a command's name", 3),
+    ("echo a\n\\\nrm -rf ~", "a backslash stands in a command's name", 7),
+    ("ls \\\n -l", "a backslash stands at the end of a line", 3),
+    ("\\ls", "a backslash stands in a command's name", 0),
+    ("l\\s", "a backslash stands in a command's name", 1),
+    ("time \\ls", "a backslash stands in a command's name", 5),
+    ("ls \\a", "a backslash stands in front of `a`", 3),
+    ("ls \\\xe9", "a backslash stands in front of `\xe9`", 3),
+    ("ls \\", "a backslash stands at the end of a line", 3),
+    ('ls "a\\\nb"', "a backslash stands at the end of a line", 5),
+    ("ls # a\\\nb", "a comment ends with a backslash", 6),
+    ("echo =~\nrm -rf src", "`~` stands behind `:` or `=`", 5),
+    ("ls ==\nrm -rf src", "a second reader sees other words in a command", 0),
+    ("ls a:~ b=~/x", "`~` stands behind `:` or `=`", 3),
+    ("ls ~ada", "`~` is followed by something else than `/`", 3),
+    ("x=a:~/b ls", "`~` stands behind `:` or `=`", 2),
+    ("echo $((1))", "it uses arithmetic", 5),
+    ("((x=1))", "it uses arithmetic", 0),
+    ("for ((PATH=1;;)); do ls; break; done", "it uses arithmetic", 4),
+    ("echo $[1]", "it uses arithmetic", 5),
+    ("a=(b c)", "`(` stands in an odd place", 2),
+    ("a[0]=b", "it uses an array or `+=`", 0),
+    ("a+=b", "it uses an array or `+=`", 0),
+    ("ls $'a'", "`$'` is not read", 3),
+    ('ls $"a"', '`$"` is not read', 3),
+    ("ls ${x:-y}", "it changes a variable where it is used", 3),
+    ("ls ${#x}", "it changes a variable where it is used", 3),
+    ("ls ${10}", "it changes a variable where it is used", 3),
+    ("ls $_ ${_}", "it uses `$_`", 5),
+    ("ls $10", "it is not certain where the name of a variable ends", 5),
+    ("ls $x\xe9", "it is not certain where the name of a variable ends", 5),
+    ("ls $-", "`$-` is not read", 3),
+    ("ls `rm x`", "it uses backquotes", 3),
+    ('ls "`rm x`"', "it uses backquotes", 4),
+    ("f() { ls; }", "`(` stands in an odd place", 1),
+    ("function f { ls; }", "it uses `function`", 0),
+    ("case x in a) ls;; esac", "it uses `case`", 0),
+    ("select x in a; do ls; done", "it uses `select`", 0),
+    ("coproc ls", "it uses `coproc`", 0),
+    ("ls @(a|b)", "`(` stands in an odd place", 4),
+    ("diff <(ls) b", "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)", 5),
+    ("tee >(ls)", "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)", 4),
+    ("ls {fd}>f", "a redirection follows on a word that could belong to it", 7),
+    ("ls a}>f", "a `}` stands in a word without its `{`", 4),
+    ("ls {a,b", "a brace has no end in its word", 7),
+    ("ls {a}b,c}", "a `}` stands in a word without its `{`", 9),
+    ("ls a}", "a `}` stands in a word without its `{`", 4),
+    ("ls $x{a,b}", "a variable without its own braces stands in a word with braces", 3),
+    ("ls $(a){b,c}", "a substitution stands in a word with braces", 3),
+    ("ls {a,$(b)}", "a substitution stands in a word with braces", 3),
+    ("ls {a\\,b,c}", "a backslash stands in braces", 5),
+    ("ls {1..200}", "its braces make too many words", 11),
+    ("ls {a,b}{1..60}", "its braces make too many words", 15),
+    ("ls {,}", "its braces make no word", 3),
+    ("ls {01..10}", "braces hold no comma", 3),
+    ("ls {a..E}", "braces hold no comma", 3),
+    ("x={a,b}", "braces stand in a place where they are not expanded, or name a command", 2),
+    ("ls > {a,b}", "braces stand in a place where they are not expanded, or name a command", 5),
+    ("ls > *", "a pattern stands for a command or the file of a redirection", 5),
+    ("l{s,x}", "braces stand in a place where they are not expanded, or name a command", 1),
+    ("ls [a", "`[` begins no simple set of characters", 3),
+    ("ls [[:alpha:]]", "`[` begins no simple set of characters", 3),
+    ("a*b", "a pattern stands for a command or the file of a redirection", 1),
+    ("*", "a pattern stands for a command or the file of a redirection", 0),
+    ("%1", "`%` begins a command", 0),
+    ("ls !x", "`!` stands in a word outside of quotes", 3),
+    ("ls a!", "`!` stands in a word outside of quotes", 4),
+    ("! ! ls", "`!` stands in an odd place", 2),
+    ("!", "`!` stands in a word outside of quotes", 0),
+    ("ls | ! cat", "`!` stands in an odd place", 5),
+    ("if ls; then fi", "`fi` stands in an odd place", 12),
+    ("if ls; then ls", "`fi` is missing", 14),
+    ("then", "`then` stands in an odd place", 0),
+    ("ls; done", "`done` stands in an odd place", 4),
+    ("ls fi; fi", "`fi` stands in an odd place", 7),
+    ("for x; do ls; done", "a loop has not the form `for NAME in WORDS`", 4),
+    ("for x in; do ls; done", "a loop has not the form `for NAME in WORDS`", 4),
+    ("for x in a & do ls; done", "the words of a loop do not end with `;` or a line end", 11),
+    ("for x in a; { ls; }", "`do` is missing", 12),
+    ("while ls; done", "`done` stands in an odd place", 10),
+    ("{ ls }", "a `}` stands in a word without its `{`", 5),
+    ("{ls; }", "braces stand in a place where they are not expanded, or name a command", 0),
+    ("{ }", "`}` stands in an odd place", 2),
+    ("( )", "a command is missing in front of `)`", 2),
+    ("(ls", "`)` is missing", 3),
+    ("ls)", "`)` stands in an odd place", 2),
+    ("ls (a)", "`(` stands in an odd place", 3),
+    ("(ls) a", "`a` stands in an odd place", 5),
+    ("x=1 if ls", "`if` stands in an odd place", 4),
+    ("time", "nothing follows on `time`", 4),
+    ("time x=1 ls", "an assignment follows on `time`", 5),
+    ("time if ls; then ls; fi", "`if` stands in an odd place", 5),
+    ("time {", "braces stand in a place where they are not expanded, or name a command", 5),
+    ("ls &&", "nothing follows on `&&`", 5),
+    ("&& ls", "a command is missing in front of `&`", 0),
+    ("ls ||\n", "nothing follows on `||`", 6),
+    ("| ls", "a command is missing in front of `|`", 0),
+    ("ls ;; ls", "a command is missing in front of `;`", 4),
+    ("ls ;& ls", "`;` stands in an odd place", 3),
+    ("ls ; ; ls", "a command is missing in front of `;`", 5),
+    ("ls & ; ls", "a command is missing in front of `;`", 5),
+    ("ls | | ls", "a command is missing in front of `|`", 5),
+    ("ls >", "a word is missing", 4),
+    ("ls > > f", "a word is missing", 5),
+    ("ls <> f", "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)", 3),
+    ("ls <<-E\na\nE", "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)", 3),
+    ("ls 12>f", "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)", 3),
+    ("ls >&f", "no descriptor follows on `>&`", 5),
+    ("ls 2>&-", "no descriptor follows on `>&`", 6),
+    ("ls 2>&1a", "no descriptor follows on `>&`", 6),
+    ("ls <<< 2>f", "a redirection follows on a word that could belong to it", 8),
+    ("cat <<E\n$x\nE", "bash expands the text of a here-document", 8),
+    ("cat <<E\n`x`\nE", "bash expands the text of a here-document", 8),
+    ("cat <<E\na\\b\nE", "bash expands the text of a here-document", 8),
+    ("cat <<E", "a here-document has no end", 7),
+    ("cat <<E\na", "a here-document has no end", 7),
+    ("cat <<E\nEa\nE", "a line of a here-document begins like its last line", 8),
+    ("cat <<E <<F\nE\nF", "two here-documents begin in one line", 11),
+    ("cat <<'E'}\nx\nE}", "a here-document's delimiter is not a plain word", 6),
+    ("cat <<\\E\na\nE", "a here-document's delimiter is not a plain word", 6),
+    ("cat <<$x\na", "a here-document's delimiter is not a plain word", 6),
+    ("cat <<E 'a\nE\nb'", "quotes go on beyond the line in which a here-document begins", 8),
+    ("cat <<E $(ls)\nE", "a substitution stands behind the begin of a here-document", 10),
+    ("echo $(cat <<E)\na\nE", "a here-document begins in a substitution and ends behind it", 14),
+    ("echo $(cat <<'E'\na)\nE\n)", "a here-document in a substitution holds quotes or brackets", 17),
+    ("echo $(ls # a\n)", "a comment stands in a command substitution", 10),
+    ("ls 'a", "a single quote has no end", 3),
+    ('ls "a', "a double quote has no end", 3),
+    ('ls "$(a"', "a double quote has no end", 7),
+    ('ls "$x', "a double quote has no end", 3),
+    ("ls $(a", "`)` is missing", 6),
+    ("ls $()", "a command is missing in front of `)`", 5),
+    ("[[ a =~ b ]]", "`~` stands behind `:` or `=`", 5),
+    ("[[ a && b ]]", "a test in `[[` is not simple", 0),
+    ("[[ ( a == b ) ]]", "a test in `[[` is not simple", 0),
+    ("[[ a < b ]]", "a test in `[[` is not simple", 0),
+    ("[[ a -eq b ]]", "a test in `[[` is not simple", 0),
+    ("[[ -v a ]]", "a test in `[[` is not simple", 0),
+    ("[[ a ]]", "a test in `[[` is not simple", 0),
+    ("[[ -f == b ]]", "a test in `[[` is not simple", 0),
+    ("[[ -f a", "a test in `[[` is not simple", 0),
+    ("[[ a == {b,c} ]]", "braces stand in a place where they are not expanded, or name a command", 8),
+    ("[[\n-f a ]]", "a pattern stands for a command or the file of a redirection", 0),
+    ("ls\x00a", "it holds characters that cannot be seen (U+0000)", 0),
+    ("ls\ra", "it holds characters that cannot be seen (U+000D)", 0),
+    ("ls\x1b[1m", "it holds characters that cannot be seen (U+001B)", 0),
+    ("ls\x0ca", "it holds characters that cannot be seen (U+000C)", 0),
+    ("ls\xa0a", "it holds characters that cannot be seen (U+00A0)", 0),
+    ("ls 'a\xa0b'", "it holds characters that cannot be seen (U+00A0)", 0),
+    ("ls\u2003a", "it holds characters that cannot be seen (U+2003)", 0),
+    ("ls 'a\u3000b'", "it holds characters that cannot be seen (U+3000)", 0),
+    ("ls \u4e00\u3000b", "it holds a blank that bash takes for a letter", 4),
+    ("ls a\u200bb", "it holds characters that cannot be seen (U+200B)", 0),
+    ("ls a\u202eb", "it holds characters that cannot be seen (U+202E)", 0),
+    ("ls \ud800", "it holds characters that cannot be seen (U+D800)", 0),
+    ("ls \xe0b", "`\xe0` stands outside of quotes", 3),
+    ("ls \u2013a", "`\u2013` stands outside of quotes", 3),
+    ("[ a", "a second reader does not understand it", 0),
+    ("ls" + " " * 60 + "a", "it holds 60 blanks in a row", 0),
+    ("ls" + "\t" * 12 + "a", "it holds a long row of tabs", 2),
+    ("a" * 10_001, "it is longer than 10,000 characters", 10_000),
+    ("( " * 41 + "ls" + ")" * 41, "it is nested too deeply", 79),
+    ("echo " + "$(" * 41 + "ls" + ")" * 41, "it is nested too deeply", 85),
+    ("ls {" + "{" * 60, "it is nested too deeply", 42),
+    (";".join(["ls"] * 501), "it has more than 500 commands", 1_500),
+    ("ls " + "{1..100} " * 11, "its braces make too many words", 93),
+]
+
+
+def parse(text: str) -> Script:
+    script = parse_script(text)
+    assert isinstance(script, Script), script
+    return script
+
+
+@rows("text, tree", INSIDE)
+def test_a_line_inside_the_subset_is_read_as_bash_reads_it(text: str, tree: str) -> None:
+    assert show(parse(text)) == tree
+
+
+@rows("text, reason, start", OUTSIDE)
+def test_a_line_outside_the_subset_is_refused_with_its_reason(text: str, reason: str, start: int) -> None:
+    assert parse_script(text) == Refusal(reason, start)
+
+
+@rows(
+    "text",
+    [
+        ";".join(["ls"] * 500),
+        "( " * 39 + "ls" + ")" * 39,
+        "echo " + "$(" * 39 + "ls" + ")" * 39,
+        "echo " + '"$(cat ' * 39 + "a" + ')"' * 39,
+        "ls " + "a" * 9_997,
+        "ls {1..100}",
+    ],
+)
+def test_a_text_at_the_limits_is_read(text: str) -> None:
+    assert parse(text).items
+
+
+def test_words_keep_their_source_and_offset_where_braces_make_several_of_one() -> None:
+    (command,) = simple_commands(parse("cd a;  ls x{a,'b c'} d"[6:]))
+    assert command.words[1:] == (
+        Word("x{a,'b c'}", 4, command.words[1].pieces),
+        Word("x{a,'b c'}", 4, command.words[2].pieces),
+        Word("d", 15, command.words[3].pieces),
+    )
+    assert [word.literal for word in command.words] == ["ls", "xa", "xb c", "d"]
+
+
+def test_commands_keep_their_source_without_the_blanks_around_it() -> None:
+    first, second = simple_commands(parse(" x=1 ls > f  | cat  # end\n"))
+    assert isinstance(first, SimpleCommand)
+    assert (first.source, first.start) == ("x=1 ls > f", 1)
+    assert (second.source, second.start) == ("cat", 15)
+    assert first.redirects[0].source == "> f"
+
+
+def test_every_command_is_listed_wherever_it_stands() -> None:
+    text = (
+        'a "$(b)" > $(c); x=$(d); for f in $(e); do g; done < $(h); while i; do j; done; { k; }; (l) '
+        "&& if m; then n; elif o; then p; else q; fi"
+    )
+    names = sorted(command.words[0].source for command in simple_commands(parse(text)) if command.words)
+    assert names == list("abcdeghijklmnopq")
+
+
+def test_a_loop_keeps_its_variable() -> None:
+    (item,) = parse("for name in a; do ls; done").items
+    (loop,) = item.pipeline.commands
+    assert isinstance(loop, ForLoop)
+    assert loop.variable == "name"
