@@ -4,6 +4,7 @@ Invariant: a file is read when its program is first asked for; a user's entry st
 counts only for other programs, and what a project or plugin says of known ones only adds effects.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.catalog.variables import Variables
 
 PROGRAMS = Path(__file__).parent / "programs"
-_FILE_NAMES = {".": "source", "[": "test", "[[": "test", ":": "true"}
+_FILE_NAMES = {".": "source", "[": "test", ":": "true"}
 """Programs whose names are no good names of files."""
 _MAX_LIKES = 8
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
+"""`tomllib` takes a minute for a key of many thousand parts."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
@@ -103,7 +106,7 @@ class Catalog:
                     raise TableFault((name, "like"), "it refers to itself")
                 behind = shelves[place + 1 :] if like == name else self._shelves
                 base = self._base(name, like, behind, likes - 1)
-            return make_entry(name, source, _with_subcommands(table), base)
+            return make_entry(name, source, own_keys(table), base)
         return None
 
     def _base(self, name: str, like: str, shelves: Sequence[_Shelf], likes: int) -> Entry:
@@ -144,7 +147,7 @@ class Catalog:
             try:
                 self.entry(name)
             except TableFault as fault:
-                raise TableFault(("programs", *name.split(" ", 1), *fault.keys), fault.reason) from fault
+                raise TableFault((*keys_of(name), *fault.keys), fault.reason) from fault
 
 
 @cache
@@ -156,6 +159,8 @@ def built_in_catalog() -> Catalog:
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     """Read a user's, plugin's or project's TOML: its tables by whole name ("git log"), and the variables that it calls
     harmless. Raises `TableFault`."""
+    if _LONG_KEY.search(text):
+        raise TableFault((), "a key has too many parts")
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -181,7 +186,13 @@ def _as_table(keys: tuple[str, ...], value: object) -> Table:
     return value
 
 
-def _with_subcommands(table: Table) -> Table:
+def keys_of(name: str) -> tuple[str, ...]:
+    """Where the table of an entry stands in a user's file."""
+    program, blank, subcommand = name.partition(" ")
+    return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
+
+
+def own_keys(table: Table) -> Table:
     """A table with `subcommands` as a word, where they are tables below it."""
     inner = table.get("subcommands")
     if not isinstance(inner, dict):
@@ -190,7 +201,7 @@ def _with_subcommands(table: Table) -> Table:
 
 
 def _cautious_effects(name: str, table: Table) -> frozenset[Effect]:
-    keys = ("programs", *name.split(" ", 1))
+    keys = keys_of(name)
     for key in sorted(set(table) - _CAUTIOUS_KEYS):
         raise TableFault((*keys, key), "it could allow more; of a known program only effects can be added")
     try:

@@ -59,13 +59,28 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
     return Entry(name, place, program, {**({} if base is None else base.options), **options}, family, kept)
 
 
+def validation_faults(table: Table) -> list[TableFault]:
+    """All that is wrong with the keys and words of a table, without what it is `like`."""
+    try:
+        Program.model_validate(table)
+    except ValidationError as error:
+        return _faults(error)
+    return []
+
+
 def _validate(table: Table) -> Program:
     try:
         return Program.model_validate(table)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        keys = tuple(str(key) for key in first["loc"] if key != "function-before[_from_meaning(), Option]")
-        raise TableFault(keys, _plain_reason(first["type"], first["msg"])) from error
+        raise _faults(error)[0] from error
+
+
+def _faults(error: ValidationError) -> list[TableFault]:
+    details = error.errors(include_url=False, include_input=False)
+    return [
+        TableFault(tuple(str(key) for key in detail["loc"]), _plain_reason(detail["type"], detail["msg"]))
+        for detail in details
+    ]
 
 
 def _plain_reason(kind: str, message: str) -> str:

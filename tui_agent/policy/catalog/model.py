@@ -42,6 +42,7 @@ Meaning: TypeAlias = Literal[
     "host",  # a host or an address to talk to
     "program",  # the name of a program, which is looked up and not run
     "variable",  # the name of a variable, which is shown
+    "shell variable",  # the name of a variable of the shell, which is set or forgotten
     "assignment",  # NAME=value, put into the environment of the command behind it
     "setting",  # NAME=value that configures the program itself
     "command",  # this word and all behind it are a command that is run

@@ -125,9 +125,11 @@ class CommandReader:
         draft.doubts += operands.doubts
         draft.reach = measure_reach(entry.program, options, operands)
         self._use_options(draft, options)
-        for meaning, value in operands.used:
+        for place, (meaning, value) in enumerate(operands.used):
             if meaning == "enter" and entry.program.builtin:
                 draft.add_file(value, "list")  # `cd` itself runs where it stands
+            elif meaning == "revision or path" and place >= call.guarded:
+                draft.use("path filter", value)
             else:
                 draft.use(meaning, value)
         if entry.name not in _TESTS:

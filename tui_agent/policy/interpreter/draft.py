@@ -106,6 +106,8 @@ class Draft:
                 self._use_host(value)
             case "variable":
                 self._show_variable(value)
+            case "shell variable":
+                self._change_variable(value)
             case "assignment":
                 self.set_variable(value)
             case "setting":
@@ -264,6 +266,11 @@ class Draft:
         if value.known is None or self.catalog.variables.may_hold_secret(value.known):
             self.effects.add(Effect.PRINTS_SECRETS)
             self.doubt("value", f"it shows {value.source}, which may hold a secret")
+
+    def _change_variable(self, value: Value) -> None:
+        name = value.known
+        if name is None or self.catalog.variables.may_change_programs(name, None, exported=False):
+            self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def _run_code(self, value: Value) -> None:
         self.effects.add(Effect.RUNS)

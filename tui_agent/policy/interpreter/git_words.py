@@ -12,7 +12,6 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 _STAGE = re.compile(r":[0-3]:")
 _SHORT_MAGIC = re.compile(r":[/!^]+:?")
 _SIGN = re.compile(r"[*?\[\\]")
-_ONLY_REVISION = re.compile(r"\.\.|[~^]|@\{|^@$")
 _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
 
@@ -34,19 +33,22 @@ class GitWord:
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
-    """Tell which files a revision names: `HEAD:a`, `:a`, and where it may be a path instead, that path."""
+    """Tell which files a revision names (`HEAD:a`, `:a`), and where it may be a path filter instead, those of that."""
     text = value.known
     if text is None:
         return _read_uncertain_revision(value, may_be_path=may_be_path)
-    if text.startswith(":/"):
-        return GitWord()
-    if ":" in text:
-        stage = _STAGE.match(text)
-        path = text[stage.end() :] if stage else text.partition(":")[2]
-        return GitWord((NamedPath(path or ".", from_top=True),))
-    if may_be_path and not _ONLY_REVISION.search(text):
-        return GitWord((NamedPath(text),))
-    return GitWord()
+    before, colon, path = text.partition(":")
+    if may_be_path and not before:
+        chosen = read_path_filter(value)
+    elif may_be_path and not colon:
+        return read_path_filter(value)
+    else:
+        chosen = GitWord()
+    stage = _STAGE.match(text)
+    held = text[stage.end() :] if stage else path
+    if not colon or held.startswith(("/", "(")):
+        return chosen
+    return GitWord((*chosen.paths, NamedPath(held or ".", from_top=True)), chosen.doubt)
 
 
 def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:

@@ -3,6 +3,7 @@
 Invariant: a line that lies outside the subset of bash proves nothing; its commands are those of every possible reading.
 """
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -13,14 +14,15 @@ from tui_agent.policy.bash.syntax import Refusal
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, Context
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
-from tui_agent.policy.interpreter.report import CommandReport, Doubt, LineReport, Value
+from tui_agent.policy.interpreter.report import CommandReport, Doubt, FileAction, FileUse, LineReport, Value
 from tui_agent.policy.interpreter.script import ScriptWalker
-from tui_agent.policy.interpreter.state import START, State
+from tui_agent.policy.interpreter.state import START, State, join_path
 from tui_agent.protocol.effects import Runs
 
 MAX_DEPTH: Final = 3
 """Texts of bash inside each other (`bash -c "sh -c …"`)."""
 _NO_CHARACTER: Final = "it holds a code that stands for no character"
+_REDIRECT: Final = re.compile(r"(?:\d*|&)(<|<>|>[>|&]?)(?![>&|(<])(.*)", re.DOTALL)
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_LOOSE: Final = 1000
 """Possible commands of a refused text that are read."""
@@ -96,7 +98,8 @@ class _LineReader:
         reports: dict[CommandReport, None] = {}
         for words in commands:
             values = [unknown_value("?", many=True) if word is None else known_value(word) for word in words]
-            for report in self.commands.read(values, replace(context, folders=folders)).reports:
+            first, *inner = self.commands.read(values, replace(context, folders=folders)).reports
+            for report in (_with_redirects(first, words), *inner):
                 reports[replace(report, doubts=(*report.doubts, doubt))] = None
         self._depth -= 1
         return tuple(reports)
@@ -121,3 +124,16 @@ def _possible_commands(text: str) -> tuple[list[Words], bool]:
         if len(found) > _MAX_LOOSE or len(texts) > _MAX_TEXTS:
             return list(found)[:_MAX_LOOSE], False
     return list(found), complete and not texts
+
+
+def _with_redirects(report: CommandReport, words: Words) -> CommandReport:
+    """Add the files of words that look like redirections: a loose reading does not tell them from others."""
+    files = list(report.files)
+    for word, behind in zip(words, (*words[1:], None), strict=True):
+        found = _REDIRECT.fullmatch(word or "")
+        target = (found[2] or behind) if found is not None else None
+        if found is not None and target:
+            action: FileAction = "read" if found[1] == "<" else "write"
+            known = [folder for folder in report.folders if folder is not None]
+            files += [FileUse(join_path(folder, target), action) for folder in known]
+    return replace(report, files=tuple(dict.fromkeys(files)))

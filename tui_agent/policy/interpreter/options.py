@@ -31,13 +31,15 @@ class ParsedOption:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """`first_operand` is the index of the first operand in the words, their number where there is none. `ends`: an
+    """`first_operand` is the index of the first operand in the words, their number where there is none, and `guarded` the
+    number of operands in front of `--` or, without it, of all. `ends`: an
     option makes the program only say something about itself, and nothing speaks against it."""
 
     options: tuple[ParsedOption, ...]
     operands: tuple[Value, ...]
     doubts: tuple[Doubt, ...]
     first_operand: int
+    guarded: int
     ends: bool = False
 
 
@@ -47,7 +49,9 @@ def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> 
     parser.parse()
     first = len(words) if parser.first is None else parser.first
     ends = parser.ended and not parser.operands and not parser.doubts
-    return ParsedCall(tuple(parser.options), tuple(parser.operands), tuple(parser.doubts), first, ends)
+    return ParsedCall(
+        tuple(parser.options), tuple(parser.operands), tuple(parser.doubts), first, parser.guarded(), ends
+    )
 
 
 @dataclass
@@ -57,6 +61,7 @@ class _Parser:
     stops: bool
     next: int = 0
     first: int | None = None
+    dashes: int | None = None
     ended: bool = False
     options: list[ParsedOption] = field(default_factory=list)
     operands: list[Value] = field(default_factory=list)
@@ -80,8 +85,13 @@ class _Parser:
                 only_operands = only_operands or self.stops
             elif value.known == "--" and "--" not in self.entry.options and style != "words":
                 only_operands = True
+                self.dashes = len(self.operands)
             else:
                 self._parse_option(value)
+
+    def guarded(self) -> int:
+        """The number of operands in front of `--`."""
+        return len(self.operands) if self.dashes is None else self.dashes
 
     def _is_option(self, value: Value) -> bool:
         prefix = prefix_of(value)
@@ -123,7 +133,8 @@ class _Parser:
         single = self.entry.program.option_style == "single"
         first = self.entry.options.get(prefix[:2])
         if single and (first is None or first.word == "none"):
-            return self._take(prefix, None)
+            self._take(prefix, None)
+            return
         for place in range(1, len(prefix)):
             spelling = f"-{prefix[place]}"
             option = self.entry.options.get(spelling)
@@ -132,7 +143,7 @@ class _Parser:
                 self._take(spelling, None)
                 continue
             self._take(spelling, None if whole else without_prefix(value, prefix[: place + 1]))
-            return None
+            return
         if value.known is None:
             self._doubt_option_like(value)
 
