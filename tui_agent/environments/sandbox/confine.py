@@ -122,13 +122,8 @@ class Confinement:
                 masked = self._masked(found, shown, looks=looks)
                 covers = self._found.machine is not None and not looks
                 stands = _unchanged(masked, Path(private.shut).with_name("unchanged")) if covers else {}
-                found = replace(
-                    found,
-                    masked=tuple(each.path for each in masked),
-                    blank=looks,
-                    stands=stands,
-                    read_only=read_only,
-                )
+                found = replace(found, masked=tuple(each.path for each in masked), blank=looks)
+                found = replace(found, stands=stands, read_only=read_only)
                 temporary = private.temporary if self._found.machine is None else "/tmp"
                 env = inside(env, temporary, read_only=read_only)
                 env = by_time_and_size(env) if stands else env
