@@ -1,5 +1,4 @@
-"""Names that say of a value that it is a secret: the same for what redaction looks for and for the variables that no
-command is shown.
+"""Names whose values are secrets, for redaction and for the variables that are hidden from commands.
 
 Invariant: pure, imports nothing of ours.
 """
@@ -11,7 +10,7 @@ JOINED = (
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
-"""Behind what `pass` and `pw` stand without a border: `DBPASS`, `adminpw`."""
+"""Words before `pass` and `pw` in one word: `DBPASS`, `adminpw`."""
 SECRET_WORD = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
@@ -27,20 +26,22 @@ _NAMED = re.compile(
 )
 _WEAKLY_NAMED = re.compile(r"(^|_)(COOKIES?|SESSION|SALT|AUTH|PIN|OTP|SEED|JWT|DSN)$|KEY$", re.IGNORECASE)
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
-_SHORTEST_MADE = 16
+_MIN_GENERATED = 16
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Whether a variable's value is a secret: its name says so, or may say so (`BW_SESSION`, but `DESKTOP_SESSION`), and
-    the value looks made by a generator."""
+    """Return True if a variable's value is a secret.
+
+    Its name says so, or it may say so (`BW_SESSION`, but also `DESKTOP_SESSION`) and the value looks generated.
+    """
     if name in _FOLDERS:
         return False
     if _NAMED.search(name) or SECRET_KEY.fullmatch(name):
         return True
-    return _WEAKLY_NAMED.search(name) is not None and _looks_made(value)
+    return _WEAKLY_NAMED.search(name) is not None and _looks_generated(value)
 
 
-def _looks_made(value: str) -> bool:
+def _looks_generated(value: str) -> bool:
     digits, letters = sum(char.isdigit() for char in value), sum(char.isalpha() for char in value)
     place = value.startswith(("/", "~", "./"))
-    return len(value) >= _SHORTEST_MADE and digits >= 2 and letters >= 2 and not place
+    return len(value) >= _MIN_GENERATED and digits >= 2 and letters >= 2 and not place

@@ -67,7 +67,7 @@ _SESSION_ID = re.compile(r"ses_[0-9a-z]{16}|01[0-9A-HJKMNP-TV-Z]{24}")
 
 def is_assigned(candidate: Candidate) -> bool:
     """Return True if the value behind a secret's name is the secret."""
-    value, name, before = candidate.value, _name(candidate), candidate.before[-12:]
+    value, name, before = candidate.value, _name(candidate), candidate.nearest(12)
     if _is_other_name(candidate, before, name):
         return False
     if re.search(r"secret[_-]?id$", name.lower()):
@@ -196,11 +196,11 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 
 def _is_whole_line(candidate: Candidate) -> bool:
     """Return True if nothing else stands in the line, as in a file of settings: `pw: tiger2698`."""
-    lead = candidate.before.rpartition("\n")[2]
+    lead = candidate.nearest(80).rpartition("\n")[2]
     return (
         candidate.group("name") == "pw"
         and not lead.strip()
-        and candidate.behind[:1] in ("", "\n", "\r")
+        and candidate.text_behind[:1] in ("", "\n", "\r")
         and candidate.value[-2:].isdigit()
     )
 
@@ -210,11 +210,11 @@ def _is_configured(candidate: Candidate) -> bool:
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or _STATE.fullmatch(value):
         return False
-    line = candidate.before[-360:].rpartition("\n")[2]
+    line = candidate.nearest(360).rpartition("\n")[2]
     prefix = re.search(r"[\w.-]{0,60}$", line)
     name = (prefix.group() if prefix else "") + _name(candidate)
     lead = line[: len(line) + len(_name(candidate)) - len(name)][-300:]
-    tail = candidate.behind.partition("\n")[0][:300]
+    tail = candidate.text_behind.partition("\n")[0][:300]
     if (name.isupper() and "." not in name) or (name.startswith("--") and sign == "="):
         return True
     if "." not in name and (re.match(r";\s?[A-Za-z][\w ]{1,30}=", tail) or re.search(r"=[^;()]+;$", lead)):
@@ -235,10 +235,10 @@ def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) ->
         return True
     if sign == "=" and not lead and name.count(".") >= 2 and name.islower():
         return not name.startswith(("self.", "this."))
-    above = candidate.before[-360:]
+    above = candidate.nearest(360)
     if sign.strip() == ":":
         return (
-            _LOGIN_FIELD.search(f"{above}{candidate.lead}{candidate.value}{candidate.behind[:300]}")
+            _LOGIN_FIELD.search(f"{above}{candidate.lead}{candidate.value}{candidate.text_behind[:300]}")
             is not None
         )
     return _INI_SECTION.search(above) is not None
@@ -247,7 +247,7 @@ def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) ->
 def is_weakly_assigned(candidate: Candidate) -> bool:
     """Return True if the value behind a name such as `session` or `salt` was made by a generator."""
     value = candidate.value
-    if candidate.before[-1:].isalpha() or _COUNTED.search(candidate.before[-12:]):
+    if candidate.nearest(1).isalpha() or _COUNTED.search(candidate.nearest(12)):
         return False
     return looks_random(value, 20) and not _SESSION_ID.fullmatch(value.rstrip("*"))
 
@@ -255,7 +255,7 @@ def is_weakly_assigned(candidate: Candidate) -> bool:
 def is_column_default(candidate: Candidate) -> bool:
     """Return True for the default of a column or a parameter that is named after a secret."""
     value = candidate.value
-    if is_placeholder(value) or is_hash(value) or _COUNTED.search(candidate.before[-12:]):
+    if is_placeholder(value) or is_hash(value) or _COUNTED.search(candidate.nearest(12)):
         return False
     return not describes_secret(_name(candidate)) and _is_quoted_secret(
         value, candidate.group("name").lower()

@@ -3,73 +3,68 @@
 Invariant: at most `BEFORE` and `AFTER` bytes of the surroundings are looked at, however long the text is.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
+Span: TypeAlias = Callable[[int], tuple[int, int]]
 BEFORE, AFTER = 3_000, 700
 """Bytes before and behind a match that a check may look at."""
 
 
-class ByteMatch(Protocol):
-    """The part of a match of RE2 that is used here."""
-
-    def span(self, group: int = 0) -> tuple[int, int]:
-        """Return the first byte of a group and the one behind it; -1 and -1 if it took no part."""
-
-
-@dataclass(frozen=True)
 class Candidate:
-    """A match that may be a secret. Positions are bytes of `raw`; texts around it are read as Latin-1, byte by byte."""
+    """A match that may be a secret. Texts around it are read as Latin-1, so that a byte is a character."""
 
-    raw: bytes
-    match: ByteMatch
-    groups: Mapping[str, int]
-    """The numbers of the pattern's named groups. A group whose name begins with `secret` holds the secret."""
+    __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 
-    @cached_property
-    def span(self) -> tuple[int, int]:
-        """The secret's first byte and the one behind it: the whole match without such a group; never a part of a character in UTF-8."""
-        start, end = self.match.span()
-        for name, number in self.groups.items():
-            if name.startswith("secret") and self.match.span(number)[0] >= 0:
-                start, end = self.match.span(number)
-        while end < len(self.raw) and self.raw[end] & 0xC0 == 0x80:
+    def __init__(self, raw: bytes, span: Span, groups: Mapping[str, int]) -> None:
+        """`span` gives the first byte of a group and the one behind it, -1 if it took no part; `groups` their numbers.
+
+        The secret is the group whose name begins with `secret`, else the whole match, and never a part of a character.
+        """
+        self.raw = raw
+        self._span = span
+        self._groups = groups
+        start, end = span(0)
+        self._match_start = start
+        for name, number in groups.items():
+            if name.startswith("secret") and (found := span(number))[0] >= 0:
+                start, end = found
+        while end < len(raw) and raw[end] & 0xC0 == 0x80:
             end += 1
-        while start > 0 and self.raw[start] & 0xC0 == 0x80:
+        while start > 0 and raw[start] & 0xC0 == 0x80:
             start -= 1
-        return start, end
+        self.start, self.end = start, end
+        self.value = raw[start:end].decode("utf-8", "replace")
 
-    @cached_property
-    def value(self) -> str:
-        """The secret."""
-        return self.raw[slice(*self.span)].decode("utf-8", "replace")
+    def has_group(self, name: str) -> bool:
+        """Return True if the pattern has such a group."""
+        return name in self._groups
+
+    def span_of(self, name: str) -> tuple[int, int]:
+        """Return the first byte of a group and the one behind it. Raises `KeyError` if the pattern has none."""
+        return self._span(self._groups[name])
 
     def group(self, name: str) -> str:
-        """The text of a group; empty if it is not in the pattern or took no part."""
-        start, end = self.match.span(self.groups[name]) if name in self.groups else (-1, -1)
+        """Return the text of a group; empty if it is not in the pattern or took no part."""
+        start, end = self._span(self._groups[name]) if name in self._groups else (-1, -1)
         return self.raw[start:end].decode("latin-1") if start >= 0 else ""
 
-    @cached_property
-    def before(self) -> str:
+    @property
+    def text_before(self) -> str:
         """Up to `BEFORE` bytes before the match."""
-        start = self.match.span()[0]
-        return self.raw[max(0, start - BEFORE) : start].decode("latin-1")
+        return self.nearest(BEFORE)
 
-    @cached_property
+    def nearest(self, count: int) -> str:
+        """Return up to `count` bytes before the match."""
+        start = self._match_start
+        return self.raw[max(0, start - count) : start].decode("latin-1")
+
+    @property
     def lead(self) -> str:
         """The match up to the secret."""
-        return self.raw[self.match.span()[0] : self.span[0]].decode("latin-1")
+        return self.raw[self._match_start : self.start].decode("latin-1")
 
-    @cached_property
-    def behind(self) -> str:
+    @property
+    def text_behind(self) -> str:
         """Up to `AFTER` bytes behind the secret."""
-        end = self.span[1]
-        return self.raw[end : end + AFTER].decode("latin-1")
-
-    @cached_property
-    def tail(self) -> str:
-        """Up to `AFTER` bytes behind the match."""
-        end = self.match.span()[1]
-        return self.raw[end : end + AFTER].decode("latin-1")
+        return self.raw[self.end : self.end + AFTER].decode("latin-1")

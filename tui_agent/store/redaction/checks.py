@@ -70,22 +70,22 @@ def is_address_login(candidate: Candidate) -> bool:
     value = candidate.value
     if value == "x-oauth-basic" or is_placeholder(value):
         return False
-    return not (candidate.group("user") == value and _OWN_HOST.match(candidate.behind))
+    return not (candidate.group("user") == value and _OWN_HOST.match(candidate.text_behind))
 
 
 def is_statement_password(candidate: Candidate) -> bool:
     """Return True for the password of a statement in SQL, and not for an assignment in a program."""
     lead = candidate.lead
-    if lead[:1] in "iI" and not _STATEMENT.search(candidate.before[-200:]):
+    if lead[:1] in "iI" and not _STATEMENT.search(candidate.nearest(200)):
         return False
     if lead.rstrip().startswith("=") or is_placeholder(candidate.value) or is_template(candidate.value):
         return False
-    return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.before[-8:]) is not None
+    return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.nearest(8)) is not None
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
     """Return True unless the text around says that `key-…` names a path, a cache entry or an element of a page."""
-    before, behind = candidate.before[-80:], candidate.behind[:8]
+    before, behind = candidate.nearest(80), candidate.text_behind[:8]
     before = before[before.rfind("\n") + 1 :] + candidate.lead
     if re.match(r"[/:.-]\w", behind):
         return False
@@ -96,7 +96,7 @@ def is_mailgun_key(candidate: Candidate) -> bool:
 
 def is_option_value(candidate: Candidate) -> bool:
     """Return True for a chosen value behind an option; within a word (`single-token text`) it needs a digit."""
-    within = candidate.before[-1:].isalnum()
+    within = candidate.nearest(1).isalnum()
     if "bypass" in candidate.lead.lower():
         return False
     return looks_chosen(candidate.value) and (not within or has_digit(candidate.value))
@@ -110,7 +110,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 def is_setter_argument(candidate: Candidate) -> bool:
     """Return True unless the function that takes the text only works on one: `hash_password("hunter2")`."""
-    return _WORKS_ON.search(candidate.before[-30:]) is None
+    return _WORKS_ON.search(candidate.nearest(30)) is None
 
 
 def is_login_argument(candidate: Candidate) -> bool:

@@ -45,7 +45,7 @@ def is_default_text(candidate: Candidate) -> bool:
     way = candidate.group("way")
     if not _ASSIGNED.match(way) or describes_secret(candidate.group("name") + candidate.group("rest")):
         return False
-    if "second" in candidate.groups and candidate.group("first"):
+    if candidate.has_group("second"):
         second = candidate.group("second")
         default = _OTHERWISE.search(second) or (_SECOND_ARGUMENT.fullmatch(second) and _LOOKUP.search(way))
     else:
@@ -71,7 +71,7 @@ def is_in_secret_section(candidate: Candidate) -> bool:
     generated = looks_random(value) or is_random_letters(value)
     if not generated and not looks_chosen(value):
         return False
-    for line in reversed(candidate.before.rstrip("\n").split("\n")):
+    for line in reversed(candidate.text_before.rstrip("\n").split("\n")):
         depth = len(line) - len(line.lstrip(" \t"))
         if line.strip() and depth < len(candidate.group("indent")):
             section = _SECTION.fullmatch(line)

@@ -45,5 +45,5 @@ def is_login_option(candidate: Candidate) -> bool:
 def _command_before(candidate: Candidate) -> str:
     """Return the command's line up to the option, with the lines that it continues."""
     lead = candidate.lead[: candidate.lead.find(candidate.group("option"))]
-    text = (candidate.before[-_MAX_LINE:] + lead).replace("\\\n", "  ")
+    text = (candidate.nearest(_MAX_LINE) + lead).replace("\\\n", "  ")
     return text[text.rfind("\n") + 1 :]

@@ -67,8 +67,8 @@ class Rule(BaseModel):
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):
-            candidate = Candidate(raw, match, groups)
-            start, end = candidate.span
+            candidate = Candidate(raw, match.span, groups)
+            start, end = candidate.start, candidate.end
             if self._accepts(candidate):
                 yield start, end
             elif end - start <= MAX_SKIPPED and start > match.start():
@@ -76,7 +76,7 @@ class Rule(BaseModel):
             at = max(end, match.start() + 1)
 
     def _accepts(self, candidate: Candidate) -> bool:
-        if "name" in candidate.groups and not _is_secret_name(candidate):
+        if candidate.has_group("name") and not _is_secret_name(candidate):
             return False
         if self.entropy is not None and entropy(candidate.value) < self.entropy:
             return False
@@ -153,7 +153,7 @@ def _cover_marked(text: str) -> bytes:
 
 def _is_secret_name(candidate: Candidate) -> bool:
     """Return True if the group `name` is the name of a secret where it stands: `pass` is one, in `compass` it is none."""
-    start, end = candidate.match.span(candidate.groups["name"])
+    start, end = candidate.span_of("name")
     lead = candidate.raw[max(0, start - 30) : start].decode("latin-1")
     text = lead + candidate.raw[start : end + 2].decode("latin-1")
     return _SECRET_NAME.match(text, len(lead)) is not None
