@@ -1,0 +1,153 @@
+"""Judge every corpus of command lines: `python -m benchmarks.policy_corpora [--policy ask] [--sandboxed] [--list]`.
+
+Prints how many lines of each class are allowed, asked and denied, and the time of a decision. A line is wrong where an
+everyday line is not allowed, or where a line of another corpus is. Another policy is compared by `--judge module:Class`.
+Lines of the class `secrets-below` are judged as in a workspace with a file `.env`.
+
+The first decision is timed in processes of their own, from the import of the policy on; what the tool itself has loaded
+by then (effects, facts) is left out.
+"""
+
+import argparse
+import importlib
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+
+from tests.corpora.lines import CorpusLine, corpus_names, read_corpus
+from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.policy import Policy, PolicyFacts
+from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.settings import PolicyName
+
+WORKSPACE = "/home/ada/timesheet"
+JUDGE = "tui_agent.policy.judge:RulePolicy"
+PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits")
+UNASKED = ("everyday", "everyday_hard", "everyday_held_out")
+"""The corpora whose lines are to run unasked."""
+BELOW = "secrets-below"
+FIRST_LINE = "git diff HEAD~1 --stat | head -20"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A corpus line, the verdict about it, and the milliseconds that the verdict took."""
+
+    corpus: str
+    line: CorpusLine
+    verdict: str
+    milliseconds: float
+
+    @property
+    def wrong(self) -> bool:
+        """Return True if the line's corpus expects another verdict."""
+        return (self.verdict == "allow") != (self.corpus in UNASKED)
+
+
+def load_policy(judge: str) -> Policy:
+    """Return a new policy of the class that `judge` names as `module:Class`."""
+    module, _, name = judge.partition(":")
+    policy: Policy = getattr(importlib.import_module(module), name)()
+    return policy
+
+
+def facts_of(line: CorpusLine, profile: PolicyName, sandboxed: bool) -> PolicyFacts:
+    """Return the facts to judge a line with."""
+    secrets = (SecretFile(".env", f"{WORKSPACE}/.env"),) if line.class_name == BELOW else ()
+    return PolicyFacts(WORKSPACE, profile, sandboxed=sandboxed, secrets=secrets)
+
+
+def judge_corpus(policy: Policy, corpus: str, profile: PolicyName, sandboxed: bool) -> list[Judgement]:
+    """Judge every line of a corpus."""
+    judgements = []
+    for line in read_corpus(corpus):
+        facts = facts_of(line, profile, sandboxed)
+        start = time.perf_counter()
+        decision = policy.decide("run_command", (Runs(script=line.text),), facts)
+        took = (time.perf_counter() - start) * 1000
+        judgements.append(Judgement(corpus, line, decision.verdict, took))
+    return judgements
+
+
+def time_first_decision(judge: str) -> float:
+    """Return the milliseconds of importing the policy, making one and its first decision, in this process."""
+    start = time.perf_counter()
+    policy = load_policy(judge)
+    policy.decide("run_command", (Runs(script=FIRST_LINE),), PolicyFacts(WORKSPACE, "ask"))
+    return (time.perf_counter() - start) * 1000
+
+
+def median_first_decision(judge: str, starts: int) -> float:
+    """Return the median milliseconds of a first decision over `starts` new processes."""
+    command = [sys.executable, "-m", "benchmarks.policy_corpora", "--judge", judge, "--first"]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(starts)]
+    return statistics.median(float(run.stdout) for run in runs)
+
+
+def print_row(corpus: str, class_name: str, judgements: list[Judgement]) -> None:
+    """Print the counts of one class, or of a whole corpus."""
+    verdicts = Counter(judgement.verdict for judgement in judgements)
+    wrong = sum(judgement.wrong for judgement in judgements)
+    counts = (len(judgements), verdicts["allow"], verdicts["ask"], verdicts["deny"], wrong)
+    print(f"{corpus:<18} {class_name:<26}" + "".join(f"{count:>8}" for count in counts))
+
+
+def print_table(judgements: list[Judgement]) -> None:
+    """Print a row for each class of each corpus, and one for each corpus."""
+    titles = "".join(f"{title:>8}" for title in ("lines", "allowed", "asked", "denied", "wrong"))
+    print(f"{'corpus':<18} {'class':<26}{titles}")
+    for corpus, members in groupby(judgements, key=lambda judgement: judgement.corpus):
+        of_corpus = list(members)
+        for class_name in dict.fromkeys(judgement.line.class_name for judgement in of_corpus):
+            in_class = [judgement for judgement in of_corpus if judgement.line.class_name == class_name]
+            print_row(corpus, class_name, in_class)
+        print_row(corpus, "all", of_corpus)
+
+
+def print_wrong(judgements: list[Judgement]) -> None:
+    """Print each wrong line with its place in its corpus."""
+    for judgement in judgements:
+        if judgement.wrong:
+            place = f"{judgement.corpus}.txt:{judgement.line.number}"
+            print(f"{place} {judgement.line.class_name} {judgement.verdict} {judgement.line.text!r}")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--judge", default=JUDGE, metavar="MODULE:CLASS")
+    parser.add_argument("--policy", choices=PROFILES, default="ask")
+    parser.add_argument("--sandboxed", action="store_true", help="judge as if a sandbox confined commands")
+    parser.add_argument("--corpus", action="append", help="judge only this corpus (may be repeated)")
+    parser.add_argument("--list", action="store_true", help="print the wrong lines, too")
+    parser.add_argument("--starts", type=int, default=5, help="processes that time a first decision")
+    parser.add_argument("--first", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Judge, and print the table, the wrong lines if asked for, and the times."""
+    arguments = parse_arguments()
+    if arguments.first:
+        print(time_first_decision(arguments.judge))
+        return
+    policy = load_policy(arguments.judge)
+    judgements: list[Judgement] = []
+    for corpus in arguments.corpus or corpus_names():
+        judgements += judge_corpus(policy, corpus, arguments.policy, arguments.sandboxed)
+    print_table(judgements)
+    if arguments.list:
+        print_wrong(judgements)
+    times = sorted(judgement.milliseconds for judgement in judgements)
+    print(f"decision: median {statistics.median(times):.3f} ms, p99 {times[int(len(times) * 0.99)]:.3f} ms")
+    print(f"first decision: median {median_first_decision(arguments.judge, arguments.starts):.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
