@@ -127,7 +127,8 @@ class CommandReader:
         self._use_options(draft, options)
         for place, (meaning, value) in enumerate(operands.used):
             if meaning == "enter" and entry.program.builtin:
-                draft.add_file(value, "list")  # `cd` itself runs where it stands
+                if value.known != "-":
+                    draft.add_file(value, "list")  # `cd` itself runs where it stands
             elif meaning == "revision or path" and place >= call.guarded:
                 draft.use("path filter", value)
             else:
@@ -261,10 +262,10 @@ def _reads_script_from_input(operands: Operands, default: str) -> bool:
 
 def _use_input(draft: Draft, entry: Entry, stdin: Value) -> None:
     if any(option.means == "shell script" for option in entry.options.values()):
-        draft.scripts.append(replace(stdin, source=stdin.source or "its input"))
+        draft.scripts.append(replace(stdin, source="its input"))
         draft.effects.discard(Effect.RUNS)
     else:
-        draft.use("code", replace(stdin, source=stdin.source or "its input"))
+        draft.use("code", replace(stdin, source="its input"))
 
 
 def _read_arguments(

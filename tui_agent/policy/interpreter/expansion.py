@@ -117,7 +117,7 @@ class Expander:
     def expand(self, word: Word) -> tuple[Value, ...]:
         """Expand a word of a command: it becomes any number of values."""
         literal = word.literal
-        if literal is not None and literal[:1] != "~":
+        if literal is not None:
             return (Value(word.source, Certainty.KNOWN, literal),)
         fields = self._split(word.pieces)
         return tuple(field.value(word.source) for field in fields)
@@ -144,8 +144,7 @@ class Expander:
                 case Text():
                     current = current or _Field()
                     current.quoted = current.quoted or piece.quoted
-                    tilde = not piece.quoted and not current.parts and piece.text[:2] in ("~+", "~-")
-                    current.add(unknown_value(piece.text) if tilde else known_value(piece.text))
+                    current.add(known_value(piece.text))
                 case Pattern():
                     current = current or _Field()
                     current.add(_file_pattern(piece.text))

@@ -124,8 +124,22 @@ def folder_text(folders: Folders) -> str | None:
 
 
 def _bounded(values: Iterable[Value]) -> tuple[Value, ...]:
-    distinct = {(value.certainty, value.text, value.prefix, value.shows): value for value in values}
+    distinct: dict[tuple[object, ...], Value] = {}
+    for value in values:
+        key = (value.certainty, value.text, value.prefix, value.shows)
+        same = distinct.get(key, value)
+        distinct[key] = same if same == value else _less_certain(same, value)
     return tuple(distinct.values()) if len(distinct) <= MAX_VALUES else (UNSET,)
+
+
+def _less_certain(value: Value, other: Value) -> Value:
+    return replace(
+        value,
+        many=value.many or other.many,
+        may_be_option=value.may_be_option or other.may_be_option,
+        names_files=value.names_files and other.names_files,
+        splits=value.splits or other.splits,
+    )
 
 
 def _bounded_folders(folders: Iterable[str | None]) -> Folders:

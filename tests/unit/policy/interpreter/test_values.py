@@ -1,0 +1,178 @@
+"""Variables, substitutions and patterns become every word that bash could make of them."""
+
+from tests.stubs.rows import rows
+from tests.unit.policy.interpreter.lines import calls, doubts, effects, files, read
+from tui_agent.policy.interpreter.report import Certainty, Value
+
+
+def word(line: str, place: int = 1) -> Value:
+    """A word of the last command."""
+    return read(line).commands[-1].words[place]
+
+
+@rows(
+    "line, expected",
+    [
+        ("x=a; show $x ${x}b", ["show a ab"]),
+        ('x="a b"; show $x "$x"', ["show a b a b"]),
+        ("x=; show $x a", ["show a"]),
+        ('x=; show "$x" a', ["show  a"]),
+        ("x=' a '; show $x$x", ["show a a"]),
+        ("x=-l; show $x a", ["show -l a"]),
+        ("x=a && x=b && show $x", ["show b"]),
+        ("x=a || x=b; show $x", ["show a", "show b"]),
+        ("if show a; then x=b; else x=c; fi; show $x", ["show a", "show b", "show c"]),
+        ("if show a; then x=b; fi; show $x", ["show a", "show b", "show $x"]),
+        ("x=a; (x=b); show $x", ["show a"]),
+        ("x=a; x=b | show c; show $x", ["show c", "show a"]),
+        ("x=a; { x=b; }; show $x", ["show b"]),
+        ("x=a show $x", ["show $x"]),
+        ("for x in a b; do show $x $x.c; done", ["show a a.c", "show b b.c"]),
+        (
+            "for x in a b; do for y in c d; do show $x$y; done; done",
+            ["show ac", "show ad", "show bc", "show bd"],
+        ),
+        ("for x in a; do y=$x; done; show $y", ["show $y", "show a"]),
+        ("export x=a; show $x", ["export x=a", "show a"]),
+        ("x=a; unset x; show $x", ["unset x", "show $x"]),
+        ("x=$(echo a b); show $x", ["echo a b", "show a b"]),
+        ('show "$(echo a)"/b', ["echo a", "show a/b"]),
+        ("show $(true)", ["true", "show"]),
+        ("show {a,b}.c", ["show a.c b.c"]),
+        ("show 'a$x' \"a\\$x\"", ["show a$x a$x"]),
+    ],
+)
+def test_known_words(line: str, expected: list[str]) -> None:
+    assert calls(line) == expected
+
+
+@rows(
+    "line, text, many, option, files, splits",
+    [
+        ("show *.py", "*.py", True, True, True, False),
+        ("show src/*.py", "src/*.py", True, False, True, False),
+        ("show ./*", "./*", True, False, True, False),
+        ('x=src; show "$x"/*', "src/*", True, False, True, False),
+        ("x='*.py'; show $x", "*.py", True, True, True, False),
+        ('for f in *.py; do show "$f"; done', "*.py", False, True, True, False),
+        ('for f in ./*.py; do show "$f"; done', "./*.py", False, False, True, False),
+        ("for f in ./*.py; do show $f; done", "./*.py", True, True, True, True),
+        ('for f in $(files src); do show "$f"; done', "src/**", False, True, True, True),
+        ('show "$(files src)"', "src/**", False, False, True, False),
+        ("show $(files)", "**", True, True, True, True),
+        ("show $(files a/b a/c)", "a/**", True, True, True, True),
+        ("show $(count)", "[0-9]*", True, False, False, False),
+        ('show "$(hash)"', "[0-9a-f]*", False, False, False, False),
+        ("show $?", "[0-9]*", True, False, False, False),
+        ('files src | while read -r f; do show "$f"; done', "src/**", False, False, True, False),
+        (
+            'files src | filter | filter | while read -r f; do show "$f"; done',
+            "src/**",
+            False,
+            False,
+            True,
+            False,
+        ),
+        ('f=$(files src); cd x; show "$f"', "src/**", False, False, False, False),
+        ("show a'*'?", "a\\*?", True, False, True, False),
+        ('show "$(files src)".bak', "src/**/*.bak", False, False, True, False),
+    ],
+)
+def test_bounded_words(line: str, text: str, many: bool, option: bool, files: bool, splits: bool) -> None:
+    value = word(line)
+    assert (value.certainty, value.text) == (Certainty.BOUNDED, text)
+    assert (value.many, value.may_be_option, value.names_files, value.splits) == (many, option, files, splits)
+
+
+@rows(
+    "line, prefix, many",
+    [
+        ('show "$X"', "", False),
+        ("show $X", "", True),
+        ('show "src/$X"', "src/", False),
+        ('show "$X/a"', "", False),
+        ("show $(show a)", "", True),
+        ('show "$(files 2>&1)"', "", False),
+        ('show "$(files -z)"', "", False),
+        ('show "$(files /x y)"', "", False),
+        ('show "$(files; files)"', "", False),
+        ('files | show | while read -r f; do show "$f"; done', "", False),
+        ('files | while read f; do show "$f"; done', "", False),
+        ('files | while read -r f g; do show "$f"; done', "", False),
+        ('files | filter a | while read -r f; do show "$f"; done', "", False),
+        ('while read -r f; do show "$f"; done < names', "", False),
+        ("show a~$HOME", "a~", True),
+        ('show "$@"', "", True),
+        ("show $1", "", True),
+        ("show x$(files)", "x", True),
+    ],
+)
+def test_unknown_words(line: str, prefix: str, many: bool) -> None:
+    value = word(line)
+    assert (value.certainty, value.text, value.prefix, value.many) == (Certainty.UNKNOWN, "", prefix, many)
+
+
+def test_a_loop_over_many_words_forgets_them() -> None:
+    line = f"for x in {' '.join(f'a{n}' for n in range(40))}; do show $x; done"
+    assert calls(line) == ["show $x"]
+
+
+def test_a_variable_that_a_loop_lengthens_is_not_known() -> None:
+    assert calls("x=a; while show b; do x=$x/a; done; show $x")[-1] == "show $x"
+
+
+def test_commands_in_substitutions_stand_in_front_of_theirs() -> None:
+    assert calls("show $(files $(hash))") == ["hash", "files $(hash)", "show $(files $(hash))"]
+
+
+def test_a_variable_of_the_environment_may_be_a_secret() -> None:
+    assert effects('echo "$TOKEN"') == {"prints secrets"}
+    assert doubts("x=$TOKEN; echo a$x") == ["it shows $TOKEN, which may hold a secret"]
+    assert doubts("show <<< $TOKEN") == ["it shows $TOKEN, which may hold a secret"]
+    assert effects('[ -n "$TOKEN" ] && echo $HOME $PWD $USER') == set()
+
+
+@rows(
+    "line, name",
+    [
+        ("PATH=. show a", "PATH"),
+        ("PATH=.; show a", "PATH"),
+        ("Path=. ; show a", "Path"),
+        ("for PATH in a; do show b; done", "PATH"),
+        ("read -r PATH", "PATH"),
+        ("unset IFS", "IFS"),
+        ("IFS=, ; show a", "IFS"),
+        ("IFS=, show a", "IFS"),
+        ("export DIFF=x", "DIFF"),
+        ("export FILE=x", "FILE"),
+        ("http_proxy=x show a", "http_proxy"),
+        ("env LD_PRELOAD=x show a", "LD_PRELOAD"),
+        ("env $X=a show a", "$X=a"),
+        ("GIT_PAGER=./x git log", "GIT_PAGER"),
+        ("TERM=$x show a", "TERM"),
+        ("MY_OWN=1 show a", "MY_OWN"),
+    ],
+)
+def test_a_variable_that_may_change_programs_raises_a_doubt(line: str, name: str) -> None:
+    assert any(reason.startswith(name) for reason in doubts(line))
+
+
+@rows(
+    "line",
+    [
+        "x=1; FILE=a; show $x $FILE",
+        "for FILE in a b; do show $FILE; done",
+        "files | while IFS= read -r name; do echo x; done",
+        "NO_COLOR=1 GIT_PAGER=cat git log",
+        "export LANG=C && show a",
+        "env CI=1 show a",
+    ],
+)
+def test_harmless_variables_raise_none(line: str) -> None:
+    assert doubts(line) == []
+
+
+def test_files_of_names_that_are_not_certain() -> None:
+    assert files("show $X") == ["read ?"]
+    assert files("for f in *.py; do show -- $f; done") == ["read ≈*.py"]
+    assert doubts("for f in *.py; do show -- $f; done") == ["$f becomes other words where a name has a blank"]
