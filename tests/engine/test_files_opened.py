@@ -13,7 +13,7 @@ from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError
 from tui_agent.policy.judge import RulePolicy
-from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox, SecretFile
+from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox, SecretFile, WorkspaceScan
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
@@ -228,8 +228,8 @@ async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_
 class Holding(Wanting):
     """One that knows of two files with secrets, one of them in a folder."""
 
-    def secret_files(self) -> tuple[SecretFile, ...]:
-        return self.files()
+    def scan(self) -> WorkspaceScan:
+        return WorkspaceScan(self.files())
 
 
 def noted(found: list[PolicyFacts]) -> PolicyAnswer:

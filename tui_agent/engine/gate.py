@@ -22,6 +22,7 @@ from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.verdict import Verdict
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
+from tui_agent.environments.secret_files import public_certificates
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.programs.part import GIT
 from tui_agent.policy.rules.edited import wrong_with
@@ -31,7 +32,6 @@ from tui_agent.ports.environment import (
     FindsPrograms,
     KnowsOwnFiles,
     KnowsSecrets,
-    SecretFile,
     WorkspaceScan,
 )
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -69,7 +69,6 @@ class _Case:
     effects: tuple[Effect, ...]
     agent: AgentId
     heard: Heard
-    secrets: tuple[SecretFile, ...] = ()
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
 
 
@@ -93,7 +92,7 @@ class Gate:
         """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`). `tried` is how a
         trial in the sandbox ended."""
         effects = tool.effects(args)
-        case = _Case(call, tool, args, effects, agent, heard, *await self._look(effects))
+        case = _Case(call, tool, args, effects, agent, heard, await self._look(effects))
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
         preview = Preview(())
@@ -231,15 +230,15 @@ class Gate:
         found = self._parts.env.resolve_all(meant.values())
         return {path: found[at] for path, at in meant.items()}
 
-    async def _look(self, effects: Sequence[Effect]) -> tuple[tuple[SecretFile, ...], WorkspaceScan]:
-        """Look for the workspace's files with secrets, and names that are not what they seem, if commands might read them."""
+    async def _look(self, effects: Sequence[Effect]) -> WorkspaceScan:
+        """Look for names of the workspace that change what commands mean, if there are any commands."""
         env = self._parts.env
         if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
             opened = opened_by(self._parts.recorder.state.granted)
-            secrets = await to_thread.run_sync(env.secret_files)
             scan = await to_thread.run_sync(env.scan)
-            return tuple(file for file in secrets if file.path.rstrip("/") not in opened), scan
-        return (), WorkspaceScan()
+            secrets = tuple(file for file in scan.secrets if file.path.rstrip("/") not in opened)
+            return replace(scan, secrets=secrets)
+        return WorkspaceScan()
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
@@ -260,12 +259,11 @@ class Gate:
             top_of_repository=finder is not None and finder.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
-            secrets=case.secrets,
-            public_files=env.public_certificates(judged.values())
-            if isinstance(env, KnowsSecrets)
-            else frozenset(),
+            secrets=case.scan.secrets,
+            public_files=public_certificates(judged.values()),
             outside_links=case.scan.outside_links,
             option_names=case.scan.option_names,
+            split_names=case.scan.split_names,
             unscanned=case.scan.unscanned,
         )
 

@@ -24,7 +24,6 @@ from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import OpenFolder
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.running import confined
-from tui_agent.environments.secret_files import public_certificates
 from tui_agent.environments.walk import batch_of, walk
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import (
@@ -35,7 +34,6 @@ from tui_agent.ports.environment import (
     Holding,
     OutputSink,
     Sandbox,
-    SecretFile,
     WorkspaceScan,
 )
 
@@ -173,17 +171,9 @@ class LocalEnvironment:
             if at is not None and any(one.startswith(prefix) for one in (at, os.path.realpath(at)))
         )
 
-    def secret_files(self) -> tuple[SecretFile, ...]:
-        """See `ports.environment.KnowsSecrets`."""
-        return () if self._confinement is None else self._confinement.secret_files()
-
     def scan(self) -> WorkspaceScan:
         """See `ports.environment.KnowsSecrets`."""
         return WorkspaceScan() if self._confinement is None else self._confinement.scan()
-
-    def public_certificates(self, paths: Iterable[str]) -> frozenset[str]:
-        """See `ports.environment.KnowsSecrets`."""
-        return public_certificates(paths)
 
     def only_confined(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""

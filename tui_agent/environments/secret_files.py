@@ -26,6 +26,7 @@ MAX_LINKS = 500
 """Links that are followed to see whether they lead out of the workspace."""
 OPTION_STARTS = frozenset("-+@|=")
 """Characters at the begin of a name that some program takes for an option, a list of files or a command."""
+_SPLITS = frozenset(" \t\n\r\v\f'\"\\")
 _INSTALLED = frozenset({"node_modules", "site-packages"})
 PASSED = frozenset({".git", ".hg", ".svn", ".jj"}) | _INSTALLED
 """Folders that are not looked into: repositories, and what comes from a registry."""
@@ -56,6 +57,8 @@ class _Folder:
     """All links in it."""
     option_names: tuple[str, ...] = ()
     """Names in it that a program may take for an option."""
+    split_names: tuple[str, ...] = ()
+    """Names in it that fall into pieces where a list of names is cut at blanks."""
     installed: tuple[str, ...] = ()
     """Folders in it that come from a registry."""
 
@@ -102,17 +105,21 @@ class SecretFiles:
             return tuple(found.values())
 
     def scan(self) -> WorkspaceScan:
-        """Return what the newest look noticed besides files with secrets."""
+        """Look, and return everything that was noticed."""
+        secrets = self.look()
         with self._lock:
             seen = self._seen
             names = [f"{at}{name}" for at, folder in seen.items() for name in folder.every_link]
             option_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.option_names]
+            split_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.split_names]
             unscanned = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
             found = [(name, os.path.realpath(f"{self._root}/{name}")) for name in names[:MAX_LINKS]]
             inside = f"{self._root}/"
             return WorkspaceScan(
+                secrets,
                 tuple((name, path) for name, path in found if not f"{path}/".startswith(inside)),
                 tuple(option_names),
+                tuple(split_names),
                 (*unscanned, *self._waiting, *names[MAX_LINKS:]),
             )
 
@@ -151,6 +158,7 @@ class SecretFiles:
         folders, files, links, ignores = [], [], [], False
         every_link = tuple(entry.name for entry in entries if entry.is_symlink())
         option_names = tuple(entry.name for entry in entries if entry.name[0] in OPTION_STARTS)
+        split_names = tuple(entry.name for entry in entries if not _SPLITS.isdisjoint(entry.name))
         installed = tuple(entry.name for entry in entries if entry.name in _INSTALLED)
         for entry in entries:
             name = entry.name
@@ -172,6 +180,7 @@ class SecretFiles:
             settled,
             every_link,
             option_names,
+            split_names,
             installed,
         )
 

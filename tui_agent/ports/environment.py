@@ -237,13 +237,16 @@ class FindsPrograms(Protocol):
 class WorkspaceScan:
     """Names in a workspace that change what a command line means. All paths are as seen from the workspace.
 
-    `outside_links` are links that lead out of it, each with the absolute real path. `option_names` are files of which the
-    name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it for an option. `unscanned` are folders in which
+    `secrets` are files that may hold secrets, but for those that the user opened to commands. `outside_links` are links that lead out of it, each with the absolute real path. `option_names` are files of which the
+    name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it for an option. `split_names` have a blank, a quote or
+    a backslash, so that they fall into pieces where a list of names is cut at blanks. `unscanned` are folders in which
     nobody looked for either.
     """
 
+    secrets: tuple[SecretFile, ...] = ()
     outside_links: tuple[tuple[str, str], ...] = ()
     option_names: tuple[str, ...] = ()
+    split_names: tuple[str, ...] = ()
     unscanned: tuple[str, ...] = ()
 
 
@@ -251,16 +254,8 @@ class WorkspaceScan:
 class KnowsSecrets(Protocol):
     """An environment that can tell which of its files may hold secrets, and which names in it are not what they seem."""
 
-    def secret_files(self) -> tuple[SecretFile, ...]:
-        """Those that are there now, but for what the user opened to commands. Blocks."""
-        ...
-
     def scan(self) -> WorkspaceScan:
-        """What the newest look for secret files noticed besides. Blocks."""
-        ...
-
-    def public_certificates(self, paths: Iterable[str]) -> frozenset[str]:
-        """Those of these absolute paths that are certificates without a private key. Blocks."""
+        """Look at the names that are there now. Blocks."""
         ...
 
 

@@ -42,6 +42,8 @@ class PolicyFacts:
     """Links in the workspace that lead out of it: their path as seen from the workspace, and the absolute real path."""
     option_names: tuple[str, ...] = ()
     """Files of the workspace whose names a program may take for an option, as seen from it."""
+    split_names: tuple[str, ...] = ()
+    """Files of the workspace whose names fall into pieces where a list is cut at blanks, as seen from it."""
     unscanned: tuple[str, ...] = ()
     """Folders of the workspace that were not looked into for such links and names, as seen from it."""
 

@@ -20,7 +20,6 @@ def test_links_that_lead_out_are_found_wherever_they_lie(tmp_path: Path) -> None
     (root / "inside.txt").symlink_to("a.txt")
     (root / "nowhere.txt").symlink_to("/nowhere/at/all")
     scan = SecretFiles(str(root), nothing_secret)
-    scan.look()
     assert dict(scan.scan().outside_links) == {
         "notes.txt": str(outside / "notes.txt"),
         "deep/er/folder": str(outside),
@@ -33,9 +32,8 @@ def test_a_link_that_is_made_between_two_looks_is_found(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     root.mkdir()
     scan = SecretFiles(str(root), nothing_secret)
-    scan.look()
+    assert scan.scan().outside_links == ()
     (root / "late").symlink_to(tmp_path)
-    scan.look()
     assert [name for name, _ in scan.scan().outside_links] == ["late"]
 
 
@@ -44,7 +42,6 @@ def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
     (root / "app" / "node_modules" / "x").mkdir(parents=True)
     (root / "app" / "node_modules" / "out").symlink_to(tmp_path)
     scan = SecretFiles(str(root), nothing_secret)
-    scan.look()
     assert scan.scan().outside_links == ()
     assert scan.scan().unscanned == ("app/node_modules",)
 
@@ -55,8 +52,16 @@ def test_names_that_may_be_taken_for_options_are_found(tmp_path: Path) -> None:
     for name in ("--checkpoint=1", "sub/@list", "sub/|touch x", "sub/plain", "a-b", "=x", "+y"):
         (root / name).write_text("")
     scan = SecretFiles(str(root), nothing_secret)
-    scan.look()
     assert set(scan.scan().option_names) == {"--checkpoint=1", "sub/@list", "sub/|touch x", "=x", "+y"}
+
+
+def test_names_that_fall_into_pieces_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "my docs").mkdir(parents=True)
+    for name in ("a b", "it's", "tab\tin", "plain", "my docs/x", "back\\slash"):
+        (root / name).write_text("")
+    found = SecretFiles(str(root), nothing_secret).scan().split_names
+    assert set(found) == {"a b", "it's", "tab\tin", "my docs", "back\\slash"}
 
 
 def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ class Confinement:
         return () if self._secrets is None else self._secrets.look()
 
     def scan(self) -> WorkspaceScan:
-        """Return what the newest look for secret files noticed besides."""
+        """Look at the names of the workspace that change what a command means."""
         return WorkspaceScan() if self._secrets is None else self._secrets.scan()
 
     def own(self, paths: Collection[str]) -> frozenset[str]:
