@@ -111,8 +111,14 @@ async def test_no_piece_of_a_secret_in_a_call_is_recorded_or_sent(tmp_path: Path
 
 
 async def test_of_a_call_that_broke_off_no_argument_is_recorded(tmp_path: Path) -> None:
-    cut = [ToolCallChunk(0, "c1", "echo", '{"words": "curl -u bob:sunfl')]
+    async def wait() -> None:
+        await anyio.sleep(0.06)
+
+    begun = ToolCallChunk(0, "c1", "echo", '{"words": "curl -u bob:')
+    cut = [begun, wait, ToolCallChunk(0, "c1", "echo", "sun"), wait]
     async with running(tmp_path, [cut, cut, cut, cut, cut, cut], [EchoTool()]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert "sunfl" not in "\n".join(event.model_dump_json() for event in bench.events)
+    assert not [
+        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part == "tool_call"
+    ]

@@ -1,12 +1,16 @@
 """`tui-agent redact`: secrets go, lines stay."""
 
 import io
+from pathlib import Path
 
 import pytest
 
 from tui_agent.cli.main import main
 from tui_agent.cli.redact import explained_lines, redacted_lines
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.wiring.ground import Ground, ground
 
 KEY = "gh" + "p_" + "a1B2" * 9
 
@@ -108,3 +112,46 @@ def test_explain_is_an_option_of_the_command(
     monkeypatch.setattr("sys.stdout", out)
     assert main(["redact", "--explain"]) == 0
     assert buffer.getvalue().decode() == "line 2: github-token (github token)\n"
+
+
+def settings(home: Path, text: str) -> Ground:
+    path = home / ".config/tui-agent/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return ground(SessionOptions(cwd=home), {"HOME": str(home)})
+
+
+RULE = """
+[[redaction.rules]]
+id = "acme-key"
+what = "acme key"
+pattern = '{{edge}}(?P<secret>acme_[a-z0-9]{20})'
+keywords = ["^acme_"]
+examples = ["token [[acme_{{a-z0-9 20}}]] is set"]
+"""
+
+
+def test_the_configuration_adds_allows_and_disables(tmp_path: Path) -> None:
+    more = f'[redaction]\nallow = ["sunflower"]\ndisable = ["github-token"]\n{RULE}'
+    redactor = settings(tmp_path, more).redactor
+    text = f"acme_abcdefghij0123456789, {KEY}, curl -u bob:sunflower"
+    assert redactor.text(text) == f"[redacted: acme key], {KEY}, curl -u bob:sunflower"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (RULE.replace("acme_[a-z0-9]{20}", "acme_[a-z"), "[[redaction.rules]] 1 (acme-key): 'pattern'"),
+        (RULE.replace("20}}]]", "9}}]]"), "[[redaction.rules]] 1 (acme-key): this example fails"),
+        (RULE.replace("what =", "kind ="), "[[redaction.rules]] 1: 'what'"),
+        ("[redaction]\ndisable = ['github-tokn']\n", "no rule has the id 'github-tokn'"),
+        ("[redaction]\nallowed = []\n", "unknown key 'redaction.allowed'. Did you mean 'allow'?"),
+        (RULE * 60_000, "is larger than 1 MiB"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_its_file_and_the_reason(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        settings(tmp_path, text)
+    assert "config.toml" in str(raised.value) and reason in str(raised.value)

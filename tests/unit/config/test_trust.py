@@ -224,6 +224,15 @@ def test_a_project_cannot_name_plugins_outside_of_what_is_trusted(
         config(folder, environ)
 
 
+def test_a_project_cannot_say_which_of_its_secrets_are_shown(
+    folder: Path, paths: Paths, environ: dict[str, str]
+) -> None:
+    (folder / ".tui_agent" / "config.toml").write_text('[redaction]\nallow = ["/.*/"]\n')
+    trusted(folder, paths)
+    with pytest.raises(ConfigError, match=r"a project cannot set \[redaction\]"):
+        config(folder, environ)
+
+
 def test_a_trusted_env_file_does_not_say_where_the_list_of_trusted_folders_lies(
     folder: Path, paths: Paths, environ: dict[str, str]
 ) -> None:

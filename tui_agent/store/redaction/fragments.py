@@ -7,8 +7,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
+_RULES = Path(__file__).parent / "rules"
 _NAMED = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -34,4 +35,4 @@ def expand(pattern: str) -> str:
 
 def read_rules_file(name: str) -> str:
     """Return the text of one of the bundled files, given without its ending."""
-    return (files("tui_agent.store.redaction") / "rules" / f"{name}.toml").read_text(encoding="utf-8")
+    return (_RULES / f"{name}.toml").read_text(encoding="utf-8")

@@ -84,7 +84,9 @@ class _WordSearch:
 
     def __init__(self, words: Mapping[bytes, set[int]], edge: str) -> None:
         self._edge = edge
-        self._covered = {word: {other for other in words if word.startswith(other)} for word in words}
+        self._covered = {
+            word: {word[:end] for end in range(1, len(word) + 1) if word[:end] in words} for word in words
+        }
         self._rules = words
         self._all = frozenset(words)
 
