@@ -23,13 +23,18 @@ _SETTING = re.compile(r"^\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
 _RUNS = {
     "core": frozenset(("fsmonitor", "alternaterefscommand")),
     "diff": frozenset(("external", "command", "textconv")),
+    "extensions": frozenset(("partialclone",)),
     "filter": frozenset(("clean", "smudge", "process")),
     "gpg": frozenset(("program",)),
     "include": frozenset(("path",)),
     "includeif": frozenset(("path",)),
+    "remote": frozenset(("promisor",)),
 }
 """What of a configuration is run, or leads to more configuration, where git only looks."""
-_HARMLESS = frozenset(("", "true", "false", "yes", "no", "on", "off", "0", "1"))
+_OFF = frozenset(("false", "no", "off", "0"))
+_HARMLESS = _OFF | {"", "true", "yes", "on", "1"}
+_FETCHES = "promisor"
+"""A remote from which git fetches a missing object whenever it looks for one, by a program that the configuration may name."""
 _LARGE_FILES = frozenset(("git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process"))
 _HOOKS = ("post-index-change",)
 """Hooks that a look at the repository runs."""
@@ -122,7 +127,8 @@ def _names_a_program(config: Path) -> bool:
         if setting is None or setting[1].lower() not in _RUNS.get(section, ()):
             continue
         value = (setting[2] or "").split("#")[0].split(";")[0].strip().strip('"')
-        if value.lower() not in _HARMLESS and value not in _LARGE_FILES:
+        harmless = _OFF if setting[1].lower() == _FETCHES else _HARMLESS
+        if value.lower() not in harmless and value not in _LARGE_FILES:
             return True
     return False
 

@@ -36,6 +36,8 @@ RUN = {
     "more configuration": ["[include]", "path = ../more"],
     "more for a place": ['[includeIf "gitdir:/"]', "path = /x"],
     "a dotted section": ["[diff.pdf]", "textconv = ./to-text"],
+    "a remote that objects are fetched from": ['[remote "o"]', "promisor = true", "uploadpack = ./serve"],
+    "a partial clone": ["[extensions]", "partialClone = o"],
     "over two lines": ["[core]", "fsmonitor = \\", "./watch"],
 }
 LOOK = {
@@ -45,6 +47,7 @@ LOOK = {
         '[branch "main"]',
         "remote = origin",
     ],
+    "a remote that none are fetched from": ['[remote "o"]', "promisor = false", "uploadpack = ./serve"],
     "its own watcher": ["[core]", "fsmonitor = true", "untrackedCache = true"],
     "large files": ['[filter "lfs"]', "clean = git-lfs clean -- %f", "process = git-lfs filter-process"],
     "hooks of husky": ["[core]", "hooksPath = .husky/_"],
