@@ -26,7 +26,7 @@ MAX_LINKS = 500
 """Links that are followed to see whether they lead out of the workspace."""
 OPTION_STARTS = frozenset("-+@|=")
 """Characters at the begin of a name that some program takes for an option, a list of files or a command."""
-_SPLITS = frozenset(" \t\n\r\v\f'\"\\")
+_SPLITS = frozenset(" \t\n\r\v\f'\"\\*?[")
 _INSTALLED = frozenset({"node_modules", "site-packages"})
 PASSED = frozenset({".git", ".hg", ".svn", ".jj"}) | _INSTALLED
 """Folders that are not looked into: repositories, and what comes from a registry."""

@@ -1,0 +1,132 @@
+"""Each escalation by itself: when it turns an allowed command into a question, and when it does not."""
+
+import pytest
+
+from tui_agent.policy.decision.escalations import (
+    ESCALATIONS,
+    escalate,
+    follows_link_outside,
+    is_workspace_program,
+    reads_secrets_below,
+    runs_configured_programs,
+)
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
+from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.policy import PolicyFacts
+
+WORKSPACE = "/home/ada/timesheet"
+LINKS = (("notes.txt", "/etc/passwd"), ("out", "/srv/data"), ("src/far", "/srv/far"))
+ENV = SecretFile(".env", f"{WORKSPACE}/.env")
+LOCAL = SecretFile("config/local.env", f"{WORKSPACE}/config/local.env", ignored=True)
+HELD = SecretFile("held.pem", f"{WORKSPACE}/held.pem", in_git=True)
+
+
+def command(name: str, *, builtin: bool = False) -> CommandReport:
+    return CommandReport(name, (Value(name, Certainty.KNOWN, name),), name=name, builtin=builtin)
+
+
+def facts(**given: object) -> PolicyFacts:
+    return PolicyFacts(WORKSPACE, "ask", **given)  # type: ignore[arg-type]
+
+
+def read(path: str, **given: object) -> list[tuple[FileUse, str]]:
+    return [(FileUse(path, "read", **given), path)]  # type: ignore[arg-type]
+
+
+def pattern(path: str, **given: object) -> list[tuple[FileUse, str]]:
+    return read(path, certainty=Certainty.BOUNDED, **given)
+
+
+def test_a_program_of_the_workspace_may_be_anything() -> None:
+    shadowed = facts(own_programs=frozenset({"ls", "cd"}))
+    assert is_workspace_program(command("ls"), (), shadowed) == "ls is a program of this workspace here"
+    assert not is_workspace_program(command("cat"), (), shadowed)
+    assert not is_workspace_program(command("cd", builtin=True), (), shadowed)
+
+
+@pytest.mark.parametrize(
+    ("name", "applies"), [("git", True), ("/usr/bin/git", True), ("git-log", True), ("gitk", False)]
+)
+def test_git_may_run_programs_that_the_repository_names(name: str, applies: bool) -> None:
+    assert bool(runs_configured_programs(command(name), (), facts(git_steered=True))) is applies
+    assert not runs_configured_programs(command(name), (), facts())
+
+
+@pytest.mark.parametrize(
+    ("uses", "applies"),
+    [
+        (pattern("*.txt"), True),
+        (pattern("*.md"), False),
+        (pattern("n?tes.*"), True),
+        (pattern("*"), True),
+        (pattern("*/a.py"), True),
+        (pattern("src/*"), True),
+        (pattern("src/*.py"), False),
+        (pattern("src/f*/x"), True),
+        (pattern("docs/*"), False),
+        (pattern("**"), True),
+        (pattern("src/**"), True),
+        (pattern("docs/**"), False),
+        (read("", below=True), False),
+        (read("", below=True, follows_links=True), True),
+        (read("src", below=True, follows_links=True), True),
+        (read("docs", below=True, follows_links=True), False),
+        (read("notes.txt"), False),
+    ],
+)
+def test_a_pattern_or_a_program_that_follows_links_meets_a_link_out(
+    uses: list[tuple[FileUse, str]], applies: bool
+) -> None:
+    assert bool(follows_link_outside(command("cat"), uses, facts(outside_links=LINKS))) is applies
+    assert not follows_link_outside(command("cat"), uses, facts())
+
+
+@pytest.mark.parametrize(
+    ("path", "applies"), [("", True), ("web", True), ("web/node_modules/x", True), ("api", False)]
+)
+def test_folders_that_were_not_searched_for_links_count_as_links(path: str, applies: bool) -> None:
+    unscanned = facts(unscanned=("web/node_modules",))
+    assert (
+        bool(follows_link_outside(command("grep"), read(path, below=True, follows_links=True), unscanned))
+        is applies
+    )
+
+
+@pytest.mark.parametrize(
+    ("uses", "name"),
+    [
+        (read("", below=True), ".env"),
+        (read("", below=True, skips=frozenset({"hidden"})), "config/local.env"),
+        (read("", below=True, skips=frozenset({"hidden", "ignored"})), ""),
+        (read("", below=True, skips=frozenset({"untracked"})), ""),
+        (read("", below=True, only=("*.py",)), ""),
+        (read("", below=True, only=("*.py", "*.env")), ".env"),
+        (read("", below=True, excludes=("*.env",)), ""),
+        (read("", below=True, excludes=(".env",)), "config/local.env"),
+        (read("", below=True, excludes=(".env", "config")), ""),
+        (read("config", below=True), "config/local.env"),
+        (read("src", below=True), ""),
+        (read(""), ""),
+        (pattern("config/*"), "config/local.env"),
+        (pattern("*"), ""),
+        (pattern(".*"), ".env"),
+        (pattern("c*", below=True), "config/local.env"),
+    ],
+)
+def test_a_command_reads_secrets_that_it_does_not_name(uses: list[tuple[FileUse, str]], name: str) -> None:
+    found = reads_secrets_below(command("grep"), uses, facts(secrets=(ENV, LOCAL, HELD)))
+    assert (name in found) if name else not found
+
+
+def test_a_sandbox_hides_files_with_secrets_so_nothing_is_asked() -> None:
+    hidden = facts(secrets=(ENV,), sandboxed=True)
+    assert not reads_secrets_below(command("grep"), read("", below=True), hidden)
+
+
+def test_escalations_come_in_their_order_and_only_ask() -> None:
+    every = facts(own_programs=frozenset({"git"}), git_steered=True, outside_links=LINKS, secrets=(ENV,))
+    uses = [*pattern("*.txt"), *read("", below=True)]
+    found = list(escalate(command("git"), uses, every))
+    assert [finding.rule_id for finding in found] == [f"guard.{each.name}" for each in ESCALATIONS]
+    assert {finding.verdict for finding in found} == {"ask"}
+    assert not list(escalate(command("git"), uses, facts()))

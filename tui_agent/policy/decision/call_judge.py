@@ -1,0 +1,77 @@
+"""L3: the findings about one call of a tool: the tool itself, and each of its effects.
+
+Invariant: made anew for each decision; holds no state between two.
+"""
+
+from collections.abc import Callable
+
+from tui_agent.policy.decision.command_judge import CommandJudge
+from tui_agent.policy.decision.file_judge import FileJudge
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.profiles import PROFILES
+from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding, stopping_finding
+from tui_agent.policy.interpreter.report import LineReport
+from tui_agent.policy.places.paths import Guards, place
+from tui_agent.policy.rules.hosts import read_host
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+
+
+class CallJudge:
+    """One decision's rules and facts. `read_line` reports on a command line."""
+
+    def __init__(
+        self,
+        rules: RuleIndex,
+        guards: Guards,
+        facts: PolicyFacts,
+        tool: str,
+        read_line: Callable[[Runs], LineReport],
+    ) -> None:
+        self._rules = rules
+        self._facts = facts
+        self._profile = PROFILES[facts.policy]
+        self._name = tool
+        self._tool_rules = rules.about_tool(tool)
+        self._allowed = first_finding(self._tool_rules, "allow")
+        self._files = FileJudge(rules, guards, self._profile, facts, self._allowed)
+        self._commands = CommandJudge(rules, self._files, self._profile, facts)
+        self._read_line = read_line
+
+    def judge_tool(self, *, known: bool) -> list[Finding]:
+        """Judge the tool itself. A rule that allows it counts alone only where its effects are not `known`."""
+        allowed = self._facts.allowed_tools
+        if allowed is not None and self._name not in allowed:
+            return [Finding("deny", "tools.not-allowed", f"the tool {self._name} is not allowed here")]
+        found = [rule_finding(rule) for rule in self._tool_rules if rule.verdict != "allow"]
+        if not known and self._allowed is not None and self._profile.hears_allow_rules:
+            found.append(self._allowed)
+        return found
+
+    def judge(self, effect: Effect) -> list[Finding]:
+        """Judge one effect."""
+        match effect:
+            case Internal():
+                return [Finding("allow", "internal", "it touches only the session itself")]
+            case Reads():
+                return [self._files.read(place(effect.path, self._facts), below=effect.deep)]
+            case Writes():
+                at = place(effect.path, self._facts)
+                return [self._files.write(at, removes=effect.removes, below=effect.removes)]
+            case Connects():
+                return [self._connect(effect.host)]
+            case Runs():
+                return self._commands.judge(effect, self._read_line(effect))
+
+    def _connect(self, host: str) -> Finding:
+        if read_host(host) is None:
+            return Finding("deny", "guard.host", f"it is not certain which host {host[:80]!r} names")
+        rules = self._rules.about_host(host)
+        stopped = stopping_finding(rules)
+        policy, verdict = self._facts.policy, self._profile.connects
+        if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
+            return stopped
+        why = f"policy {policy} wants a yes for network access"
+        if verdict == "deny":
+            why = f"policy {policy} allows no network"
+        return self._files.by_profile(verdict, first_finding(rules, "allow") or self._allowed, "network", why)

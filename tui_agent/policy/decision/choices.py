@@ -1,0 +1,211 @@
+"""L3: the rules that an approval offers for this session and for always.
+
+Invariant: an offered rule, once granted, allows the very call it was offered for; what is not offered says why.
+"""
+
+import posixpath
+import shlex
+from collections.abc import Sequence
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.command_judge import command_line, is_ordinary, literal_path
+from tui_agent.policy.decision.command_rules import Words, words_of
+from tui_agent.policy.decision.escalations import program_name, runs_git
+from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.policy.places.paths import Place, place
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Connects, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect as CallEffect
+from tui_agent.protocol.events.policy import Choice
+
+UNSEEN = "not offered where not everything can be seen"
+SECRET = "not offered where files with secrets would be read"
+RULED = "not offered: a rule asks about this each time"
+_ONCE = Choice(reach="once", rule="")
+_PATTERN_CHARACTERS = frozenset("*?[]")
+_CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
+_NEVER = (
+    (Effect.ACTS_AS_OTHER, "not offered for commands that act as another user"),
+    (Effect.DELETES, "not offered for commands that delete"),
+    (Effect.CONNECTS, "not offered for commands that use the network"),
+    (Effect.PRINTS_SECRETS, "not offered for commands that print secrets"),
+    (Effect.NEVER_ENDS, "not offered for commands that do not end by themselves"),
+    (Effect.NEEDS_TERMINAL, "not offered for commands that need a terminal"),
+    (Effect.LEAVES_PROCESS, "not offered for commands that leave a process behind"),
+)
+
+
+def only_once(why: str) -> tuple[Choice, ...]:
+    """Offer nothing but this one time."""
+    return (_ONCE, *_refuse(why))
+
+
+def offer_choices(
+    asked: Sequence[CallEffect], lines: Sequence[LineReport], facts: PolicyFacts
+) -> tuple[Choice, ...]:
+    """Offer once, this session, always. `asked` are the effects that are asked about, `lines` the reports of those that run
+    commands. For an offered choice `why` says its reach in words."""
+    kinds = {effect.kind for effect in asked}
+    if not asked:
+        return only_once("not offered where it is not known what this does")
+    if len(kinds) > 1 or (len(asked) > 1 and kinds != {"writes"}):
+        return only_once("not offered for several effects at once")
+    match asked[0]:
+        case Writes():
+            return (_ONCE, *_offer_writes([effect for effect in asked if isinstance(effect, Writes)], facts))
+        case Reads() as effect:
+            return (_ONCE, *_offer_read(effect, facts))
+        case Connects(host=host):
+            return (_ONCE, *_offer_both(f"allow connect {host}", f"connections to {host}"))
+        case Runs() as effect:
+            if bool(effect.argv) == bool(effect.script.strip()):
+                return only_once("not offered where there is not exactly one command")
+            return (_ONCE, *_offer_command(effect, lines[0], facts))
+        case _:
+            return only_once("not offered for this")
+
+
+def _offer_both(rule: str, words: str) -> tuple[Choice, Choice]:
+    return Choice(reach="session", rule=rule, why=words), Choice(reach="always", rule=rule, why=words)
+
+
+def _refuse(why: str) -> tuple[Choice, Choice]:
+    return (
+        Choice(reach="session", rule="", offered=False, why=why),
+        Choice(reach="always", rule="", offered=False, why=why),
+    )
+
+
+def _offer_session(rule: str, words: str, why_not_always: str) -> tuple[Choice, Choice]:
+    return (
+        Choice(reach="session", rule=rule, why=words),
+        Choice(reach="always", rule="", offered=False, why=why_not_always),
+    )
+
+
+def _offer_writes(effects: Sequence[Writes], facts: PolicyFacts) -> tuple[Choice, Choice]:
+    places = [place(effect.path, facts) for effect in effects]
+    if any(not _PATTERN_CHARACTERS.isdisjoint(at.absolute) for at in places):
+        return _refuse("not offered for names that look like a pattern")
+    if any(effect.removes for effect in effects):
+        if len(effects) > 1:
+            return _refuse("not offered for several files at once")
+        name = _name(places[0])
+        return _offer_session(f"allow remove {name}", f"removing {name}", "not offered for removing files")
+    if not all(at.inside for at in places):
+        if len(places) > 1:
+            return _refuse("not offered for several files outside the workspace")
+        rule = f"allow edit {places[0].absolute}"
+        return _offer_session(rule, "edits of this file only", "not offered outside the workspace")
+    folder = posixpath.commonpath([posixpath.dirname(at.relative or "") for at in places])
+    if folder:
+        return _offer_both(f"allow edit {folder}/**", f"edits in {folder}/")
+    if len(places) == 1:
+        return _offer_both(f"allow edit {places[0].relative}", f"edits of {places[0].relative}")
+    return _offer_both("allow edit **", "edits in this workspace")
+
+
+def _offer_read(effect: Reads, facts: PolicyFacts) -> tuple[Choice, Choice]:
+    at = place(effect.path, facts)
+    if not _PATTERN_CHARACTERS.isdisjoint(at.absolute):
+        return _refuse("not offered for names that look like a pattern")
+    if at.absolute.startswith("~"):
+        return _refuse("not offered for a home folder")
+    if effect.deep:
+        return _offer_both(f"allow read {at.absolute}/**", f"reading below {at.absolute}")
+    return _offer_both(f"allow read {at.absolute}", "reading this file")
+
+
+def _name(at: Place) -> str:
+    return at.relative or at.absolute
+
+
+def _offer_command(effect: Runs, line: LineReport, facts: PolicyFacts) -> tuple[Choice, Choice]:
+    exact = f"allow exact {command_line(effect)}"
+    commands = _commands_to_allow(line)
+    why = _why_no_rule(effect, line, [command for command, _ in commands], facts)
+    rules = {} if why else dict.fromkeys(_command_rule(command, prefix) for command, prefix in commands)
+    if len(rules) > 1:
+        why = "not offered for several commands at once"
+    if "" in rules:
+        why = "not offered for patterns"
+    if why:
+        return _offer_session(exact, "this exact command only", why)
+    [words] = rules
+    if not words.endswith(" *"):
+        session, _ = _offer_session(exact, "this exact command only", "")
+        return session, Choice(reach="always", rule=f"allow run {words}", why="this exact command only")
+    return _offer_both(f"allow run {words}", f"any {words.removesuffix(' *')}")
+
+
+def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
+    """The commands that a rule has to allow, each with the words in front by which an ordinary one is started: a rule for
+    `uv run pytest` allows pytest by that way alone."""
+    found: list[tuple[CommandReport, Words]] = []
+    prefix: Words = ()
+    for command in line.commands:
+        words = words_of(command)
+        if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
+            prefix = words
+            continue
+        started = bool(prefix) and prefix[-len(words) :] == words and is_ordinary(command)
+        if started or not command.only_reads:
+            found.append((command, prefix[: -len(words)] if started else ()))
+        prefix = ()
+    return found
+
+
+def _why_no_rule(
+    effect: Runs, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts
+) -> str:
+    """Return why no rule is offered for a command line; "" where one may be."""
+    if any(command.downloads for command in line.commands):
+        return "not offered for commands that download"
+    effects = {effect for command in line.commands for effect in command.effects}
+    refused = next((words for effect, words in _NEVER if effect in effects), "")
+    if refused:
+        return refused
+    if line.refusal or any(command.doubts for command in line.commands):
+        return "not offered for commands that are not fully understood"
+    if not commands:
+        return _why_reading_is_asked(line, facts)
+    if effect.cwd and not place(literal_path(effect.cwd), facts).inside:
+        return "not offered outside the workspace"
+    for command in commands:
+        changed = next((use.path for use in command.files if use.action in ("write", "delete")), None)
+        if changed is not None:
+            return f"not offered: a rule for {command.name} would mean every file, not only {changed}"
+    return next((_why_unnameable(command) for command in commands if not command.remember), "")
+
+
+def _why_reading_is_asked(line: LineReport, facts: PolicyFacts) -> str:
+    if facts.git_steered and any(runs_git(command) for command in line.commands):
+        return "not offered where the repository's configuration names programs for git"
+    names = [program_name(command) for command in line.commands if not command.builtin]
+    own = next((name for name in names if name in facts.own_programs), "")
+    if own:
+        return f"not offered where {own} is a program of this workspace"
+    return "not offered outside the workspace"
+
+
+def _why_unnameable(command: CommandReport) -> str:
+    words = words_of(command)[1:]
+    if _CODE_OPTIONS.intersection(words):
+        return "not offered for code that is given as text"
+    if any(word is not None and not word.startswith("-") for word in words):
+        return "not offered for a script: what is in it can change"
+    return f"not offered for {command.name}"
+
+
+def _command_rule(command: CommandReport, prefix: Words) -> str:
+    """The command as a rule writes it: program and subcommand with `*`, or all its words where options stand in front of
+    the subcommand; "" where no rule can say that."""
+    words = [word or "" for word in words_of(command)]
+    front = [word or "" for word in prefix]
+    head = words[: command.remember]
+    names = command.name.split()
+    plain = head[: len(names)] == names or not any(word.startswith(("-", "+")) for word in head[1:])
+    if plain and len(words) >= command.remember:
+        return f"{shlex.join([*front, *head])} *"
+    every = [*front, *words]
+    return "" if any(char in word for word in every for char in _PATTERN_CHARACTERS) else shlex.join(every)

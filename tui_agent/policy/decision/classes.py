@@ -1,0 +1,47 @@
+"""L3: the classes of a call, by which approvals, events and the trace sort commands.
+
+Invariant: pure; a class follows from effects and doubts alone.
+"""
+
+from collections.abc import Iterable
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.report import CommandReport, LineReport
+
+READ_ONLY = "read-only"
+WORKSPACE = "workspace"
+NETWORK = "network"
+ARBITRARY = "arbitrary"
+DESTRUCTIVE = "destructive"
+PRIVILEGE = "privilege"
+CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
+"""The most harmless first."""
+
+_OF_EFFECT = {
+    Effect.WRITES: WORKSPACE,
+    Effect.RUNS: WORKSPACE,
+    Effect.CONNECTS: NETWORK,
+    Effect.DELETES: DESTRUCTIVE,
+    Effect.ACTS_AS_OTHER: PRIVILEGE,
+}
+
+
+def command_classes(command: CommandReport) -> frozenset[str]:
+    """The classes of one command; one that only reads and never ends is still `read-only`."""
+    found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
+    anything = Effect.RUNS in command.effects and not command.remember and not command.runs_next
+    if command.doubts or anything:
+        found = (found - {WORKSPACE}) | {ARBITRARY}
+    return frozenset(found or {READ_ONLY})
+
+
+def line_classes(line: LineReport) -> frozenset[str]:
+    """The classes of all commands of a line."""
+    found = {name for command in line.commands for name in command_classes(command)}
+    return frozenset(found | {ARBITRARY} if line.refusal or not found else found)
+
+
+def ranked(classes: Iterable[str]) -> tuple[str, ...]:
+    """The most harmless first; `read-only` only where there is no other."""
+    found = frozenset(classes)
+    return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

@@ -1,0 +1,308 @@
+"""L3: the findings about a command line: rules and guards, then each command by itself.
+
+Invariant: a line is allowed only where every command is; what one command is denied, the line is denied.
+"""
+
+import posixpath
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.command_rules import allows, findings_against, words_of
+from tui_agent.policy.decision.escalations import escalate
+from tui_agent.policy.decision.file_judge import FileJudge
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Profile
+from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
+from tui_agent.policy.places.paths import place
+from tui_agent.policy.rules.grammar import Rule
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+UNPROVEN = "It cannot be read with certainty."
+FETCHES_CODE = "It uses the network and runs what it is given: that may be code from outside."
+
+Uses = Sequence[tuple[FileUse, str]]
+"""The files of a command with their paths as seen from the workspace."""
+
+
+class CommandJudge:
+    """Judges the command lines of one call."""
+
+    def __init__(self, rules: RuleIndex, files: FileJudge, profile: Profile, facts: PolicyFacts) -> None:
+        self._rules = rules
+        self._files = files
+        self._profile = profile
+        self._facts = facts
+
+    def judge(self, effect: Runs, line: LineReport) -> list[Finding]:
+        """Return the findings about a line."""
+        uses = [file_uses(effect, command) for command in line.commands]
+        files = [
+            [finding for use, path in paths for finding in self._files.judge_use(use, path)] for paths in uses
+        ]
+        exact = [rule for rule in self._rules.of("exact") if rule.rest == command_line(effect)]
+        stops = [*findings_against(self._rules, line), *self._forbidden(line)]
+        stops += [rule_finding(rule) for rule in exact if rule.verdict != "allow"]
+        stops += [
+            finding for found in files for finding in found if finding.verdict == "deny" or finding.is_rule
+        ]
+        stops = [finding for finding in stops if finding.verdict != "allow"]
+        if any(finding.verdict == "deny" for finding in stops):
+            return stops
+        allowed = first_finding(exact, "allow") if self._profile.hears_allow_rules else None
+        if allowed is not None:
+            return [allowed, *stops]
+        if line.refusal:
+            stops += self._refused(line)
+        for at, command in enumerate(line.commands):
+            stops += self._command(line, at, command, uses[at], files[at])
+        if effect.cwd:
+            stops.append(self._files.read(place(literal_path(effect.cwd), self._facts)))
+        return [self._with_risk(finding, line) for finding in self._with_all_wishes(stops)]
+
+    def _forbidden(self, line: LineReport) -> Iterator[Finding]:
+        for command in line.commands:
+            if command.forbidden:
+                yield Finding("deny", "guard.ruin", command.forbidden)
+
+    def _refused(self, line: LineReport) -> Iterator[Finding]:
+        """Judge a line outside the subset: no profile but one that runs everything takes its readings for the truth, and even
+        that one asks where it is not certain which program runs."""
+        hidden = line.unreadable or any(
+            doubt.hides_command for command in line.commands for doubt in command.doubts
+        )
+        if self._profile.commands == "allow" and not hidden:
+            return
+        if self._facts.sandboxed and self._profile.confined_commands == "allow" and not hidden:
+            return  # the sandbox bounds it, and each reading is judged below
+        policy, verdict = self._facts.policy, self._profile.unproven
+        if verdict == "deny":
+            reason = f"policy {policy} allows only commands that are sure to read: {line.refusal}"
+            yield Finding("deny", f"{policy}.unproven", reason)
+        else:
+            yield Finding(
+                "ask",
+                f"{policy}.unproven",
+                line.refusal,
+                UNPROVEN,
+                default_no=True,
+                needs_person=True,
+                not_understood=True,
+            )
+
+    def _command(
+        self, line: LineReport, at: int, command: CommandReport, uses: Uses, files: Sequence[Finding]
+    ) -> Iterator[Finding]:
+        asked = [finding for finding in files if finding.verdict == "ask"]
+        escalations = list(escalate(command, uses, self._facts))
+        if command.only_reads and not escalations:
+            yield from asked
+            yield Finding("allow", "reads.command", "it only reads this workspace")
+            return
+        rule = self._allowing_rule(line, at, command)
+        if rule is not None and not any(finding.needs_person for finding in asked):
+            yield from (finding for finding in asked if not finding.rule_id.endswith("reads-outside"))
+            yield rule
+            return
+        if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
+            yield from files
+            return
+        yield from asked
+        if command.only_reads:
+            yield from self._escalated(escalations)
+        else:
+            yield from self._by_profile(command, asked, escalations)
+
+    def _escalated(self, escalations: Sequence[Finding]) -> Iterator[Finding]:
+        """Where a profile allows all commands it allows these; where it denies what is not proven to read, it denies."""
+        policy = self._facts.policy
+        if self._profile.commands == "allow":
+            yield from (finding for finding in escalations if finding.rule_id == "guard.below")
+            yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it")
+            return
+        for finding in escalations:
+            yield replace(finding, verdict="deny") if self._profile.commands == "deny" else finding
+
+    def _by_profile(
+        self, command: CommandReport, asked: Sequence[Finding], escalations: Sequence[Finding]
+    ) -> Iterator[Finding]:
+        policy = self._facts.policy
+        yield from (finding for finding in escalations if finding.rule_id == "guard.below")
+        verdict, bounded = self._profile.commands, False
+        hidden = next((doubt for doubt in command.doubts if doubt.hides_command), None)
+        if verdict == "ask" and self._is_confined(command):
+            verdict = self._profile.confined_commands
+            bounded = verdict == "allow" and Effect.RUNS in command.effects
+        if verdict == "allow" and hidden is not None:
+            yield Finding(
+                "ask", f"{policy}.unproven", hidden.reason, UNPROVEN, default_no=True, needs_person=True
+            )
+        elif verdict == "allow":
+            yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
+        elif verdict == "deny":
+            why = f"policy {policy} allows only commands that read: {_because(command)}"
+            yield Finding("deny", f"{policy}.commands", why)
+        else:
+            no = next((finding for finding in asked if finding.default_no), None)
+            yield Finding(
+                "ask",
+                f"{policy}.commands",
+                no.reason if no else self._wishes(command),
+                no.risk if no else "",
+                default_no=no is not None,
+                needs_person=bool(escalations) or not is_ordinary(command),
+                not_understood=no is None and not escalations and _is_not_understood(command),
+            )
+
+    def _is_confined(self, command: CommandReport) -> bool:
+        """Return True if it is certain what runs, and the sandbox bounds all that it can do."""
+        uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
+        beyond = set(BEYOND_SANDBOX & command.effects)
+        if beyond == {Effect.DELETES} and _only_removes(command):
+            beyond -= {Effect.DELETES} if self._removes_own_files(command) else set()
+        return self._facts.sandboxed and not uncertain and not beyond and not command.downloads
+
+    def _removes_own_files(self, command: CommandReport) -> bool:
+        removed = [use for use in command.files if use.action == "delete"]
+        own = self._facts.own_files
+        return bool(removed) and all(
+            use.certainty is Certainty.KNOWN and place(use.path, self._facts).absolute in own
+            for use in removed
+        )
+
+    def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
+        """Return the rule that allows a command: its words are certain, and so is what they mean to the shell."""
+        words = words_of(command)
+        if line.refusal or None in words or not words or not self._profile.hears_allow_rules:
+            return None
+        if any(doubt.hides_command or doubt.name in _NOT_BY_RULE for doubt in command.doubts):
+            return None
+        starter = _starter(line, at)
+        prefix = words_of(starter)[: -len(words)] if starter is not None else ()
+        for rule in self._rules.of("run"):
+            if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
+                continue
+            if allows(rule, command) or (
+                prefix and is_ordinary(command) and allows(rule, command, prefix=prefix)
+            ):
+                return rule_finding(rule)
+            if command.runs_next and self._allows_started(rule, line, at):
+                return rule_finding(rule)
+        return None
+
+    def _allows_started(self, rule: Rule, line: LineReport, at: int) -> bool:
+        """Return True if the rule means the program that this command starts, by way of this command."""
+        inner = line.commands[at + 1] if at + 1 < len(line.commands) else None
+        return (
+            inner is not None
+            and _starter(line, at + 1) is line.commands[at]
+            and allows(rule, line.commands[at])
+        )
+
+    def _wishes(self, command: CommandReport) -> str:
+        wanted = [words for effect, words in WISHES.items() if effect in command.effects]
+        doubts = "; ".join(dict.fromkeys(doubt.reason for doubt in command.doubts))
+        if doubts:
+            return doubts
+        if not wanted:
+            return f"it is not known what {command.name or 'it'} does"
+        return f"policy {self._facts.policy} wants a yes {' and '.join(wanted)}"
+
+    def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Give every question about effects the same reason: the effects of all commands of the line."""
+        start = f"policy {self._facts.policy} wants a yes "
+        reasons = [finding.reason for finding in findings if finding.reason.startswith(start)]
+        wanted = [words for words in WISHES.values() if any(words in reason for reason in reasons)]
+        reason = start + " and ".join(wanted)
+        ours = tuple(start + words for words in WISHES.values())
+        return [
+            replace(finding, reason=reason) if finding.reason.startswith(ours) else finding
+            for finding in findings
+        ]
+
+    def _with_risk(self, finding: Finding, line: LineReport) -> Finding:
+        if finding.verdict != "ask" or finding.rule_id in ("reads.workspace",):
+            return finding
+        effects = {effect for command in line.commands for effect in command.effects}
+        risk = DOWNLOADS if any(command.downloads for command in line.commands) else ""
+        risk = risk or next((sentence for effect, sentence in RISKS.items() if effect in effects), "")
+        if not risk and {Effect.CONNECTS, Effect.RUNS} <= effects:
+            risk = FETCHES_CODE
+        return replace(finding, risk=risk, default_no=True) if risk else finding
+
+
+_UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
+"""Doubts about the words themselves: a sandbox runs nothing unasked of which the words are not certain."""
+_NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
+"""Doubts that no rule about a command's words can settle."""
+
+
+def is_ordinary(command: CommandReport) -> bool:
+    """Return True if it is certain what a command does, and it does no more than read, change or run this workspace: a rule
+    may allow such commands without anyone looking."""
+    usual = {Effect.READS, Effect.WRITES, Effect.RUNS}
+    known = Effect.RUNS not in command.effects or bool(command.remember) or command.runs_next
+    return not command.doubts and not command.downloads and command.effects <= usual and known
+
+
+def command_line(effect: Runs) -> str:
+    """Return what would be typed to run the same in the workspace; `allow exact` compares it."""
+    text = effect.script.strip() if effect.script else shlex.join(effect.argv)
+    folder = literal_path(posixpath.normpath(effect.cwd)) if effect.cwd else "."
+    return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
+
+
+def file_uses(effect: Runs, command: CommandReport) -> Uses:
+    """Return the files of a command with their paths as seen from the workspace."""
+    return [(use, from_workspace(effect, use.path)) for use in command.files]
+
+
+def from_workspace(effect: Runs, path: str) -> str:
+    """Return a command's path as seen from the workspace."""
+    if not effect.cwd or path.startswith(("/", "~")):
+        return path or "."
+    return literal_path(posixpath.normpath(posixpath.join(effect.cwd, path)))
+
+
+def literal_path(path: str) -> str:
+    """Return a path whose `~` is a name and no home: a call's `cwd` is not expanded by a shell."""
+    return f"./{path}" if path.startswith("~") else path
+
+
+def _starter(line: LineReport, at: int) -> CommandReport | None:
+    """Return the command in front of one that starts it by its last words, as `uv run pytest` starts `pytest`."""
+    before = line.commands[at - 1] if at else None
+    if before is None or not before.runs_next:
+        return None
+    words = words_of(line.commands[at])
+    return before if words_of(before)[-len(words) :] == words else None
+
+
+def _is_not_understood(command: CommandReport) -> bool:
+    """Return True if a command is asked about for doubts alone, or only runs what is not known."""
+    return bool(command.doubts) and command.effects <= {Effect.READS, Effect.RUNS} and not command.downloads
+
+
+def _only_removes(command: CommandReport) -> bool:
+    """Return True if a command deletes the files that it names for certain, and does nothing else."""
+    return (
+        command.effects <= {Effect.READS, Effect.DELETES}
+        and not command.doubts
+        and all(use.action == "delete" and use.certainty is not Certainty.UNKNOWN for use in command.files)
+    )
+
+
+def _allows_removal(finding: Finding) -> bool:
+    return finding.verdict == "allow" and finding.rule_id.startswith("rule: allow remove ")
+
+
+def _because(command: CommandReport) -> str:
+    return "; ".join(doubt.reason for doubt in command.doubts) or f"{command.name} {_does(command)}"
+
+
+def _does(command: CommandReport) -> str:
+    return ", ".join(sorted(command.effects - {Effect.READS})) or "may do anything"

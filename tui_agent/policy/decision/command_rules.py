@@ -1,0 +1,153 @@
+"""L3: rules that ask or deny about commands and hosts, held against every way a command may be meant.
+
+Invariant: nothing here allows; where no rule is against commands or hosts nothing is found.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from tui_agent.policy.bash.loose_reading import loose_commands
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.rule_index import RuleIndex, rule_finding
+from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.policy.places.shapes import folded
+from tui_agent.policy.rules.grammar import Rule, fits_words
+from tui_agent.policy.rules.hosts import DEVICES, candidates, parse_pattern, spoken_of
+
+Words = tuple[str | None, ...]
+_GIT = "git"
+_ALSO_KNOWN_AS = {
+    "send-pack": "push",
+    "http-push": "push",
+    "fetch-pack": "fetch",
+    "http-fetch": "fetch",
+}
+"""Git commands that do the work of another: a rule about the second means the first."""
+_MOST_SUFFIXES = 40
+
+
+def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
+    """Yield what rules that ask or deny about commands and hosts say of a line."""
+    if rules.against_commands:
+        for command in line.commands:
+            yield from _against_command(rules, command, refused=bool(line.refusal))
+    if rules.has_against("connect"):
+        for command in line.commands:
+            yield from _against_hosts(rules, command)
+    if line.unreadable:
+        yield from _unreadable(rules)
+
+
+def words_of(command: CommandReport) -> Words:
+    """Return a command's words, None for each that is not known."""
+    return tuple(word.known for word in command.words)
+
+
+def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool) -> Iterator[Finding]:
+    words = words_of(command)
+    spellings = list(_spellings(words, command.name))
+    if refused or not command.only_reads:  # what it does is not proven: words behind it may be a command
+        spellings += [words[start:] for start in range(1, min(len(words), _MOST_SUFFIXES))]
+    for rule in rules.against_commands:
+        if any(fits_words(rule.rest, spelling, certain=False) for spelling in spellings if spelling):
+            yield rule_finding(rule)
+    if not command.only_reads:
+        yield from _hidden(rules, command)
+
+
+def _spellings(words: Words, name: str) -> Iterator[Words]:
+    """Every way a rule may write this command: as typed, by the bare name, by the subcommand behind whatever options."""
+    yield words
+    first = words[0] if words else None
+    if first is None:
+        return
+    bare = first.rpartition("/")[2]
+    rest = words[1:]
+    if bare.startswith(f"{_GIT}-"):
+        bare, rest = _GIT, (bare.removeprefix(f"{_GIT}-"), *rest)
+    yield (bare, *rest)
+    parts = name.split()
+    if len(parts) > 1 and folded(parts[0]) == folded(bare) and parts[-1] in words:
+        yield (*parts, *words[words.index(parts[-1]) + 1 :])
+    elif rest and (rest[0] or "-").startswith(
+        "-"
+    ):  # which word behind the options is the subcommand is not known
+        for start in range(1, min(len(rest), _MOST_SUFFIXES)):
+            yield (bare, *rest[start:])
+    if bare == _GIT:
+        for start, word in enumerate(rest[:_MOST_SUFFIXES]):
+            if word in _ALSO_KNOWN_AS:
+                yield (_GIT, _ALSO_KNOWN_AS[word], *rest[start + 1 :])
+
+
+def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
+    """Ask where a command may run another that no reading shows: code, a text that names a program of a rule."""
+    texts = [*command.code, *(value.known or "" for _, value in command.settings)]
+    texts += [word.known or "" for word in command.words[1:]]
+    for text in texts:
+        inner = loose_commands(text).commands if " " in text else ()
+        for rule in rules.against_commands:
+            if any(fits_words(rule.rest, words, certain=False) for words in inner):
+                yield rule_finding(rule)
+    uncertain = any(doubt.hides_command for doubt in command.doubts)
+    pattern = _names_pattern(rules.program_names)
+    named = pattern is not None and any(pattern.search(text) for text in texts)
+    alias = (
+        _GIT in rules.program_names and command.name == _GIT
+    )  # a name that git does not have may be an alias
+    if uncertain or named or alias:
+        why = f"it is not certain which commands {command.name or 'it'} runs, and rules are against some"
+        yield Finding("ask", "rules.hidden", why)
+
+
+@lru_cache(maxsize=16)
+def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Compile a search for the names of programs as words, with a path in front or none."""
+    found = "|".join(re.escape(name.rpartition("/")[2]) for name in names if name)
+    return re.compile(rf"(?<![\w.+@-])(?:{found})(?![\w.+@:-])", re.IGNORECASE) if found else None
+
+
+def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
+    connects = Effect.CONNECTS in command.effects
+    if command.only_reads:
+        return
+    words = [word.known for word in command.words[1:]]
+    texts: list[str] = [
+        text
+        for text in (*words, *command.code, *command.hosts)
+        if text and (connects or "." in text or ":" in text or text.startswith(DEVICES))
+    ]
+    hosts = [host for text in texts for host in candidates(text)]
+    hosts += [host for text in (*texts, *_setting_texts(command)) for host in spoken_of(text)]
+    found = False
+    for rule in (rule for rule in rules.of("connect") if rule.verdict != "allow"):
+        pattern = parse_pattern(rule.rest)
+        if (connects and pattern.everything) or any(
+            not pattern.everything and pattern.fits(host, certain=False) for host in hosts
+        ):
+            found = True
+            yield rule_finding(rule)
+    evident = None not in words and any("." in name or ":" in name for host in hosts for name in host.names)
+    if connects and not found and not evident:
+        yield Finding("ask", "rules.host", "it is not certain which host it talks to, and rules name hosts")
+
+
+def _setting_texts(command: CommandReport) -> Sequence[str]:
+    return [value.known for _, value in command.settings if value.known]
+
+
+def _unreadable(rules: RuleIndex) -> Iterator[Finding]:
+    against = {rule.verdict for rule in rules.rules if rule.what != "tool"}
+    why = "the line cannot be read whole, and rules are against commands"
+    if "deny" in against:
+        yield Finding("deny", "rules.unread", why)
+    elif "ask" in against:
+        yield Finding("ask", "rules.unread", why)
+
+
+def allows(rule: Rule, command: CommandReport, *, prefix: Words = ()) -> bool:
+    """Return True if a rule that allows means this command: every word is certain. `prefix` are words in front by which
+    another program starts it (`uv run`)."""
+    return fits_words(rule.rest, (*prefix, *words_of(command)), certain=True)

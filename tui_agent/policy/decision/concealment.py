@@ -1,0 +1,44 @@
+"""L3: what a call holds that a person cannot see, or takes for something else: a question that no rule answers.
+
+Invariant: pure; nothing that it finds is a reason to allow.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tui_agent.letters import concealed, disguised
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
+
+MAX_CHARACTERS = 100_000
+"""Characters of a text that are looked at; a longer command line is asked about for its length."""
+
+
+def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
+    """Return a finding for each kind of concealment. Names that are only read are shown, and change nothing."""
+    texts = [text[:MAX_CHARACTERS] for effect in effects for text in _texts(effect)]
+    found: list[Finding] = []
+    hidden = next(filter(None, map(concealed, texts)), "")
+    if hidden:
+        risk = f"It holds {hidden}: it may do more than you see."
+        found.append(Finding("ask", "unseen", f"it holds {hidden}", risk, default_no=True))
+    other = next(filter(None, map(disguised, texts)), "")
+    if other:
+        risk = f"A word of it is not what it reads like: {other}."
+        found.append(
+            Finding("ask", "unseen.alike", "a word of it is not what it reads like", risk, default_no=True)
+        )
+    return found
+
+
+def _texts(effect: Effect) -> Iterator[str]:
+    match effect:
+        case Runs():
+            yield effect.script
+            yield from effect.argv
+            yield effect.cwd
+        case Writes():
+            yield effect.path
+        case Connects():
+            yield effect.host
+        case _:
+            return

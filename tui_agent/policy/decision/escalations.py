@@ -1,0 +1,171 @@
+"""L3: the escalations: ordered, named reasons why a command that only reads is asked about all the same.
+
+Invariant: an escalation only ever turns *allow* into *ask*; each is tested by itself.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tui_agent.policy.decision.file_judge import matches_path
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
+from tui_agent.policy.places.paths import place
+from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.policy import PolicyFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """`check` returns a reason in plain words where it applies to a command, else "". `paths` are the command's files as
+    seen from the workspace."""
+
+    name: str
+    check: Callable[[CommandReport, Sequence[tuple[FileUse, str]], PolicyFacts], str]
+    risk: str = ""
+    default_no: bool = False
+
+
+def escalate(
+    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
+) -> Iterator[Finding]:
+    """Yield a finding for each escalation that applies, in their order."""
+    for escalation in ESCALATIONS:
+        reason = escalation.check(command, uses, facts)
+        if reason:
+            yield Finding(
+                "ask", f"guard.{escalation.name}", reason, escalation.risk, escalation.default_no, True
+            )
+
+
+def program_name(command: CommandReport) -> str:
+    """Return the name by which a command starts its program."""
+    return (command.words[0].known if command.words else None) or command.name
+
+
+def runs_git(command: CommandReport) -> bool:
+    """Return True if a command starts git, also by a path or as one command of it alone (`git-push`)."""
+    bare = program_name(command).rpartition("/")[2]
+    return bare == "git" or bare.startswith("git-")
+
+
+def is_workspace_program(
+    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
+) -> str:
+    """A file of the workspace has the name that the command calls, so it may be anything."""
+    name = program_name(command)
+    if command.builtin or name not in facts.own_programs:
+        return ""
+    return f"{name} is a program of this workspace here"
+
+
+def runs_configured_programs(
+    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
+) -> str:
+    """Git runs programs that the repository's own configuration names."""
+    if not (facts.git_steered and runs_git(command)):
+        return ""
+    return "this repository's configuration names programs that git would run"
+
+
+def follows_link_outside(
+    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
+) -> str:
+    """A pattern, or a program that follows links, reaches a file outside the workspace through a link."""
+    for use, path in uses:
+        links = use.follows_links and use.below
+        if use.action not in ("read", "list") or not (links or use.certainty is Certainty.BOUNDED):
+            continue
+        relative = place(path, facts).relative
+        if relative is None:
+            continue
+        for link, target in facts.outside_links:
+            if _reaches(relative, link, use, below=links):
+                return f"{link} is a link to {target}, outside this workspace"
+        for folder in facts.unscanned if links else ():
+            if _reaches(relative, folder, use, below=True) or f"{relative}/".startswith(f"{folder}/"):
+                return f"links below {folder} were not looked at, and it follows them"
+    return ""
+
+
+def reads_secrets_below(
+    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
+) -> str:
+    """Without a sandbox, a command would read files with secrets that it does not name."""
+    if facts.sandboxed:
+        return ""
+    names = secrets_read(uses, [secret for secret in facts.secrets if not secret.in_git], facts)
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"it would also read {names[0]}{more}, which may hold secrets"
+
+
+def secrets_read(
+    uses: Sequence[tuple[FileUse, str]], secrets: Sequence[SecretFile], facts: PolicyFacts
+) -> tuple[str, ...]:
+    """Return the names of files with secrets that a command reads without naming them."""
+    return tuple(
+        secret.name
+        for secret in secrets
+        if any(_reads_secret(use, path, secret, facts) for use, path in uses)
+    )
+
+
+def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFacts) -> bool:
+    if use.action != "read" or _skips(use, secret):
+        return False
+    relative = place(path, facts).relative
+    if relative is None:
+        return False
+    name = f"{secret.name}any" if secret.name.endswith("/") else secret.name
+    if use.certainty is Certainty.BOUNDED:
+        return matches_path(relative, name, below=use.below)
+    return use.below and (relative == "" or name.startswith(f"{relative}/"))
+
+
+def _skips(use: FileUse, secret: SecretFile) -> bool:
+    """True if the program passes over the file by its kind or by its options."""
+    names = secret.name.rstrip("/").split("/")
+    hidden = any(name.startswith(".") for name in names)
+    if ("hidden" in use.skips and hidden) or ("ignored" in use.skips and secret.ignored):
+        return True
+    if "untracked" in use.skips and not secret.in_git:
+        return True
+    if any(_leaves_out(shape, names) for shape in use.excludes):
+        return True
+    return bool(use.only) and not any(_chooses(shape, names) for shape in use.only)
+
+
+def _leaves_out(shape: str, names: Sequence[str]) -> bool:
+    """True if a pattern that leaves files out certainly means the file: by a name on its way, or by its whole path."""
+    plain = shape.strip("/").removeprefix("**/").removesuffix("/**")
+    if "/" in plain:
+        return matches_path(plain, "/".join(names), below=True)
+    return any(fnmatchcase(name, plain) for name in names)
+
+
+def _chooses(shape: str, names: Sequence[str]) -> bool:
+    """True if a pattern that chooses files may mean the file."""
+    return "/" in shape or "{" in shape or fnmatchcase(names[-1], shape)
+
+
+def _reaches(relative: str, link: str, use: FileUse, *, below: bool) -> bool:
+    """True if a path, or a pattern, can lead through a link: it matches the link or a folder on the way to it."""
+    if use.certainty is not Certainty.BOUNDED:
+        return relative in ("", link) or link.startswith(f"{relative}/")
+    shapes, names = relative.split("/"), link.split("/")
+    if "**" in shapes:
+        return matches_path(relative, link) or matches_path(relative, f"{link}/any")
+    if len(shapes) >= len(names):
+        return matches_path("/".join(shapes[: len(names)]), link)
+    return below and matches_path(relative, "/".join(names[: len(shapes)]))
+
+
+ESCALATIONS: tuple[Escalation, ...] = (
+    Escalation("workspace-program", is_workspace_program),
+    Escalation("git-configuration", runs_configured_programs),
+    Escalation("link", follows_link_outside, "It may read files outside this workspace.", True),
+    Escalation("below", reads_secrets_below, "Its output may hold secrets, and the model sees it.", True),
+)
+"""In the order in which they are tried and shown."""

@@ -1,0 +1,218 @@
+"""L3: what a call does and why it is judged so, in rows for an approval and lines for `policy check --explain`.
+
+Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text. If
+there are too many rows, those of commands that delete or act as another user stay, and the others are counted.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.classes import (
+    ARBITRARY,
+    DESTRUCTIVE,
+    NETWORK,
+    PRIVILEGE,
+    READ_ONLY,
+    WORKSPACE,
+    command_classes,
+    ranked,
+)
+from tui_agent.policy.decision.command_judge import from_workspace
+from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect as CallEffect
+from tui_agent.protocol.events.policy import Deed, DeedEffect
+
+_MOST_PATHS = 4
+_COMMAND_WIDTH = 24
+_BLANKS = re.compile(r"[ \t\n]++")
+"""What a shell takes for blanks; any other is a part of a word, and has to be seen."""
+_SERIOUS = frozenset({DESTRUCTIVE, PRIVILEGE})
+_MOST_TEXT = 12_000
+"""Characters of all rows: the event that carries them is one line of the log."""
+_VERBS: dict[FileAction, str] = {
+    "read": "reads",
+    "list": "lists",
+    "write": "writes",
+    "delete": "deletes",
+    "mention": "is given",
+}
+
+
+def deed_rows(
+    effects: Sequence[CallEffect],
+    lines: Sequence[LineReport],
+    new: Collection[str],
+    facts: PolicyFacts | None,
+) -> tuple[Deed, ...]:
+    """Return everything that the effects do, a row for each. `lines` are the reports of those that run commands, `new` the
+    written files that are not there yet, `facts` what the workspace puts in place of programs."""
+    found = list(_rows(effects, lines, new, facts))
+    serious = [at for at, deed in enumerate(found) if _SERIOUS.intersection(deed.classes)]
+    others = [at for at in range(len(found)) if at not in set(serious)]
+    kept: set[int] = set()
+    room = _MOST_TEXT
+    for at in (*serious, *others):
+        room -= len(found[at].model_dump_json())
+        if room < 0:
+            break
+        kept.add(at)
+    left = [deed for at, deed in enumerate(found) if at not in kept]
+    shown = tuple(found[at] for at in sorted(kept))
+    return (*shown, _rest(left)) if left else shown
+
+
+def explain(
+    effects: Sequence[CallEffect], lines: Sequence[LineReport], findings: Sequence[Finding], decided: Finding
+) -> tuple[str, ...]:
+    """Return the chain of reasons, one a line: what was read, what is known of it, what decided."""
+    out: list[str] = []
+    runs = [effect for effect in effects if isinstance(effect, Runs)]
+    for effect, line in zip(runs, lines, strict=True):
+        if line.refusal:
+            out.append(f"outside the subset of bash that is proven: {line.refusal}")
+        for command in line.commands:
+            out += _explain_command(effect, command)
+    for finding in dict.fromkeys(findings):
+        mark = "decides" if finding == decided else "says"
+        out.append(f"{finding.rule_id} {mark} {finding.verdict}: {finding.reason}")
+    return tuple(out)
+
+
+def _explain_command(effect: Runs, command: CommandReport) -> Iterator[str]:
+    yield f"command: {_shorten(command.source, 100)}"
+    known = f"{command.name} ({command.entry})" if command.entry else f"{command.name}: not in the catalog"
+    yield f"  known: {known}; it {', '.join(sorted(command.effects)) or 'does nothing'}"
+    for use in command.files:
+        path = (
+            from_workspace(effect, use.path)
+            if use.certainty is not Certainty.UNKNOWN
+            else "an uncertain file"
+        )
+        yield f"  file: {_VERBS[use.action]} {path}{' and everything below it' if use.below else ''}"
+    for doubt in command.doubts:
+        yield f"  doubt ({doubt.name}): {doubt.reason}"
+
+
+def _rest(left: Sequence[Deed]) -> Deed:
+    """The row that stands for those without one."""
+    classes = ranked({name for deed in left for name in deed.classes})
+    word = "deletes" if _SERIOUS.intersection(classes) else "may do"
+    effect = DeedEffect(word=word, about="what the command above says", grave=True)
+    return Deed(what=f"{len(left)} more", classes=classes, effects=(effect,))
+
+
+def _rows(
+    effects: Sequence[CallEffect],
+    lines: Sequence[LineReport],
+    new: Collection[str],
+    facts: PolicyFacts | None,
+) -> Iterator[Deed]:
+    reports = iter(lines)
+    for effect in effects:
+        match effect:
+            case Runs():
+                line = next(reports)
+                for command in line.commands:
+                    yield _command_row(effect, command, new, facts)
+                if not line.commands:
+                    why = DeedEffect(word="may do", about=f"anything: {line.refusal}", grave=True)
+                    yield Deed(what=_shorten(line.line), classes=(ARBITRARY,), effects=(why,))
+            case Reads():
+                yield _file_row(effect.path, READ_ONLY, "reads")
+            case Writes():
+                yield _file_row(effect.path, WORKSPACE, "removes" if effect.removes else "writes", grave=True)
+            case Connects():
+                about = DeedEffect(word="network", about=effect.host, grave=True)
+                yield Deed(what=effect.host, classes=(NETWORK,), effects=(about,))
+            case Internal():
+                yield Deed(what=effect.what, classes=(READ_ONLY,))
+
+
+def _file_row(path: str, name: str, word: str, *, grave: bool = False) -> Deed:
+    return Deed(what=path, classes=(name,), effects=(DeedEffect(word=word, about=path, grave=grave),))
+
+
+def _command_row(
+    effect: Runs, command: CommandReport, new: Collection[str], facts: PolicyFacts | None
+) -> Deed:
+    workspace = tuple(_workspace_effects(command, facts)) if facts is not None else ()
+    shown = (*workspace, *_file_effects(effect, command, new), *_other_effects(command))
+    if not shown and command.runs_next:
+        shown = (DeedEffect(word="starts", about="what stands below"),)
+    classes = command_classes(command) | ({ARBITRARY} if workspace else set())
+    return Deed(what=_shorten(command.source), classes=ranked(classes), effects=shown)
+
+
+def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[DeedEffect]:
+    """What runs besides, or in place of, the program that the catalog knows."""
+    if runs_configured_programs(command, (), facts):
+        yield DeedEffect(word="runs", about="programs that this repository names", grave=True)
+    if is_workspace_program(command, (), facts):
+        yield DeedEffect(word="runs", about="a program of this workspace", grave=True)
+
+
+def _file_effects(effect: Runs, command: CommandReport, new: Collection[str]) -> Iterator[DeedEffect]:
+    for action, word in _VERBS.items():
+        paths = [
+            from_workspace(effect, use.path)
+            for use in command.files
+            if use.action == action and use.certainty is not Certainty.UNKNOWN
+        ]
+        if not paths or (action in ("list", "mention") and not command.only_reads):
+            continue
+        about = _few(paths)
+        if action == "write" and len(set(paths)) == 1 and paths[0] in new:
+            about += ", a new file"
+        yield DeedEffect(word=word, about=about, grave=action in ("write", "delete"))
+
+
+def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
+    actions = {use.action for use in command.files}
+    effects = command.effects
+    if Effect.CONNECTS in effects:
+        about = _few(command.hosts) or ("package index" if command.downloads else "host not known")
+        yield DeedEffect(word="network", about=about, grave=True)
+    if command.downloads:
+        yield DeedEffect(word="runs", about="code from outside", grave=True)
+    elif command.doubts:
+        yield DeedEffect(word="may do", about=f"anything: {command.doubts[0].reason}", grave=True)
+    elif ARBITRARY in command_classes(command):
+        yield DeedEffect(word="may do", about="anything", grave=True)
+    elif Effect.RUNS in effects:
+        yield DeedEffect(word="runs", about="code of this workspace, or changes it")
+    if Effect.DELETES in effects and "delete" not in actions:
+        yield DeedEffect(word="deletes", about="files that it does not name", grave=True)
+    if Effect.WRITES in effects and not actions & {"write", "delete"}:
+        yield DeedEffect(word="changes", about="files that it does not name", grave=True)
+    for said, word, about in _SAID:
+        if said in effects:
+            yield DeedEffect(word=word, about=about, grave=True)
+
+
+_SAID = (
+    (Effect.ACTS_AS_OTHER, "acts as", "another user"),
+    (Effect.PRINTS_SECRETS, "prints", "what may be secret"),
+    (Effect.NEVER_ENDS, "runs", "until its time limit"),
+    (Effect.NEEDS_TERMINAL, "waits for", "a terminal"),
+    (Effect.LEAVES_PROCESS, "leaves", "a process behind"),
+)
+
+
+def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
+    """The beginning of a command, whole words where there is room for one."""
+    line = _BLANKS.sub(" ", text.strip(" \t\n"))
+    if len(line) <= width:
+        return line
+    head, blank, _ = line[: width - 1].rpartition(" ")
+    return f"{head} …" if blank else f"{line[: width - 1]}…"
+
+
+def _few(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    more = f", {len(unique) - _MOST_PATHS} more" if len(unique) > _MOST_PATHS else ""
+    return ", ".join(unique[:_MOST_PATHS]) + more

@@ -1,0 +1,261 @@
+"""L3: the findings about one file: guards, then rules, then the profile.
+
+Invariant: a guard or a rule that denies wins; the profile decides only where no rule does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.profiles import Profile
+from tui_agent.policy.decision.rule_index import (
+    RuleIndex,
+    first_finding,
+    has_fixed_place,
+    stopping_finding,
+)
+from tui_agent.policy.interpreter.report import Certainty, FileUse
+from tui_agent.policy.places.paths import Guards, Place, place
+from tui_agent.policy.rules.grammar import Rule, Verdict, What
+from tui_agent.ports.policy import PolicyFacts
+
+OUTSIDE_RISK = "It is outside this workspace."
+_GUARDED = {
+    "secret": "may hold secrets, which are never written",
+    "protected": "decides what runs or what is asked, and is never written",
+    "system": "belongs to the system",
+}
+_NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+
+
+class FileJudge:
+    """Judges the files of one call. `tool_rule` is a rule that allows the tool itself, for files of the workspace."""
+
+    def __init__(
+        self,
+        rules: RuleIndex,
+        guards: Guards,
+        profile: Profile,
+        facts: PolicyFacts,
+        tool_rule: Finding | None = None,
+    ) -> None:
+        self.guards = guards
+        self._rules = rules
+        self._profile = profile
+        self._facts = facts
+        self._tool_rule = tool_rule
+
+    def judge_use(self, use: FileUse, path: str) -> list[Finding]:
+        """Return the findings about a file that a command uses; `path` is the use's path as seen from the workspace."""
+        if use.certainty is Certainty.UNKNOWN:
+            return self._unknown(use)
+        at = place(path, self._facts)
+        if at.absolute in _NO_FILES:
+            return []
+        pattern = use.certainty is Certainty.BOUNDED
+        match use.action:
+            case "read":
+                return [self._own(at, pattern) or self.read(at, below=use, pattern=pattern)]
+            case "list":
+                return [self._own(at, pattern) or self._list(at, pattern=pattern)]
+            case "write":
+                own = self._own(at, pattern, writes=True)
+                return [own or self.write(at, below=use.below, pattern=pattern)]
+            case "delete":
+                own = self._own(at, pattern, writes=True)
+                return [own or self._delete(use, at, path, pattern=pattern)]
+            case "mention":
+                return self._mention(at, path, pattern=pattern)
+
+    def read(self, at: Place, *, below: FileUse | bool = False, pattern: bool = False) -> Finding:
+        """Judge reading a file, or a folder with everything below it."""
+        if self.guards.secret(at, pattern=pattern) and at.absolute not in self._facts.public_files:
+            return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
+        rules = self._rules.about_file(at, "read", self._facts)
+        verdict = self._profile.reads_outside
+        free = at.inside or self.guards.open_to_all(at)
+        stopped = stopping_finding(rules) or self._pattern_rule(at, ("read",), pattern)
+        use = below if isinstance(below, FileUse) else None
+        if stopped is None and (use.below if use else below):
+            stopped = self._rule_below(at, "read", use, pattern=pattern)
+        if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
+            return stopped
+        if at.inside:
+            return Finding("allow", "reads.workspace", "it only reads this workspace")
+        if free:
+            return Finding("allow", "reads.system", "it only reads system files that are open to all")
+        why = f"{at.given} is outside this workspace"
+        return self.by_profile(verdict, first_finding(rules, "allow"), "reads-outside", why, OUTSIDE_RISK)
+
+    def write(
+        self, at: Place, *, removes: bool = False, below: bool = False, pattern: bool = False
+    ) -> Finding:
+        """Judge making, changing or removing a file; with `below`, everything below it as well."""
+        guard = self.guards.write(at, self._facts, pattern=pattern)
+        if guard:
+            return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
+        if pattern and (hit := self.secret_match(at)):
+            return Finding("deny", "guard.secret", f"{at.given} matches {hit}, which {_GUARDED['secret']}")
+        rules = self._rules.about_file(at, "edit", self._facts)
+        whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)
+        if removes:
+            rules = [rule for rule in rules if rule.verdict != "allow"]
+            rules += self._rules.about_file(at, "remove", self._facts)
+        stopped = stopping_finding(rules) or self._pattern_rule(at, whats, pattern)
+        if stopped is None and below:
+            stopped = self._changes_below(at, whats, pattern=pattern)
+        inside = self._profile.deletes_inside if removes else self._profile.writes_inside
+        verdict = inside if at.inside else self._profile.writes_outside
+        if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
+            return stopped
+        return self._write_by_profile(at, verdict, first_finding(rules, "allow"), removes=removes)
+
+    def by_profile(
+        self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
+    ) -> Finding:
+        """Return the profile's verdict, or the rule that allows where the profile hears it."""
+        policy = self._facts.policy
+        if rule is not None and verdict != "deny":
+            return rule
+        if verdict == "allow":
+            return Finding("allow", f"{policy}.{what}", f"policy {policy} allows it")
+        return Finding(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
+
+    def secret_match(self, at: Place) -> str:
+        """Return the first file with secrets in the workspace that a shell pattern matches, or ""."""
+        if at.relative is None:
+            return ""
+        return next((file.name for file in self._facts.secrets if matches_path(at.relative, file.name)), "")
+
+    def is_protected(self, at: Place) -> bool:
+        """Return True if the file decides what runs or what is asked."""
+        return self.guards.write(at, self._facts) == "protected"
+
+    def _unknown(self, use: FileUse) -> list[Finding]:
+        """Rules about files may mean a file of which the name is not certain."""
+        whats: tuple[What, ...] = ("read",) if use.action in ("read", "list") else ("edit", "remove")
+        if not self._rules.has_against(*whats):
+            return []
+        return [
+            Finding("ask", "rules.vague", "it is not certain which files it uses, and rules are against some")
+        ]
+
+    def _own(self, at: Place, pattern: bool, *, writes: bool = False) -> Finding | None:
+        """In a sandbox the folders for temporary files are the session's own, and nothing of anybody else's is there."""
+        if pattern or not self._facts.sandboxed or at.absolute not in self._facts.own_files:
+            return None
+        if writes and self._profile.confined_commands != "allow":
+            return None
+        return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
+
+    def _list(self, at: Place, *, pattern: bool) -> Finding:
+        """Judge showing names, sizes and dates: as reading, but a name alone is no secret."""
+        if at.inside or self.guards.open_to_all(at):
+            rules = self._rules.about_file(at, "read", self._facts)
+            stopped = stopping_finding(rules) or self._pattern_rule(at, ("read",), pattern)
+            return stopped or Finding("allow", "reads.workspace", "it only lists names in this workspace")
+        return self.read(at, pattern=pattern)
+
+    def _delete(self, use: FileUse, at: Place, path: str, *, pattern: bool) -> Finding:
+        if (use.below or pattern) and self.guards.ruins(path, at, self._facts):
+            return Finding("deny", "guard.ruin", f"it would delete all of {path or '.'}")
+        return self.write(at, removes=True, below=use.below, pattern=pattern)
+
+    def _mention(self, at: Place, path: str, *, pattern: bool) -> list[Finding]:
+        """Judge a word that a program is given of which nothing says what it does with it."""
+        policy = self._facts.policy
+        if self.guards.secret(at, pattern=pattern):
+            why = f"{path} may hold secrets, and it is not known what the program does with it"
+            return [Finding("ask", f"{policy}.secrets", why, default_no=True, needs_person=True)]
+        rules = [rule for what in ("read", "edit") for rule in self._rules.about_file(at, what, self._facts)]
+        stopped = stopping_finding(rules)
+        if stopped is not None:
+            why = f"it is not known what the program does with {path}, and a rule is against using it"
+            return [replace(stopped, verdict="ask", reason=why)]
+        if not self._facts.sandboxed and self.is_protected(at):
+            why = f"it is not known what the program does with {path}, which agents may not write"
+            return [Finding("ask", f"{policy}.guarded", why, default_no=True, needs_person=True)]
+        return []
+
+    def _write_by_profile(
+        self, at: Place, verdict: Verdict, rule: Finding | None, *, removes: bool
+    ) -> Finding:
+        policy = self._facts.policy
+        if at.inside:
+            why = f"policy {policy} wants a yes before any {'removal' if removes else 'write'}"
+            risk = ""
+            rule = rule or (None if removes else self._tool_rule)
+            if verdict == "allow" and policy != "bypass" and self.guards.starts(at):
+                verdict, why = "ask", f"other programs run {at.given} without a question"
+        else:
+            why, risk = f"{at.given} is outside this workspace", OUTSIDE_RISK
+        if verdict == "deny":
+            why = f"policy {policy} allows no writes"
+        return self.by_profile(verdict, rule, "writes", why, risk)
+
+    def _pattern_rule(self, at: Place, whats: Sequence[What], pattern: bool) -> Finding | None:
+        """Judge names that a pattern may stand for. Where the pattern comes from a program's list, or the rule means files
+        wherever they lie, most names that it stands for are others, so it is asked about."""
+        if not pattern:
+            return None
+        rules = [rule for what in whats for rule in self._rules.about_pattern(at, what, self._facts)]
+        found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
+        if found is not None:
+            return replace(found, reason=f"{found.reason}, and {at.given} may stand for what it is about")
+        if not rules:
+            return None
+        return Finding(
+            "ask", "rules.pattern", f"{at.given} may stand for what a rule is against: {rules[0].text}"
+        )
+
+    def _rule_below(self, at: Place, what: What, use: FileUse | None, *, pattern: bool) -> Finding | None:
+        rules = self._against_below(at, what, pattern=pattern)
+        rule = next((rule for rule in rules if use is None or not _leaves_out(use, rule)), None)
+        if rule is None:
+            return None
+        return Finding("ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rule.text}")
+
+    def _changes_below(self, at: Place, whats: Sequence[What], *, pattern: bool) -> Finding | None:
+        rules = [rule for what in whats for rule in self._against_below(at, what, pattern=pattern)]
+        stopped = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
+        if stopped is not None or not rules:
+            return stopped
+        return Finding(
+            "ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rules[0].text}"
+        )
+
+    def _against_below(self, at: Place, what: What, *, pattern: bool) -> Sequence[Rule]:
+        if pattern:
+            return self._rules.about_pattern(at, what, self._facts, below=True)
+        return self._rules.about_below(at, what, self._facts)
+
+
+def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
+    """Return True if a shell pattern matches a path name by name; `**` is any number of folders. A leading dot must be
+    matched by a dot. With `below`, also if the path lies below what the pattern matches."""
+    return _matches(pattern.split("/"), path.rstrip("/").split("/"), below)
+
+
+def _matches(shapes: Sequence[str], names: Sequence[str], below: bool) -> bool:
+    if not shapes or shapes == [""]:
+        return not names or below
+    if not names:
+        return False
+    if shapes[0] == "**":
+        return any(_matches(shapes[1:], names[start:], below) for start in range(len(names) + 1))
+    if names[0].startswith(".") and not shapes[0].startswith((".", "[.")):
+        return False
+    return fnmatchcase(names[0], shapes[0]) and _matches(shapes[1:], names[1:], below)
+
+
+def _leaves_out(use: FileUse, rule: Rule) -> bool:
+    """Return True if the options of a command leave out what a rule's path means, or choose only other names."""
+    names = [name for name in rule.rest.split("/") if name not in ("", ".", "**")]
+    if "hidden" in use.skips and any(name.startswith(".") for name in names):
+        return True
+    plain = [name for name in names if not set(name) & set("*?[")]
+    if any(fnmatchcase(name, shape.strip("/")) for shape in use.excludes for name in plain):
+        return True
+    last = names[-1] if names and names[-1] in plain else ""
+    return bool(last and use.only) and not any(fnmatchcase(last, shape) for shape in use.only)

@@ -1,0 +1,174 @@
+"""L3: `policy.toml`: rules that are kept, each with examples that are tried when the file is loaded.
+
+Invariant: a file with one wrong rule or one wrong example is refused whole, with its place; of a project's file only the
+trusted text counts, and nothing is read. `append_rule` is called only when the user says "always".
+
+    [[rule]]
+    allow = "run pytest *"
+    why = "tests are safe here"
+    matches = ["pytest -q"]
+    differs = ["pytest-watch", "pip install pytest"]
+"""
+
+import os
+import tempfile
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.catalog.catalog import built_in_catalog
+from tui_agent.policy.decision.command_judge import command_line
+from tui_agent.policy.decision.command_rules import allows, findings_against
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.rule_index import RuleIndex
+from tui_agent.policy.interpreter.line import read_line
+from tui_agent.policy.places.paths import place
+from tui_agent.policy.rules.grammar import VERDICTS, Rule, fits_host, fits_path, fits_tool, parse_rule
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+MAX_CHARACTERS = 1_000_000
+"""Characters of a rule file; a larger one is refused at once."""
+_KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
+
+
+def load_rules(path: Path) -> tuple[Rule, ...]:
+    """Load the rules of a file, none if it does not exist. Raises `ConfigError` with the rule's number."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The rules in {path} cannot be read: {error}.") from error
+    return read_rules(text, path)
+
+
+def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
+    """Parse the text of the file `path`. Raises `ConfigError` with the rule's number."""
+    if len(text) > MAX_CHARACTERS:
+        raise ConfigError(f"{path} is larger than {MAX_CHARACTERS:,} characters.")
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from error
+    entries = found.pop("rule", [])
+    if found:
+        raise ConfigError(
+            f"{path} has unknown keys: {', '.join(sorted(found))}.",
+            hint="Write each rule as a [[rule]] table.",
+        )
+    if not isinstance(entries, list):
+        raise ConfigError(f"{path}: write each rule as a [[rule]] table.")
+    return tuple(_rule(entry, f"{path}, rule {number}") for number, entry in enumerate(entries, 1))
+
+
+def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
+    """Load the user's rules and those of the project's file, whose trusted text is `trusted` (None: nothing is trusted)."""
+    own = load_rules(user)
+    return own if trusted is None else own + tuple(bound_rule(rule) for rule in read_rules(trusted, project))
+
+
+def bound_rule(rule: Rule) -> Rule:
+    """Return a project's rule: one that allows reaches no further than its workspace and the commands that work on it.
+
+    Raises `ConfigError` that names the rule where it would. A folder that was trusted by mistake can so ask for fewer
+    questions about edits and tests, never for the network, other rights, other folders or a tool of any kind.
+    """
+    if rule.verdict != "allow":
+        return rule
+    inside = not rule.rest.startswith("/")
+    if rule.what == "run" or (inside and rule.what in ("read", "edit")):
+        return replace(rule, bounded=True)
+    raise ConfigError(
+        f"The rule {rule.text!r} of {rule.source} is not for a project to make: it may allow edits in its folder and "
+        "commands that work on it.",
+        hint="Write it into your own policy.toml.",
+    )
+
+
+def append_rule(path: Path, rule: Rule | str) -> Rule:
+    """Add a rule at the end of the file, which is created if it is missing. The rest of the file stays as it is.
+
+    Raises `ConfigError` if the rule, or the file as it is, cannot be read. A rule that the file has already is not
+    written again.
+    """
+    new = rule if isinstance(rule, Rule) else parse_rule(rule)
+    if any(old.text == new.text for old in load_rules(path)):
+        return new
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+    entry = f"[[rule]]\n{new.verdict} = {_quoted(f'{new.what} {new.rest}')}\n"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _replace(path, before + gap + entry)
+    return new
+
+
+def _rule(entry: object, where: str) -> Rule:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where} is not a table.")
+    unknown = set(entry) - _KNOWN
+    verdicts = [verdict for verdict in VERDICTS if verdict in entry]
+    if unknown:
+        raise ConfigError(f"{where} has unknown keys: {', '.join(sorted(unknown))}.")
+    if len(verdicts) != 1 or not isinstance(entry[verdicts[0]], str):
+        raise ConfigError(f"{where} needs exactly one of allow, ask and deny, with a text.")
+    rule = parse_rule(f"{verdicts[0]} {entry[verdicts[0]]}", where)
+    for key, wanted in (("matches", True), ("differs", False)):
+        examples = entry.get(key, [])
+        if not isinstance(examples, list):
+            raise ConfigError(f"{where}: {key} must be a list of texts.")
+        for example in examples:
+            if _fits(rule, str(example)) is not wanted:
+                said = "does not fit" if wanted else "fits"
+                raise ConfigError(f"{where}: `{rule.text}` {said} its example {example!r}.")
+    return rule
+
+
+def _fits(rule: Rule, example: str) -> bool:
+    certain = rule.verdict == "allow"
+    match rule.what:
+        case "read" | "edit" | "remove":
+            relative = None if example.startswith("/") else example
+            found = fits_path(rule.rest, relative, example, certain=certain)
+            return found or (not certain and _stops(rule, example))
+        case "connect":
+            return fits_host(rule.rest, example, certain=certain)
+        case "tool":
+            return fits_tool(rule.rest, example)
+        case "exact":
+            return command_line(Runs(script=example)) == rule.rest
+        case "run":
+            line = read_line(Runs(script=example), built_in_catalog())
+            if not certain:
+                return any(finding.is_rule for finding in findings_against(RuleIndex([rule]), line))
+            return bool(line.commands) and all(allows(rule, command) for command in line.commands)
+
+
+def _stops(rule: Rule, example: str) -> bool:
+    """Return True if a rule that denies or asks about files means a shell pattern, or a command line."""
+    facts = PolicyFacts("/workspace", "bypass")
+    if " " not in example:
+        return bool(RuleIndex([rule]).about_pattern(place(example, facts), rule.what, facts))
+    return RulePolicy([rule]).decide("run_command", (Runs(script=example),), facts).rule_id.startswith("rule")
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    out = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return (
+        '"' + "".join(f"\\u{ord(char):04x}" if char < " " or char == "\x7f" else char for char in out) + '"'
+    )
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=".policy-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise ConfigError(f"The rule could not be written to {path}: {error}.") from error

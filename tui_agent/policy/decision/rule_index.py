@@ -1,0 +1,176 @@
+"""L3: rules sorted by what they are about, and which of them mean a file, a host or a tool.
+
+Invariant: a rule that allows is compared with what is certain; one that asks or denies fits already when it may be
+meant: by the given name and by the real file, whatever the letter case, links in its own path followed too.
+"""
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.places.paths import Place, as_read
+from tui_agent.policy.places.shapes import folded, intersects, names_of
+from tui_agent.policy.rules.grammar import (
+    Rule,
+    What,
+    begin_of,
+    fits_host,
+    fits_path,
+    fits_tool,
+    fixed_part,
+    head,
+    may_be_below,
+    parse_rule,
+)
+from tui_agent.ports.policy import PolicyFacts
+
+_FILE_RULES: tuple[What, ...] = ("read", "edit", "remove")
+
+
+class RuleIndex:
+    """Rules in an order that does not matter."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
+        self._by_what: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            self._by_what.setdefault(rule.what, []).append(rule)
+        self.against_commands = tuple(rule for rule in self.of("run") if rule.verdict != "allow")
+        """Rules that ask or deny about commands."""
+        self.against_files = tuple(
+            rule for what in _FILE_RULES for rule in self.of(what) if rule.verdict != "allow"
+        )
+        """Rules that ask or deny about files."""
+        self.fixed_paths = tuple(
+            dict.fromkeys(part for rule in self.against_files if (part := fixed_part(rule.rest)))
+        )
+        """Beginnings of paths in those: keys for `PolicyFacts.resolved`."""
+        self.program_names = tuple(dict.fromkeys(head(rule.rest) for rule in self.against_commands))
+        """The first words of rules against commands; "" for one that begins with a pattern."""
+
+    def of(self, what: What) -> Sequence[Rule]:
+        """Return the rules about one kind of thing."""
+        return self._by_what.get(what, ())
+
+    def has_against(self, *whats: What) -> bool:
+        """Return True if a rule asks or denies about one of these."""
+        return any(rule.verdict != "allow" for what in whats for rule in self.of(what))
+
+    def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+        """Return the rules about a file."""
+        rules = self.of(what)
+        if not rules:
+            return []
+        names = tuple(dict.fromkeys((at, as_read(at.given, facts.workspace))))
+        firsts = {folded(name.relative).partition("/")[0] for name in names if name.relative is not None}
+        return [rule for rule in rules if _may_begin(rule, firsts) and _means_file(rule, names, facts)]
+
+    def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+        """Return the rules that ask or deny about something that may lie below a folder."""
+        if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
+            at = Place(at.given, at.absolute, "")
+        return [
+            rule
+            for rule in self.of(what)
+            if rule.verdict != "allow"
+            and any(may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
+        ]
+
+    def about_pattern(self, at: Place, what: What, facts: PolicyFacts, *, below: bool = False) -> list[Rule]:
+        """Return the rules that ask or deny about a name that a shell pattern may stand for; with `below`, about one
+        that lies below such a name."""
+        against = [rule for rule in self.of(what) if rule.verdict != "allow"]
+        places = dict.fromkeys((at, as_read(at.given, facts.workspace))) if against else ()
+        return [
+            rule
+            for rule in against
+            if any(
+                intersects(*_comparable(path, name, facts.workspace), below=below)
+                for path in _rule_paths(rule, facts)
+                for name in places
+            )
+        ]
+
+    def about_host(self, host: str) -> list[Rule]:
+        """Return the rules about a host that a tool connects to."""
+        return [
+            rule for rule in self.of("connect") if fits_host(rule.rest, host, certain=rule.verdict == "allow")
+        ]
+
+    def about_tool(self, name: str) -> list[Rule]:
+        """Return the rules about a tool."""
+        return [rule for rule in self.of("tool") if fits_tool(rule.rest, name)]
+
+
+def rule_finding(rule: Rule) -> Finding:
+    """Return a rule's verdict, with the place where the rule stands."""
+    where = f" of {rule.source}" if rule.source else ""
+    return Finding(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
+
+
+def first_finding(rules: Sequence[Rule], verdict: str) -> Finding | None:
+    """Return the first rule of a verdict."""
+    return next((rule_finding(rule) for rule in rules if rule.verdict == verdict), None)
+
+
+def stopping_finding(rules: Sequence[Rule]) -> Finding | None:
+    """Return the rule that denies, else the one that asks."""
+    return first_finding(rules, "deny") or first_finding(rules, "ask")
+
+
+def has_fixed_place(rule: Rule) -> bool:
+    """Return True if a rule about files says where they lie (`private/**`, not `**/*.lock`)."""
+    return not rule.rest.startswith(("*", "?", "["))
+
+
+@lru_cache(maxsize=64)
+def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
+    """Parse the session's rules. A text that is not a rule allows nothing."""
+    rules: list[Rule] = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, "this session"))
+        except ConfigError:
+            continue
+    return tuple(rules)
+
+
+def _may_begin(rule: Rule, firsts: set[str]) -> bool:
+    """A cheap test that most of many rules fail: does the path begin with the rule's first folder? Links in the rule's own
+    path are followed only for rules against, so only rules that allow can be left out by it."""
+    begin = begin_of(rule.rest) if rule.verdict == "allow" else ""
+    return not begin or begin in firsts
+
+
+def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
+    """Compare one rule with a file by its real place, and one against it by the given name too."""
+    if rule.verdict == "allow":
+        return fits_path(rule.rest, names[0].relative, names[0].absolute)
+    return any(
+        fits_path(path, name.relative, name.absolute, certain=False)
+        for path in _rule_paths(rule, facts)
+        for name in names
+    )
+
+
+def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
+    """A rule's path as it is written, and where its beginning is a link, as it really is."""
+    begin = fixed_part(rule.rest)
+    real = facts.resolved.get(begin) if begin else None
+    if real is None or real == as_read(begin, facts.workspace).absolute:
+        return (rule.rest,)
+    return (rule.rest, real + rule.rest[len(begin) :])
+
+
+def _comparable(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A shell pattern and a rule's path as names, both seen from the same folder."""
+    top = names_of(workspace, literal=True)
+    if path.startswith("/"):
+        names = names_of(at.absolute) if at.relative is None else (*top, *names_of(at.relative))
+        return names, names_of(path)
+    path = posixpath.normpath(path)
+    if at.relative is not None:
+        return names_of(at.relative), names_of(path)
+    return names_of(at.absolute), (*top, *names_of(path))
