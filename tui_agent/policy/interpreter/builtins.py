@@ -28,10 +28,12 @@ def apply_builtin(name: str, call: ParsedCall, state: State, stdin: Value) -> En
     if name in _LEAVING:
         return Ends(None, None)
     match name:
-        case "true":
+        case "true" | ":":
             return Ends(state, None)
         case "false":
             return Ends(None, state)
+        case "test" | "[" | "[[":
+            return Ends(state, None if _is_always_true(call) else state)
         case "cd":
             return Ends(_change_folder(state, call.operands), state)
         case "pushd":
@@ -52,6 +54,12 @@ def apply_builtin(name: str, call: ParsedCall, state: State, stdin: Value) -> En
             return _read_variables(call, state, stdin)
         case _:
             return Ends(state, state)
+
+
+def _is_always_true(call: ParsedCall) -> bool:
+    """`[ 1 ]`: a single text is true unless it is empty."""
+    words = [value for value in call.operands if value.known not in ("]", "]]")]
+    return len(words) == 1 and bool(words[0].known)
 
 
 def _change_folder(state: State, operands: tuple[Value, ...]) -> State:

@@ -26,6 +26,7 @@ _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/
 UNKNOWN_INPUT: Final = unknown_value("")
 _TESTS: Final = frozenset({"test", "[", "[["})
 """They print none of their words."""
+_SHOW_ALL: Final = frozenset({"export", "set"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,9 @@ class CommandReader:
                 draft.use("path filter", value)
             else:
                 draft.use(meaning, value)
+        if entry.name in _SHOW_ALL and not arguments:
+            draft.effects.add(Effect.PRINTS_SECRETS)
+            draft.doubt("value", "it shows all variables, which may hold secrets")
         if entry.name not in _TESTS:
             for value in arguments:
                 draft.note_shown(value)

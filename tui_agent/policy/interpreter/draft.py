@@ -13,7 +13,7 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
 from tui_agent.policy.interpreter.languages.protocol import ScriptReader
-from tui_agent.policy.interpreter.patterns import NUMBERS, escape, prefix_of
+from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, escape, prefix_of
 from tui_agent.policy.interpreter.reach import Reach
 from tui_agent.policy.interpreter.readers import SCRIPT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
@@ -52,6 +52,7 @@ class Draft:
     doubts: list[Doubt] = field(default_factory=list)
     scripts: list[Value] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    """Patterns of the files that it reads or lists, as they are named; empty where one is not certain."""
     runs_next: bool = False
 
     def report(self) -> CommandReport:
@@ -97,11 +98,11 @@ class Draft:
             case "enter":
                 self.enter(value)
             case "revision":
-                self._use_git_word(value, read_revision(value, may_be_path=False))
+                self._use_git_word(value, read_revision(value, may_be_path=False), prints_below=False)
             case "revision or path":
-                self._use_git_word(value, read_revision(value, may_be_path=True))
+                self._use_git_word(value, read_revision(value, may_be_path=True), prints_below=False)
             case "path filter":
-                self._use_git_word(value, read_path_filter(value))
+                self._use_git_word(value, read_path_filter(value), prints_below=True)
             case "host":
                 self._use_host(value)
             case "variable":
@@ -193,9 +194,7 @@ class Draft:
         """Note `NAME=value`, put into the environment of a program."""
         name, equals, _ = prefix_of(value).partition("=")
         if not equals:
-            if not _SCRIPT_NAME.fullmatch(name) or value.known is None:
-                self.doubt("variable", f"{value.source} is not a variable")
-                return
+            name = value.known or ""
             setting = Value(value.source, Certainty.UNKNOWN)
         elif value.known is not None:
             setting = Value(value.source, Certainty.KNOWN, value.text[len(name) + 1 :])
@@ -206,7 +205,9 @@ class Draft:
     def add_setting(self, name: str, value: Value) -> None:
         """Note a variable that is set for a program."""
         self.settings.append((name, value))
-        if self.catalog.variables.may_change_programs(name, value.known, exported=True):
+        if not _SCRIPT_NAME.fullmatch(name):
+            self.doubt("variable", f"{name or value.source} is not a variable")
+        elif self.catalog.variables.may_change_programs(name, value.known, exported=True):
             self.doubt("variable", f"{name} is set, which may change what runs")
 
     def note_shown(self, value: Value) -> None:
@@ -241,19 +242,24 @@ class Draft:
         if action in ("read", "list"):
             self.printed.append("" if value.certainty is Certainty.UNKNOWN else _as_pattern(value))
 
-    def _use_git_word(self, value: Value, word: GitWord) -> None:
+    def _use_git_word(self, value: Value, word: GitWord, *, prints_below: bool) -> None:
+        """Note what a word of git names. `prints_below`: names that git prints lie below those paths."""
         action: FileAction = "list" if self.reach.names_only else "read"
         for named in word.paths:
+            if prints_below:
+                pattern = named.path if named.pattern else escape(named.path)
+                self.printed.append("" if named.from_top else pattern)
             self.add_path(named.path, action, pattern=named.pattern, reach=self.reach)
             if named.from_top and self.folders != ("",):
                 folders, self.folders = self.folders, ("",)
                 self.add_path(named.path, action, pattern=named.pattern, reach=self.reach)
                 self.folders = folders
         if word.doubt:
+            self.printed.append("")
             self.files.append(FileUse("", action, Certainty.UNKNOWN))
             self.doubt("value", word.doubt)
-        elif value.splits:
-            self.doubt("value", f"{value.source} becomes other words where a name has a blank", value=value)
+        elif value.certainty is Certainty.BOUNDED and value.text not in (NUMBERS, HASHES):
+            self.doubt("value", f"{value.source} may mean something else to git", value=value)
 
     def _use_host(self, value: Value) -> None:
         self.effects.add(Effect.CONNECTS)
@@ -269,7 +275,9 @@ class Draft:
 
     def _change_variable(self, value: Value) -> None:
         name = value.known
-        if name is None or self.catalog.variables.may_change_programs(name, None, exported=False):
+        if name is not None and not _SCRIPT_NAME.fullmatch(name):
+            self.doubt("variable", f"{value.source} is not a variable")
+        elif name is None or self.catalog.variables.may_change_programs(name, None, exported=False):
             self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def _run_code(self, value: Value) -> None:

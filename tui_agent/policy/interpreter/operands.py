@@ -41,7 +41,7 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
             rest = tuple(operands[at:])
             return Operands(tuple(used), meaning, rest, missing or (None if rest else meaning), tuple(doubts))
         behind = sum(not other for _, other in plan[place + 1 :])
-        if meaning == "assignment" and suffix == "...":
+        if meaning == "assignment" and place + 1 < len(plan):
             count = sum(1 for _ in _leading_assignments(operands[at:]))
             spare -= count
         elif suffix == "...":

@@ -4,6 +4,8 @@ Invariant: every line (or word) that it can print fits the bound; where nothing 
 """
 
 import os.path
+import posixpath
+import re
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -14,6 +16,8 @@ from tui_agent.policy.interpreter.options import ParsedOption
 from tui_agent.policy.interpreter.patterns import ANY_PATH, HASHES, OPTION_SIGNS
 from tui_agent.policy.interpreter.report import Certainty, Value
 from tui_agent.policy.interpreter.state import folder_text
+
+_SIGN = re.compile(r"(?<!\\)[*?\[]")
 
 
 def bound_output(draft: Draft, program: Program, options: Sequence[ParsedOption], stdin: Value) -> Value:
@@ -45,16 +49,15 @@ def _bound(draft: Draft, kind: Output, stdin: Value) -> Value:
 
 
 def _bound_paths(draft: Draft) -> Value | None:
-    patterns = list(dict.fromkeys(draft.printed))
-    if not patterns or "" in patterns:
+    patterns = list(dict.fromkeys(draft.printed)) or [ANY_PATH]
+    if "" in patterns:
         return None
-    if draft.reach.below:
-        patterns = [_below(pattern) for pattern in patterns]
-    if len(patterns) > 1:
-        if any(pattern.startswith(("/", "~", "..")) or "/../" in pattern for pattern in patterns):
-            return None
-        patterns = [_below(os.path.commonpath([pattern.removesuffix(ANY_PATH) for pattern in patterns]))]
     pattern = patterns[0]
+    if draft.reach.below or len(patterns) > 1:
+        folders = [_plain_folder(pattern) for pattern in patterns]
+        if len({folder[:1] in ("/", "~") or ".." in folder.split("/") for folder in folders}) > 1:
+            return None
+        pattern = _everything_below(os.path.commonpath(folders))
     literal = not pattern.startswith(("*", "?", "[", *OPTION_SIGNS))
     at_start = draft.folders == ("",)
     return Value(
@@ -66,19 +69,31 @@ def _bound_paths(draft: Draft) -> Value | None:
     )
 
 
-def _below(pattern: str) -> str:
-    """The pattern of everything below a folder."""
-    folder = pattern.rstrip("/").removeprefix("./")
-    return ANY_PATH if folder in ("", ".") else f"{folder}/{ANY_PATH}"
+def _plain_folder(pattern: str) -> str:
+    """The file or folder that a pattern names, or for one with signs the folder in front of the first."""
+    begin = _SIGN.split(pattern, maxsplit=1)[0]
+    folder = pattern if begin == pattern else begin.rpartition("/")[0]
+    return posixpath.normpath(folder) if folder else "."
+
+
+def _everything_below(folder: str) -> str:
+    return ANY_PATH if folder in ("", ".") else f"{folder.rstrip('/')}/{ANY_PATH}"
 
 
 def _known_text(draft: Draft) -> Value | None:
-    """The output of `echo` and `pwd`, where it is known."""
+    """The output of small programs, where it is known."""
     if draft.name == "pwd":
         folder = folder_text(draft.folders)
         return None if folder is None else known_value(folder, draft.source)
-    texts = [value.known for value in draft.words[1:]]
-    if draft.name != "echo" or None in texts:
+    texts = [value.known or "" for value in draft.words[1:]]
+    if any(value.known is None for value in draft.words) or texts[:1] == [] or texts[0].startswith("-"):
         return None
-    text = " ".join(text for text in texts if text is not None)
-    return None if text.startswith("-") or "\\" in text else known_value(text, draft.source)
+    match draft.name, texts:
+        case "echo", _ if not any("\\" in text for text in texts):
+            return known_value(" ".join(texts), draft.source)
+        case "dirname", [path] if path.strip("/"):
+            return known_value(posixpath.dirname(path.rstrip("/")) or ".", draft.source)
+        case "basename", [path] if path.strip("/"):
+            return known_value(posixpath.basename(path.rstrip("/")), draft.source)
+        case _:
+            return None

@@ -210,7 +210,8 @@ class ScriptWalker:
             self.reports.append(redirections.add_to(report))
             for name, value in assigned:
                 state = state.with_variable(name, [value])
-            return Outcome(state, state, _NOTHING)
+            # `$(<file)` is the text of the file.
+            return Outcome(state, state, UNKNOWN_INPUT if command.redirects else _NOTHING)
         stdin = stdin if redirections.stdin is None else redirections.stdin
         reading = self.reader.read(words, Context(command.source, state.folders, stdin, assigned))
         self.reports += [redirections.add_to(reading.reports[0]), *reading.reports[1:]]

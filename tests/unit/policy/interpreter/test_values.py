@@ -103,6 +103,7 @@ def test_bounded_words(line: str, text: str, many: bool, option: bool, files: bo
         ('while read -r f; do show "$f"; done < names', "", False),
         ("show a~$HOME", "a~", True),
         ('show "$@"', "", True),
+        ("show $(< names)", "", True),
         ("show $1", "", True),
         ("show x$(files)", "x", True),
     ],
@@ -129,6 +130,7 @@ def test_a_variable_of_the_environment_may_be_a_secret() -> None:
     assert effects('echo "$TOKEN"') == {"prints secrets"}
     assert doubts("x=$TOKEN; echo a$x") == ["it shows $TOKEN, which may hold a secret"]
     assert doubts("show <<< $TOKEN") == ["it shows $TOKEN, which may hold a secret"]
+    assert effects("set") == effects("export") == {"prints secrets"}
     assert effects('[ -n "$TOKEN" ] && echo $HOME $PWD $USER') == set()
 
 
@@ -151,6 +153,9 @@ def test_a_variable_of_the_environment_may_be_a_secret() -> None:
         ("GIT_PAGER=./x git log", "GIT_PAGER"),
         ("TERM=$x show a", "TERM"),
         ("MY_OWN=1 show a", "MY_OWN"),
+        ("read 'a[$(put b c)]' <<< x", "'a[$(put b c)]' is not a variable"),
+        ("export 'a[$(put b c)]=1'", "a[$(put b c)] is not"),
+        ("unset 'a[1]'", "'a[1]' is not a variable"),
     ],
 )
 def test_a_variable_that_may_change_programs_raises_a_doubt(line: str, name: str) -> None:
