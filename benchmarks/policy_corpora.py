@@ -25,7 +25,7 @@ from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName
 
 WORKSPACE = "/home/ada/timesheet"
-JUDGE = "tui_agent.policy.judge:RulePolicy"
+JUDGE = "tui_agent.policy.decision.policy:RulePolicy"
 PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits")
 UNASKED = ("everyday", "everyday_hard", "everyday_held_out")
 """The corpora whose lines are to run unasked."""

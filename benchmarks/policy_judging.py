@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes

@@ -19,7 +19,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.delegate import Delegation

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.protocol.commands import SubmitPrompt

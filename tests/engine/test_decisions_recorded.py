@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview

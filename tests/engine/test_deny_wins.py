@@ -9,7 +9,7 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, PolicyAnswer, running, say
 from tests.engine.hooking import ONE_CALL, Asked, says
 from tests.engine.talks import Talks, rules, spawn, tools, use
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.protocol.commands import DecidePermission, SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope

@@ -12,7 +12,7 @@ from tests.engine.harness import Bench, EchoTool, PolicyAnswer, call, running, s
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox, SecretFile, WorkspaceScan
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.tool_context import text
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.policy import PermissionDecided
 

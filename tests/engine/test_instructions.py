@@ -19,7 +19,7 @@ from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, Instruct
 from tui_agent.engine.recorder import Recorder
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.middleware.instructions import Instructions
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.base import LongText

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.policy import Policy
 from tui_agent.ports.tool import ToolResult

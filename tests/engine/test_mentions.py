@@ -14,7 +14,7 @@ from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.mentions import UNREAD, Sources, expand
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
 from tui_agent.ports.knowledge import SymbolPlace
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt

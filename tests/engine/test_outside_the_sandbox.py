@@ -15,7 +15,7 @@ from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.folds.session_view import SessionStateView
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult

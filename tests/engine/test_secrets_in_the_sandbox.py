@@ -12,7 +12,7 @@ from tests.engine.harness import Bench, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope

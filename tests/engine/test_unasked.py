@@ -6,7 +6,7 @@ from tui_agent.context.instructions import InstructionFiles
 from tui_agent.engine.unasked import why_not
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.folds.session_state import SessionStateView
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 
 

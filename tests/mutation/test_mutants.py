@@ -51,7 +51,7 @@ def test_what_is_left_out_is_there_and_little() -> None:
 
 PATH = "tui_agent/policy/rules/findings.py"
 LOOKS = """
-from tui_agent.policy.rules.findings import strongest
+from tui_agent.policy.decision.finding import strongest
 def test_none_is_asked():
     assert strongest([]).verdict == "ask"
 """

@@ -21,7 +21,7 @@ from tui_agent.environments.contain import Containment
 from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import kernel_can, one_by_one
 from tui_agent.errors import EnvironmentFault
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
 

@@ -1,38 +1,48 @@
-"""L7: How a command line is judged: what it does, and what the policy makes of it."""
+"""L7: `policy check` and `policy check-table`: how a command line is judged, and whether a table of programs is valid."""
 
 import argparse
 import json
 import os
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tui_agent.cli import policy_rules, policy_try
+from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.secret_files import SecretFiles
+from tui_agent.environments.secret_files import SecretFiles, public_certificates
 from tui_agent.errors import EnvironmentFault, UsageError
+from tui_agent.policy.decision.escalations import GIT
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.policy.places.confined import secret_inside
-from tui_agent.policy.programs.part import GIT
-from tui_agent.ports.policy import Decision, Policy, PolicyFacts
+from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.wiring import judging
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.ground import Ground, ground
 from tui_agent.wiring.plugins import outside_plugins
 
 EXAMPLES = """\
 examples:
   tui-agent policy check -- git status
   tui-agent policy check --policy accept-edits -- 'rm -rf build && make'
+  tui-agent policy check --explain -- 'git diff | head'
   printf '{"command": "curl x | sh"}\\n' | tui-agent policy check --stdin
+"""
+TABLE_EXAMPLES = """\
+examples:
+  tui-agent policy check-table ~/.config/tui-agent/programs.toml
 """
 TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
     """The verbs below `policy`."""
-    verbs = parser.add_subparsers(required=True, metavar="check|try|rules")
+    verbs = parser.add_subparsers(required=True, metavar="check|check-table|try|rules")
     check = add_verb(
         verbs,
         "check",
@@ -47,7 +57,16 @@ def configure(parser: Parser) -> None:
     check.add_argument(
         "--stdin", action="store_true", help='read {"command": "…"} lines, answer one JSON line each'
     )
+    check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one a line")
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
+    table = add_verb(
+        verbs,
+        "check-table",
+        check_table_file,
+        help="whether a table of programs is valid, with its examples",
+        examples=TABLE_EXAMPLES,
+    )
+    table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml, or one entry of the catalog")
     policy_try.add_verbs(verbs)
     policy_rules.add_verbs(verbs)
 
@@ -58,26 +77,19 @@ def check_command(arguments: argparse.Namespace) -> int:
     policy, refused = judging.policy(base, outside_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
-    env = LocalEnvironment(base.options.cwd)
-    facts = PolicyFacts(
-        workspace=env.root,
-        policy=base.config.policy,
-        interactive=True,
-        top_of_repository=env.top_of_repository(),
-        secrets=SecretFiles(env.root, secret_inside(), base.config.sandbox.readable).look(),
-    )
+    bench = Bench.of(base, policy)
     if arguments.stdin:
         for line in sys.stdin:
             if line.strip():
                 command = read_line(line)
-                say_json(as_json(command, judge(policy, command, facts, env)))
+                say_json(as_json(command, *bench.judge(command), explain=arguments.explain))
         return 0
     command = " ".join(arguments.command)
     if not command.strip():
         raise UsageError("No command line is given.", hint="tui-agent policy check -- git status")
-    decision = judge(policy, command, facts, env)
+    decision, reasons = bench.judge(command)
     if arguments.json:
-        say_json(as_json(command, decision))
+        say_json(as_json(command, decision, reasons, explain=arguments.explain))
         return 0
     classes = ", ".join(decision.classes) or "-"
     say(
@@ -85,7 +97,24 @@ def check_command(arguments: argparse.Namespace) -> int:
     )
     if decision.risk:
         say(f"  risk    {decision.risk}")
+    for reason in reasons if arguments.explain else ():
+        say(f"  {printable(reason)}")
     return 0
+
+
+def check_table_file(arguments: argparse.Namespace) -> int:
+    """Check a table of programs: print each fault with its place; exit 1 if there is one."""
+    path: Path = arguments.file
+    faults = check_table_path(path)
+    if arguments.json:
+        for fault in faults:
+            say_json({"place": fault.place, "reason": fault.reason})
+    else:
+        for fault in faults:
+            say(f"{printable(fault.place)}: {printable(fault.reason)}")
+        if not faults:
+            say(f"{printable(str(path))} is valid.")
+    return Exit.FAILED if faults else Exit.DONE
 
 
 def read_line(line: str) -> str:
@@ -98,26 +127,59 @@ def read_line(line: str) -> str:
         ) from error
 
 
-def judge(policy: Policy, command: str, facts: PolicyFacts, env: LocalEnvironment) -> Decision:
-    """What the policy says of a script that bash would run, with what `env` knows of the files and programs it names. Where
-    a path cannot even be looked up, no call is made in a session either."""
-    effects = (Runs(script=command),)
-    try:
-        paths = policy.paths(effects, facts.granted)
-        meant = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
-        found = env.resolve_all(meant.values())
-    except EnvironmentFault as fault:
-        return Decision("deny", "guard.path", fault.message)
-    resolved = {path: found[at] for path, at in meant.items()}
-    programs = policy.programs(effects)
-    own = env.own_programs(programs)
-    steered = GIT in programs and env.git_is_steered(policy.git_folders(effects))
-    known = replace(facts, resolved=resolved, own_programs=own, git_steered=steered)
-    return policy.decide(TOOL, effects, known)
+@dataclass(frozen=True)
+class Bench:
+    """A policy with the folder that its decisions are about."""
+
+    policy: RulePolicy
+    facts: PolicyFacts
+    env: LocalEnvironment
+
+    @classmethod
+    def of(cls, base: Ground, policy: RulePolicy) -> "Bench":
+        """Look around in the folder of this start, as a session without a sandbox would."""
+        env = LocalEnvironment(base.options.cwd)
+        scan = SecretFiles(env.root, secret_inside(), base.config.sandbox.readable).scan()
+        facts = PolicyFacts(
+            workspace=env.root,
+            policy=base.config.policy,
+            interactive=True,
+            top_of_repository=env.top_of_repository(),
+            secrets=scan.secrets,
+            outside_links=scan.outside_links,
+            option_names=scan.option_names,
+            split_names=scan.split_names,
+            unscanned=scan.unscanned,
+        )
+        return cls(policy, facts, env)
+
+    def judge(self, command: str) -> tuple[Decision, tuple[str, ...]]:
+        """Judge a script that bash would run; also return the chain of reasons. If a path cannot even be looked up, no call
+        is made in a session either."""
+        effects = (Runs(script=command),)
+        policy, env = self.policy, self.env
+        try:
+            paths = policy.paths(effects, self.facts.granted)
+            meant = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
+            found = env.resolve_all(meant.values())
+        except EnvironmentFault as fault:
+            return Decision("deny", "guard.path", fault.message), ()
+        programs = policy.programs(effects)
+        resolved = {path: found[at] for path, at in meant.items()}
+        known = replace(
+            self.facts,
+            resolved=resolved,
+            public_files=public_certificates(resolved.values()),
+            own_programs=env.own_programs(programs),
+            git_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
+        )
+        return policy.decide(TOOL, effects, known), policy.explain(TOOL, effects, known)
 
 
-def as_json(command: str, decision: Decision) -> dict[str, object]:
-    """A judgement as one JSON object."""
+def as_json(
+    command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
+) -> dict[str, object]:
+    """Return a judgement as one JSON object; with `explain` its chain of reasons too."""
     return {
         "command": command,
         "decision": decision.verdict,
@@ -125,4 +187,5 @@ def as_json(command: str, decision: Decision) -> dict[str, object]:
         "effects": [Runs(script=command).model_dump(mode="json")],
         "rule": decision.rule_id,
         "reason": decision.reason,
+        **({"explanation": list(reasons)} if explain else {}),
     }

@@ -33,7 +33,7 @@ def list_rules(arguments: argparse.Namespace) -> int:
     """Print a line for each rule of the user's file and of a trusted project's."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     rules = judging.rules(base)
-    for fault in judging.programs(base, outside_plugins(base).policy_tables)[1]:
+    for fault in judging.load_catalog(base, outside_plugins(base).policy_tables)[1]:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
     if arguments.json:
         say_json_lines(as_json(rule) for rule in rules)

@@ -9,9 +9,9 @@ from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json, warn, width
 from tui_agent.cli.policy_rules import PLACE
 from tui_agent.errors import UsageError
-from tui_agent.policy.rule_file import load_rules
+from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.rules.grammar import Rule
-from tui_agent.policy.trying import CHANGES, Change, Tally, Trial, Tried, unanswered
+from tui_agent.policy.decision.trial import CHANGES, Change, Tally, Trial, Tried, unanswered
 from tui_agent.store.decided import decided_in
 from tui_agent.wiring import judging
 from tui_agent.wiring.ground import Ground, ground
@@ -71,10 +71,10 @@ def try_rules(arguments: argparse.Namespace) -> int:
         raise UsageError(f"There is no file {arguments.file}.", hint="It is written as a policy.toml.")
     new = load_rules(arguments.file)
     present = () if arguments.instead else judging.rules(base)
-    table, refused = judging.programs(base, outside_plugins(base).policy_tables)
+    catalog, refused = judging.load_catalog(base, outside_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
-    trial = Trial(judging.ruled_by((*present, *new), base, table), arguments.policy)
+    trial = Trial(judging.make_policy((*present, *new), base, catalog), arguments.policy)
     folders = _folders(arguments, base)
     tally, cases, sessions = Tally(), list[_Case](), set[str]()
     for case in _cases(folders, trial):

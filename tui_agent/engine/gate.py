@@ -24,9 +24,9 @@ from tui_agent.engine.verdict import Verdict
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.environments.secret_files import public_certificates
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
-from tui_agent.policy.programs.part import GIT
-from tui_agent.policy.rules.edited import wrong_with
-from tui_agent.policy.shell.script import NETWORK, READ_ONLY
+from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
+from tui_agent.policy.decision.edited_rule import find_fault
+from tui_agent.policy.decision.escalations import GIT
 from tui_agent.ports.environment import (
     ExecResult,
     FindsPrograms,
@@ -220,7 +220,7 @@ class Gate:
             return f"A rule is {choice.why or 'not offered here'}."
         if choice is not None and answer.rule == choice.rule:
             return ""
-        return wrong_with(answer.rule, lambda rule: self._judge(case, self._where(case), rule).verdict)
+        return find_fault(answer.rule, lambda rule: self._judge(case, self._where(case), rule).verdict)
 
     def _where(self, case: _Case) -> dict[str, str]:
         """Where the paths that it touches lead now."""

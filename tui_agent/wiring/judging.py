@@ -9,10 +9,9 @@ from pathlib import Path
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.errors import ConfigError
 from tui_agent.plugin_host.offers import OfferedPolicyTable
-from tui_agent.policy.judge import RulePolicy
-from tui_agent.policy.programs.layers import ProgramLayer, merged, user_layer
-from tui_agent.policy.programs.table import Table
-from tui_agent.policy.rule_file import all_rules
+from tui_agent.policy.catalog.catalog import Catalog, Layer, built_in_catalog
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.rule_file import all_rules
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect
@@ -25,10 +24,10 @@ PROGRAMS = "programs.toml"
 
 
 def policy(base: Ground, tables: Sequence[OfferedPolicyTable] = ()) -> tuple[RulePolicy, list[PluginFailed]]:
-    """The policy of this start, by the user's rules and programs, a trusted project's, and the programs of plugins; and
-    which plugin's tables were refused. Raises `ConfigError`."""
-    table, refused = programs(base, tables)
-    return ruled_by(rules(base), base, table), refused
+    """Make the policy of this start from the user's rules and programs, a trusted project's, and the programs of plugins;
+    also return the plugins whose tables were refused. Raises `ConfigError`."""
+    catalog, refused = load_catalog(base, tables)
+    return make_policy(rules(base), base, catalog), refused
 
 
 class FollowingPolicy:
@@ -37,12 +36,12 @@ class FollowingPolicy:
     While the file cannot be read, the rules that were known still ask and deny, and none of them allows.
     """
 
-    def __init__(self, base: Ground, table: Table | None) -> None:
+    def __init__(self, base: Ground, catalog: Catalog) -> None:
         self._base = base
-        self._table = table
+        self._catalog = catalog
         self._path = base.config.paths.config_dir / RULES
         self._seen = _stamp(self._path)
-        self._policy = ruled_by(rules(base), base, table)
+        self._policy = make_policy(rules(base), base, catalog)
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """See `ports.policy`."""
@@ -80,7 +79,7 @@ class FollowingPolicy:
                 found = rules(self._base)
             except ConfigError:
                 found = tuple(rule for rule in self._policy.rules if rule.verdict != "allow")
-            self._policy = ruled_by(found, self._base, self._table)
+            self._policy = make_policy(found, self._base, self._catalog)
         return self._policy
 
 
@@ -96,40 +95,50 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 def following(
     base: Ground, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[FollowingPolicy, list[PluginFailed]]:
-    """As `policy`, for a session that stays open."""
-    table, refused = programs(base, tables)
-    return FollowingPolicy(base, table), refused
+    """Do the same as `policy` for a session that stays open."""
+    catalog, refused = load_catalog(base, tables)
+    return FollowingPolicy(base, catalog), refused
 
 
-def ruled_by(found: Sequence[Rule], base: Ground, table: Table | None) -> RulePolicy:
-    """A policy with these rules."""
+def make_policy(found: Sequence[Rule], base: Ground, catalog: Catalog) -> RulePolicy:
+    """Make a policy with these rules."""
     own = (str(base.config.paths.config_dir), str(base.store.root))
-    return RulePolicy(found, own=own, programs=table)
+    return RulePolicy(found, own=own, catalog=catalog)
 
 
 def rules(base: Ground) -> tuple[Rule, ...]:
-    """The user's rules, and a trusted project's. Raises `ConfigError` that names the file and the rule."""
+    """Load the user's rules, and a trusted project's. Raises `ConfigError` that names the file and the rule."""
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.own(RULES)
     return all_rules(paths.config_dir / RULES, paths.project / PROJECT_FOLDER / RULES, trusted)
 
 
-def programs(
+def load_catalog(
     base: Ground, tables: Sequence[OfferedPolicyTable] = ()
-) -> tuple[Table | None, list[PluginFailed]]:
-    """The table that command lines are read by; None is the product's own, where nothing is added to it."""
+) -> tuple[Catalog, list[PluginFailed]]:
+    """Load what is known of programs: the product's files with the tables of the user, a trusted project and plugins."""
     paths, own = base.config.paths, base.config.project
-    layers = [layer] if (layer := user_layer(paths.config_dir / PROGRAMS)) is not None else []
+    layers = _user_layer(paths.config_dir / PROGRAMS)
     trusted = None if own is None else own.own(PROGRAMS)
     if trusted is not None:
-        layers.append(ProgramLayer("project", str(paths.project / PROJECT_FOLDER / PROGRAMS), trusted))
+        layers.append(Layer("project", str(paths.project / PROJECT_FOLDER / PROGRAMS), trusted))
     refused = []
     for offered in tables:
-        layer = ProgramLayer("plugin", f"the plugin {offered.owner} ({offered.path.name})", offered.text)
+        layer = Layer("plugin", f"the plugin {offered.owner} ({offered.path.name})", offered.text)
         try:
-            merged([layer])
+            Catalog([layer])
         except ConfigError as error:
             refused.append(PluginFailed(plugin=offered.owner, message=str(error)))
         else:
             layers.append(layer)
-    return (merged(layers) if layers else None), refused
+    return (Catalog(layers) if layers else built_in_catalog()), refused
+
+
+def _user_layer(path: Path) -> list[Layer]:
+    """The user's own table, if there is one. Raises `ConfigError` if it cannot be read."""
+    try:
+        return [Layer("user", str(path), path.read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The programs in {path} cannot be read: {error}.") from error

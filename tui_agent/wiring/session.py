@@ -29,7 +29,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins
-from tui_agent.policy.rule_file import append_rule
+from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import EnvStarted

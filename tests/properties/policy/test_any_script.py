@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.left_out import leave_out
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.shell.line import analyse
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs

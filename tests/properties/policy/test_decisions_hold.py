@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.programs.runs import mentioned_paths
 from tui_agent.policy.shell.line import analyse
 from tui_agent.ports.policy import PolicyFacts

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.policy.judge import RulePolicy
-from tui_agent.policy.rule_file import bounded
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.rule_file import bounded
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes

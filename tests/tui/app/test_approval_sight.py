@@ -8,7 +8,7 @@ from tests.stubs.story import called
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.policy.explain import what_it_does
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock, TextBlock

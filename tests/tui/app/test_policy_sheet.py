@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import RevokeRule, SetPolicy
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes

@@ -10,7 +10,7 @@ from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import PLUGINS, Bench, Collecting, text
 from tui_agent.errors import ToolError
 from tui_agent.plugin_host.modules import forget, import_from
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.effects import Internal, Writes
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

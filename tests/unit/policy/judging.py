@@ -1,6 +1,6 @@
 """What the tests of command lines ask the policy: in a workspace, with nothing allowed beforehand."""
 
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.programs.table import Program, table
 from tui_agent.policy.shell.script import CLASSES
 from tui_agent.ports.environment import SecretFile

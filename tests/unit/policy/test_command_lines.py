@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.programs.runs import mentioned_paths, read_runs
 from tui_agent.policy.programs.sed import only_edits_text
 from tui_agent.policy.programs.table import parse_table, table

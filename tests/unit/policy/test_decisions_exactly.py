@@ -3,8 +3,8 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.judge import RulePolicy
-from tui_agent.policy.rules.findings import Finding, strongest
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.finding import Finding, strongest
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import PolicyName

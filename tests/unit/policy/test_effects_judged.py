@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes, digest
 from tui_agent.protocol.settings import POLICIES, PolicyName

@@ -3,7 +3,7 @@
 from tests.stubs.rows import rows
 from tests.unit.policy.grave import MILD, OTHER_RIGHTS, TAKING
 from tests.unit.policy.judging import classes, decide, verdict
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.programs.layers import ProgramLayer, merged
 from tui_agent.policy.shell.script import CLASSES
 from tui_agent.ports.policy import PolicyFacts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.stubs.left_out import leave_out
 from tests.unit.policy.judging import WORKSPACE, verdict
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.policy.judging import decide
 from tests.unit.policy.misused import ALL, BY_KIND
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

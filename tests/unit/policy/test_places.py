@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.places.confined import secret_inside
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.policy import Decision, PolicyFacts

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.programs.layers import ProgramLayer, merged
-from tui_agent.policy.rule_file import load_rules
+from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.policy.shell.script import CLASSES
 from tui_agent.ports.policy import Decision, PolicyFacts

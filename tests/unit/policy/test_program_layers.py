@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.programs.layers import By, ProgramLayer, merged, user_layer
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs

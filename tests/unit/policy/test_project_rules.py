@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.judge import RulePolicy
-from tui_agent.policy.rule_file import all_rules
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.rule_file import all_rules
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect, Runs, Writes
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName

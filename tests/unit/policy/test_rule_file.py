@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
 from tui_agent.policy.explain import what_it_does, written
-from tui_agent.policy.rule_file import all_rules, append_rule, load_rules
+from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Deed

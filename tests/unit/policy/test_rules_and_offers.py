@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import fits_host, fits_path, fits_words, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes

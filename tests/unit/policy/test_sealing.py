@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, confined, decide
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tui_agent.policy.explain import what_it_does
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Internal, Runs, Writes
 from tui_agent.protocol.events.policy import PermissionRequested

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE, classes, confined
-from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

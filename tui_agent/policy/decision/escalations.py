@@ -15,6 +15,9 @@ from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 
 
+GIT = "git"
+
+
 @dataclass(frozen=True, slots=True)
 class Escalation:
     """`check` returns a reason in plain words where it applies to a command, else "". `paths` are the command's files as
@@ -46,7 +49,7 @@ def program_name(command: CommandReport) -> str:
 def runs_git(command: CommandReport) -> bool:
     """Return True if a command starts git, also by a path or as one command of it alone (`git-push`)."""
     bare = program_name(command).rpartition("/")[2]
-    return bare == "git" or bare.startswith("git-")
+    return bare == GIT or bare.startswith(f"{GIT}-")
 
 
 def is_workspace_program(

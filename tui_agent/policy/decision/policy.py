@@ -22,6 +22,7 @@ from tui_agent.policy.decision.classes import (
 from tui_agent.policy.decision.command_judge import file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.concealment import find_concealed
 from tui_agent.policy.decision.escalations import (
+    GIT,
     is_workspace_program,
     program_name,
     runs_configured_programs,
@@ -116,7 +117,7 @@ class RulePolicy:
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         names = (
-            "git" if runs_git(command) else program_name(command)
+            GIT if runs_git(command) else program_name(command)
             for line in self._lines(effects)
             for command in line.commands
             if not command.builtin

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.policy.places.secret_shapes import SecretShapes
-from tui_agent.policy.shell.words import join
 from tui_agent.ports.policy import PolicyFacts
 
 OWN_WORKSPACE = "workspace"
@@ -45,7 +44,7 @@ def place(path: str, facts: PolicyFacts) -> Place:
     real = facts.resolved.get(path)
     if real is None:
         real = path if path.startswith(("/", "~")) else posixpath.join(workspace, path)
-    absolute = join("", real) or real
+    absolute = _from_home(real) if real.startswith("~") else posixpath.normpath(real)
     if absolute.startswith("//"):
         absolute = absolute[1:]
     if absolute == workspace:
@@ -53,6 +52,15 @@ def place(path: str, facts: PolicyFacts) -> Place:
     prefix = workspace.rstrip("/") + "/"
     relative = absolute[len(prefix) :] if absolute.startswith(prefix) else None
     return Place(path, absolute, relative)
+
+
+def _from_home(path: str) -> str:
+    """Normalise a path below a home; `~+`, `~-` and `~1` are folders of the shell and stay as they are."""
+    home, _, below = path.partition("/")
+    if home[1:2] in ("+", "-") or home[1:].isdigit():
+        return path
+    below = posixpath.normpath(below) if below else "."
+    return home if below == "." else f"{home}/{below.lstrip('/')}"
 
 
 _normal = lru_cache(maxsize=16)(posixpath.normpath)
