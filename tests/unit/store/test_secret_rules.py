@@ -1,5 +1,6 @@
 """Each bundled rule is proved by its own examples, and the user's rules pass the same checks."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,13 @@ def test_a_rule_s_keywords_find_its_examples_and_none_is_left_whole(name: str) -
         assert "[redacted: " in redactor.text(text), text
 
 
-def test_ids_are_unique_and_every_file_is_loaded() -> None:
+def test_ids_are_unique_and_sorted_and_every_file_is_loaded() -> None:
     assert len(BY_ID) == len(RULES)
     folder = Path(rule_module.__file__).parent / "rules"
     assert {path.stem for path in folder.glob("*.toml")} == {*FAMILIES, "fragments"}
+    for family in ("services", "commands", "formats"):
+        ids = re.findall(r"(?m)^id = '(.*)'$", (folder / f"{family}.toml").read_text(encoding="utf-8"))
+        assert ids == sorted(ids)
 
 
 def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:

@@ -53,7 +53,7 @@ class _Shelf:
 
 
 class Catalog:
-    """What is known of programs. Immutable; raises `ConfigError` for a fault in a layer when it is made, `TableFault`
+    """All that is known of programs. Immutable; raises `ConfigError` for a fault in a layer when it is made, `TableFault`
     for one in a file of the product when that is read."""
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
@@ -187,7 +187,7 @@ def _as_table(keys: tuple[str, ...], value: object) -> Table:
 
 
 def keys_of(name: str) -> tuple[str, ...]:
-    """Where the table of an entry stands in a user's file."""
+    """Return the keys under which an entry stands in a user's file."""
     program, blank, subcommand = name.partition(" ")
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 

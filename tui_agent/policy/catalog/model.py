@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class Effect(StrEnum):
-    """What a command does to the world. A command runs unasked only if it `READS` and nothing else."""
+    """The effects of a command on the world. A command runs unasked only if it `READS` and nothing else."""
 
     READS = "reads"
     WRITES = "writes"

@@ -80,8 +80,11 @@ def _assign(state: State, operands: tuple[Value, ...]) -> State:
 
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> Ends:
     """`read -r name`: a line of the input; several names get pieces of it, of which nothing is known."""
-    raw = any(option.spelling == "-r" for option in call.options)
-    whole = raw and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
+    options = {option.spelling: option.word for option in call.options}
+    raw = "-r" in options and set(options) <= {"-r", "-s", "-d"}
+    end = options.get("-d")
+    lines = end is None or end.known == ""
+    whole = raw and lines and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
     line = replace(stdin, many=False, splits=False) if whole else UNSET
     after = state
     for value in call.operands or (known_value("REPLY"),):

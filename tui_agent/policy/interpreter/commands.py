@@ -31,7 +31,7 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a command stands. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
+    """The surroundings of a command. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
     `settings` are variables in front of it; `wrappers` counts the commands that run it."""
 
     source: str
@@ -42,7 +42,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CommandResult:
     """Reports of a command and of all that it runs, in order; `output` bounds what it prints. `builtin` is the call of a
     builtin, which may change the shell itself."""
 
@@ -62,7 +62,7 @@ class CommandReader:
         self._catalog = catalog
         self._run_text = run_text
 
-    def read(self, words: Sequence[Value], context: Context) -> Reading:
+    def read(self, words: Sequence[Value], context: Context) -> CommandResult:
         """Read a command; the first word is its program."""
         draft = Draft(self._catalog, context.source, words, context.folders)
         program = None if words[0].many else words[0].known
@@ -89,7 +89,9 @@ class CommandReader:
         draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
         return self._catalog.entry(name)
 
-    def _read_subcommand(self, draft: Draft, entry: Entry, front: ParsedCall, context: Context) -> Reading:
+    def _read_subcommand(
+        self, draft: Draft, entry: Entry, front: ParsedCall, context: Context
+    ) -> CommandResult:
         behind = draft.words[1 + front.first_operand :]
         sub = self._catalog.subcommand(entry, list(_plain_texts(behind[:2])))
         draft.doubts += front.doubts
@@ -101,7 +103,7 @@ class CommandReader:
             draft.doubt("program", f"it is not known what {shown} does", hides=behind[0].known is None)
             for value in behind[1:]:
                 draft.mention(value)
-            return Reading((draft.report(),), unknown_value(draft.source))
+            return CommandResult((draft.report(),), unknown_value(draft.source))
         arguments = behind[sub.name.count(" ") :]
         return self._read_known(draft, sub, arguments, parse_call(sub, arguments), context, front.options)
 
@@ -113,7 +115,7 @@ class CommandReader:
         call: ParsedCall,
         context: Context,
         front: tuple[ParsedOption, ...] = (),
-    ) -> Reading:
+    ) -> CommandResult:
         """Read a call of a known program; `front` are options in front of its subcommand."""
         entry, call = self._choose_entry(entry, arguments, call)
         draft.entry, draft.name = entry, entry.name
@@ -151,7 +153,7 @@ class CommandReader:
         if entry.name == "command" and inner:
             builtin = inner[0].builtin
         reports = (draft.report(), *(report for reading in inner for report in reading.reports))
-        return Reading(reports, output, builtin)
+        return CommandResult(reports, output, builtin)
 
     def _choose_entry(
         self, entry: Entry, arguments: Sequence[Value], call: ParsedCall
@@ -195,7 +197,7 @@ class CommandReader:
         call: ParsedCall,
         operands: Operands,
         context: Context,
-    ) -> tuple[list[Reading], Value | None]:
+    ) -> tuple[list[CommandResult], Value | None]:
         """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts."""
         inside = Context(
             draft.source, draft.folders, context.stdin, tuple(draft.settings), context.wrappers + 1
@@ -215,26 +217,26 @@ class CommandReader:
             output = inner[0].output if inner else None
         return inner, output
 
-    def _read_inner(self, draft: Draft, words: Sequence[Value], inside: Context) -> Reading:
+    def _read_inner(self, draft: Draft, words: Sequence[Value], inside: Context) -> CommandResult:
         if inside.wrappers <= MAX_WRAPPERS:
             return self.read(words, inside)
         draft.doubt("limit", "too many commands run one another", hides=True)
-        return Reading((), unknown_value(draft.source))
+        return CommandResult((), unknown_value(draft.source))
 
-    def _read_text(self, draft: Draft, text: Value, inside: Context) -> Reading:
+    def _read_text(self, draft: Draft, text: Value, inside: Context) -> CommandResult:
         if text.known is None:
             draft.effects.add(Effect.RUNS)
             draft.doubt("value", f"it is not certain which commands {text.source} holds", hides=True)
-            return Reading((), unknown_value(draft.source))
+            return CommandResult((), unknown_value(draft.source))
         draft.code.append(text.known)
         reports, output, doubt = self._run_text(text.known, inside)
         if doubt is not None:
             draft.effects.add(Effect.RUNS)
             draft.doubts.append(doubt)
-        return Reading(reports, output)
+        return CommandResult(reports, output)
 
 
-def _read_unknown(draft: Draft, program: str | None) -> Reading:
+def _read_unknown(draft: Draft, program: str | None) -> CommandResult:
     draft.effects.add(Effect.RUNS)
     if program is None:
         reason = f"it is not certain which program {draft.words[0].source} is"
@@ -243,7 +245,7 @@ def _read_unknown(draft: Draft, program: str | None) -> Reading:
         draft.doubt("program", f"it is not known what {program or 'an empty name'} does")
     for value in draft.words[1:]:
         draft.mention(value)
-    return Reading((draft.report(),), unknown_value(draft.source))
+    return CommandResult((draft.report(),), unknown_value(draft.source))
 
 
 def _plain_texts(values: Sequence[Value]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
 from tui_agent.policy.interpreter.languages.protocol import ScriptReader
-from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, escape, prefix_of
+from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, escape, prefix_of, unescape
 from tui_agent.policy.interpreter.reach import Reach
 from tui_agent.policy.interpreter.readers import SCRIPT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
@@ -181,6 +181,9 @@ class Draft:
         if value.splits:
             self.doubt("value", f"{value.source} becomes other words where a name has a blank", value=value)
         self.add_path(value.text, action, pattern=value.certainty is Certainty.BOUNDED, reach=reach)
+        if value.names_files and "[" in value.text:
+            # Where no file fits `[a]b` the word stays as it is, and a file may have that very name.
+            self.add_path(unescape(value.text), action, reach=reach)
 
     def enter(self, value: Value) -> None:
         """Change the folder that the rest of the command is about."""

@@ -26,7 +26,7 @@ class NamedPath:
 
 @dataclass(frozen=True, slots=True)
 class GitWord:
-    """What a word names; with a `doubt` (a clause) it may also be any other file."""
+    """The files that a word names; with a `doubt` (a clause) it may also be any other file."""
 
     paths: tuple[NamedPath, ...] = ()
     doubt: str = ""

@@ -54,7 +54,7 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         missing = missing or (meaning if not taken and meaning != "assignment" else None)
         used += [(meaning, value) for value in taken]
         alone = suffix != "..." and len(operands) > 1
-        doubts += [_shifting(name, value) for value in taken if value.many and alone]
+        doubts += [_shift_doubt(name, value) for value in taken if value.many and alone]
     doubts += [
         Doubt("operand", f"{value.source or 'an empty word'} is one operand too many for {name}")
         for value in operands[at:]
@@ -70,5 +70,5 @@ def _leading_assignments(operands: Sequence[Value]) -> Iterator[Value]:
         yield value
 
 
-def _shifting(name: str, value: Value) -> Doubt:
+def _shift_doubt(name: str, value: Value) -> Doubt:
     return Doubt("value", f"{value.source} may become several words of {name}, or none")

@@ -72,7 +72,7 @@ class _Parser:
         style = self.entry.program.option_style
         only_operands = style == "none"
         if style == "tar" and self.words:
-            self._parse_bundle(self.words[0].known or "")
+            self._parse_bundle(self.words[0])
         while self.next < len(self.words):
             value = self.words[self.next]
             self.next += 1
@@ -147,9 +147,13 @@ class _Parser:
         if value.known is None:
             self._doubt_option_like(value)
 
-    def _parse_bundle(self, letters: str) -> None:
+    def _parse_bundle(self, value: Value) -> None:
         """A first word such as `tf`: its letters are options, and their words follow in order."""
-        if not letters or letters.startswith("-"):
+        letters = value.known
+        if letters is None:
+            self._doubt_option_like(value)
+            return
+        if letters[:1] in ("", "-"):
             return
         self.next = 1
         bare = any(len(spelling) == 1 for spelling in self.entry.options)

@@ -21,6 +21,11 @@ def escape(text: str) -> str:
     return _SIGN.sub(r"\\\1", text)
 
 
+def unescape(pattern: str) -> str:
+    """Return the text that bash leaves where no file fits a pattern."""
+    return _ESCAPED.sub(r"\1", pattern)
+
+
 def prefix_of(value: Value) -> str:
     """Return the characters that a value certainly begins with: all of it where it is known."""
     match value.certainty:
@@ -28,7 +33,7 @@ def prefix_of(value: Value) -> str:
             return value.text
         case Certainty.BOUNDED:
             literal = _LITERAL.match(value.text)
-            return _ESCAPED.sub(r"\1", literal[0]) if literal else ""
+            return unescape(literal[0]) if literal else ""
         case Certainty.UNKNOWN:
             return value.prefix
 

@@ -20,7 +20,7 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 @dataclass
 class Redirections:
-    """What redirections do. `stdin` is set where they replace the standard input; `hides_output`: the standard output
+    """The redirections of a command. `stdin` is set where they replace the standard input; `hides_output`: the standard output
     goes somewhere else; `mixes_errors`: it holds the standard error as well."""
 
     draft: Draft

@@ -217,7 +217,8 @@ class ScriptWalker:
         self.reports += [redirections.add_to(reading.reports[0]), *reading.reports[1:]]
         ends = Ends(state, state)
         if reading.builtin is not None:
-            ends = apply_builtin(*reading.builtin, state, stdin)
+            split = any(name == "IFS" and value.known != "" for name, value in assigned)
+            ends = apply_builtin(*reading.builtin, state, UNKNOWN_INPUT if split else stdin)
         output = reading.output
         if redirections.hides_output:
             output = _NOTHING

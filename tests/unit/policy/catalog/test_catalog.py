@@ -37,14 +37,14 @@ def user(text: str) -> Catalog:
     return Catalog([Layer("user", "programs.toml", text)])
 
 
-def found(catalog: Catalog, name: str) -> Entry:
+def find_entry(catalog: Catalog, name: str) -> Entry:
     entry = catalog.entry(name)
     assert entry is not None
     return entry
 
 
 def test_an_entry_of_the_product_is_read_from_the_file_of_its_name() -> None:
-    entry = found(Catalog(), "cd")
+    entry = find_entry(Catalog(), "cd")
     assert (entry.name, entry.place) == ("cd", "programs/cd.toml")
     assert "-P" in entry.options
 
@@ -63,7 +63,7 @@ def test_programs_of_one_sign_stand_in_files_of_other_names(name: str, same: str
 
 
 def test_an_entry_like_another_adds_options_and_replaces_other_keys() -> None:
-    entry = found(user(USER), "other")
+    entry = find_entry(user(USER), "other")
     assert entry.program.operands == ("list...",)
     assert entry.program.effects == {Effect.READS}
     assert sorted(entry.options) == ["-a", "-b"]
@@ -73,7 +73,7 @@ def test_an_entry_like_another_adds_options_and_replaces_other_keys() -> None:
 
 def test_subcommands_are_found_by_one_word_or_two_and_through_like() -> None:
     catalog = user(USER)
-    other = found(catalog, "other")
+    other = find_entry(catalog, "other")
     for words, name in [
         (["log", "x"], "show log"),
         (["stash", "list"], "show stash list"),
@@ -81,11 +81,11 @@ def test_subcommands_are_found_by_one_word_or_two_and_through_like() -> None:
     ]:
         entry = catalog.subcommand(other, words)
         assert (entry and entry.name) == name
-    assert sorted(found(catalog, "show stash list").options) == ["-x", "-y"]
+    assert sorted(find_entry(catalog, "show stash list").options) == ["-x", "-y"]
 
 
 def test_a_users_entry_stands_in_place_of_the_products() -> None:
-    entry = found(user('[programs.cd]\nabout = "Mine."\nlike = "cd"\neffects = ["runs"]'), "cd")
+    entry = find_entry(user('[programs.cd]\nabout = "Mine."\nlike = "cd"\neffects = ["runs"]'), "cd")
     assert entry.program.effects == {Effect.RUNS}
     assert entry.place == "programs.toml: programs.cd"
     assert "-P" in entry.options
@@ -96,25 +96,25 @@ def test_a_plugins_entry_counts_only_for_programs_that_are_not_known() -> None:
         '[programs.deploy]\nabout = "Deploys."\neffects = ["connects"]\n[programs.cd]\neffects = ["runs"]'
     )
     catalog = Catalog([Layer("plugin", "the plugin x", plugin)])
-    assert found(catalog, "deploy").program.effects == {Effect.CONNECTS}
-    assert found(catalog, "cd").program.effects == {Effect.READS, Effect.RUNS}
-    assert found(catalog, "cd").place == "programs/cd.toml, the plugin x"
+    assert find_entry(catalog, "deploy").program.effects == {Effect.CONNECTS}
+    assert find_entry(catalog, "cd").program.effects == {Effect.READS, Effect.RUNS}
+    assert find_entry(catalog, "cd").place == "programs/cd.toml, the plugin x"
 
 
 def test_a_project_adds_effects_to_a_program_and_all_its_subcommands() -> None:
     project = '[programs.show]\nwhy = "it sends"\neffects = ["connects"]'
     layers = [Layer("project", ".tui_agent/programs.toml", project), Layer("user", "programs.toml", USER)]
     catalog = Catalog(layers)
-    assert found(catalog, "show").program.effects == {Effect.READS, Effect.CONNECTS}
-    assert found(catalog, "show log").program.effects == {Effect.READS, Effect.CONNECTS}
-    assert found(catalog, "other").program.effects == {Effect.READS}
+    assert find_entry(catalog, "show").program.effects == {Effect.READS, Effect.CONNECTS}
+    assert find_entry(catalog, "show log").program.effects == {Effect.READS, Effect.CONNECTS}
+    assert find_entry(catalog, "other").program.effects == {Effect.READS}
 
 
 def test_a_project_adds_effects_to_one_subcommand() -> None:
     project = '[programs.show.subcommands.log]\neffects = ["connects"]'
     layers = [Layer("project", "p", project), Layer("user", "u", USER)]
-    assert found(Catalog(layers), "show log").program.effects == {Effect.READS, Effect.CONNECTS}
-    assert found(Catalog(layers), "show").program.effects == {Effect.READS}
+    assert find_entry(Catalog(layers), "show log").program.effects == {Effect.READS, Effect.CONNECTS}
+    assert find_entry(Catalog(layers), "show").program.effects == {Effect.READS}
 
 
 def test_what_a_project_says_of_an_unknown_program_leaves_it_unknown() -> None:

@@ -1,6 +1,5 @@
 """A table that somebody wrote is checked with line numbers, and any text is answered."""
 
-
 import pytest
 
 from tests.stubs.rows import rows

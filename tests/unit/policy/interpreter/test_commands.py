@@ -9,7 +9,7 @@ from tui_agent.policy.interpreter.report import CommandReport
 from tui_agent.protocol.effects import Runs
 
 
-def named(line: str) -> list[str]:
+def command_names(line: str) -> list[str]:
     """Names and places of a line's commands."""
     return [f"{command.name} {command.entry}".strip() for command in read(line).commands]
 
@@ -33,7 +33,7 @@ def named(line: str) -> list[str]:
     ],
 )
 def test_entries_are_found_by_program_and_subcommand(line: str, expected: list[str]) -> None:
-    assert named(line) == expected
+    assert command_names(line) == expected
 
 
 @rows(
@@ -163,6 +163,7 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
         ("put a b c", ["read a", "read b", "write c"]),
         ("show a < b > c", ["read a", "read b", "write c"]),
         ("show a > $X", ["read a", "write ?"]),
+        ("show [a]b", ["read ≈[a]b", "read [a]b"]),
         ("foo --out=a/b -ok c x=d", ["mention a/b", "mention k", "mention c", "mention x=d", "mention d"]),
         ("show --out=a b", ["mention a", "read b"]),
         ("seek p", []),

@@ -41,7 +41,7 @@ def parse(line: str, **keys: object) -> ParsedCall:
     return parse_call(entry(**keys), [word(text) for text in line.split()])
 
 
-def shown(call: ParsedCall) -> str:
+def show_call(call: ParsedCall) -> str:
     """All that was parsed: options with their words, a bar, operands; an unlisted option with `!`."""
     options = (
         f"{'!' if option.option is None else ''}{option.spelling}"
@@ -83,7 +83,7 @@ def shown(call: ParsedCall) -> str:
 )
 def test_listed_options_are_parsed_without_a_doubt(line: str, expected: str) -> None:
     call = parse(line)
-    assert shown(call) == expected
+    assert show_call(call) == expected
     assert call.doubts == ()
 
 
@@ -108,7 +108,7 @@ def test_listed_options_are_parsed_without_a_doubt(line: str, expected: str) -> 
 )
 def test_what_is_not_listed_raises_a_doubt_and_parsing_goes_on(line: str, expected: str, reason: str) -> None:
     call = parse(line)
-    assert shown(call) == expected
+    assert show_call(call) == expected
     assert [(doubt.name, doubt.reason) for doubt in call.doubts] == [("option", reason)]
 
 
@@ -130,7 +130,7 @@ def test_what_is_not_listed_raises_a_doubt_and_parsing_goes_on(line: str, expect
 )
 def test_option_styles(style: str, line: str, expected: str, doubts: int) -> None:
     call = parse(line, option_style=style)
-    assert shown(call) == expected
+    assert show_call(call) == expected
     assert len(call.doubts) == doubts
 
 
@@ -141,6 +141,12 @@ def test_a_bundle_holds_only_letters_that_are_listed_without_a_dash_where_there_
     assert [doubt.reason for doubt in parse_call(ps, [word("axe")]).doubts] == [
         "e of prog is not known to be harmless"
     ]
+
+
+def test_a_first_word_that_is_not_certain_may_be_a_bundle() -> None:
+    for value in (unknown(), star("src/*", may_be_option=False)):
+        doubts = parse_call(entry(option_style="tar"), [value]).doubts
+        assert f"{value.source} may become an option of prog" in [doubt.reason for doubt in doubts]
 
 
 def test_a_numeric_option_is_allowed_only_where_the_entry_says_so() -> None:
@@ -179,7 +185,7 @@ def test_an_option_that_only_tells_about_the_program_counts_where_nothing_speaks
 )
 def test_letters_are_not_clustered_where_the_program_does_not(line: str, expected: str, doubts: int) -> None:
     call = parse(line, option_style="single")
-    assert shown(call) == expected
+    assert show_call(call) == expected
     assert len(call.doubts) == doubts
 
 
