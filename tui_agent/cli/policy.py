@@ -66,7 +66,7 @@ def configure(parser: Parser) -> None:
         help="whether a table of programs is valid, with its examples",
         examples=TABLE_EXAMPLES,
     )
-    table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml, or one entry of the catalog")
+    table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml")
     policy_try.add_verbs(verbs)
     policy_rules.add_verbs(verbs)
 

@@ -14,7 +14,6 @@ from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 
-
 GIT = "git"
 
 
