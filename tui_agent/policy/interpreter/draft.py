@@ -30,6 +30,8 @@ _FILE_ACTIONS: Final[Mapping[str, FileAction]] = {
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 MAX_PATH: Final = 4096
+DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+"""Files that hold nothing of their own."""
 _SCRIPT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -228,7 +230,7 @@ class Draft:
 
     def _use_file(self, meaning: str, value: Value) -> None:
         action = _FILE_ACTIONS[meaning]
-        if value.known == "-" and meaning in ("read", "write"):
+        if (value.known == "-" and meaning in ("read", "write")) or value.known in DEVICES:
             return
         if value.known is not None and value.text[:1] in ("@", "|"):
             self.doubt(

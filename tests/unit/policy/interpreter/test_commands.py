@@ -160,6 +160,7 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
 @rows(
     "line, expected",
     [
+        ("put a /dev/null /dev/stdout", ["read a"]),
         ("put a b c", ["read a", "read b", "write c"]),
         ("show a < b > c", ["read a", "read b", "write c"]),
         ("show a > $X", ["read a", "write ?"]),
