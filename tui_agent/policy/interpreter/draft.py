@@ -78,6 +78,7 @@ class Draft:
             program is not None and program.builtin,
             0 if program is None else program.remember,
             tuple(dict.fromkeys(self.doubts)),
+            forbidden="" if program is None else program.forbidden,
         )
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:

@@ -207,6 +207,10 @@ def test_variables_in_front_are_settings_of_the_commands_that_run() -> None:
     assert settings == [["A", "B"], ["A", "B"]]
 
 
+def test_a_forbidden_program_says_why() -> None:
+    assert [command.forbidden for command in read("within 5 halt").commands] == ["", "it stops the machine"]
+
+
 def test_hosts_are_told() -> None:
     assert read("call example.org").commands[0].hosts == ("example.org",)
     assert read("show a > /dev/tcp/10.0.0.1/80").commands[0].hosts == ("10.0.0.1",)
