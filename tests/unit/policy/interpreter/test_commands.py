@@ -137,6 +137,7 @@ def test_shells_and_wrappers_inside_each_other_are_followed_to_a_limit() -> None
         ("until false; do show a; done", {"never ends"}),
         ("while :; do show a; done", {"never ends"}),
         ("while [ 1 ]; do show a; done", {"never ends"}),
+        ("until show a; do sleep 1 && break; done", {"never ends"}),
         ('while [ "$(hash)" ]; do show a; done', set()),
         ("while true; do show a && break; done", set()),
         ("while show a; do show b; done", set()),
