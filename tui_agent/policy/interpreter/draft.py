@@ -30,6 +30,8 @@ _FILE_ACTIONS: Final[Mapping[str, FileAction]] = {
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 MAX_PATH: Final = 4096
+DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+"""Files that hold nothing of their own."""
 _SCRIPT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -76,6 +78,7 @@ class Draft:
             program is not None and program.builtin,
             0 if program is None else program.remember,
             tuple(dict.fromkeys(self.doubts)),
+            forbidden="" if program is None else program.forbidden,
         )
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:
@@ -228,7 +231,7 @@ class Draft:
 
     def _use_file(self, meaning: str, value: Value) -> None:
         action = _FILE_ACTIONS[meaning]
-        if value.known == "-" and meaning in ("read", "write"):
+        if (value.known == "-" and meaning in ("read", "write")) or value.known in DEVICES:
             return
         if value.known is not None and value.text[:1] in ("@", "|"):
             self.doubt(

@@ -10,11 +10,10 @@ from typing import Final, assert_never
 
 from tui_agent.policy.bash.syntax import Redirect
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.interpreter.draft import Draft
+from tui_agent.policy.interpreter.draft import DEVICES, Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
 from tui_agent.policy.interpreter.report import CommandReport, FileAction, Value
 
-_DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
@@ -80,7 +79,7 @@ class Redirections:
         value = values[0] if len(values) == 1 else unknown_value(redirect.source)
         known = value.known
         socket = _SOCKET.fullmatch(known or "")
-        if known in _DEVICES:
+        if known in DEVICES:
             return
         if socket is not None:
             self.draft.effects.add(Effect.CONNECTS)

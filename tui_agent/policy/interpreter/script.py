@@ -39,6 +39,8 @@ MAX_WALKED: Final = 2000
 _MAX_PASSES: Final = 3
 _NOTHING: Final = known_value("")
 _LEAVING: Final = frozenset({"break", "exit", "return"})
+_SLEEPING: Final = frozenset({"sleep"})
+"""In a loop they wait for something that may never come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,8 @@ class ScriptWalker:
 
         state = self._repeat(turn, state)
         constant = tested[-1].success is None or tested[-1].failure is None
-        if constant and not _may_leave(command.body):
+        polls = any(_names_program(part, _SLEEPING) for part in (command.condition, command.body))
+        if polls or (constant and not _names_program(command.body, _LEAVING)):
             self.reports.append(CommandReport("while", (), effects=frozenset({Effect.NEVER_ENDS})))
         state = merge_states([state, tested[-1].any]) or state
         return Outcome(state, state, UNKNOWN_INPUT)
@@ -308,6 +311,6 @@ def _is_wait(item: ScriptItem) -> bool:
     return isinstance(command, SimpleCommand) and bool(command.words) and command.words[0].literal == "wait"
 
 
-def _may_leave(body: Script) -> bool:
-    """Return True if something in the body of a loop may end it."""
-    return any(command.words and command.words[0].literal in _LEAVING for command in simple_commands(body))
+def _names_program(script: Script, programs: frozenset[str]) -> bool:
+    """Return True if a command of the script is one of these programs."""
+    return any(command.words and command.words[0].literal in programs for command in simple_commands(script))

@@ -110,11 +110,13 @@ def test_entries_are_valid(program: str) -> None:
     assert not faults, "\n" + "\n".join(faults)
 
 
-def test_every_folder_of_subcommands_belongs_to_a_program_that_has_some() -> None:
+def test_every_folder_belongs_to_a_program_that_has_further_entries() -> None:
     folders = {name.partition(" ")[0] for name in entry_names() if " " in name}
     lost = []
     for folder in sorted(folders):
         entry = CATALOG.entry(folder)
-        if entry is None or not entry.program.subcommands:
+        if entry is None or not (
+            entry.program.subcommands or any(option.entry for option in entry.options.values())
+        ):
             lost.append(folder)
     assert not lost

@@ -86,6 +86,10 @@ about = "Talks to a host."
 effects = ["connects"]
 operands = ["host"]
 
+[programs.halt]
+about = "Stops the machine."
+forbidden = "it stops the machine"
+
 [programs.xargs]
 about = "Runs a command on names."
 effects = ["reads"]

@@ -137,6 +137,7 @@ def test_shells_and_wrappers_inside_each_other_are_followed_to_a_limit() -> None
         ("until false; do show a; done", {"never ends"}),
         ("while :; do show a; done", {"never ends"}),
         ("while [ 1 ]; do show a; done", {"never ends"}),
+        ("until show a; do sleep 1 && break; done", {"never ends"}),
         ('while [ "$(hash)" ]; do show a; done', set()),
         ("while true; do show a && break; done", set()),
         ("while show a; do show b; done", set()),
@@ -160,6 +161,7 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
 @rows(
     "line, expected",
     [
+        ("put a /dev/null /dev/stdout", ["read a"]),
         ("put a b c", ["read a", "read b", "write c"]),
         ("show a < b > c", ["read a", "read b", "write c"]),
         ("show a > $X", ["read a", "write ?"]),
@@ -204,6 +206,10 @@ def test_files_that_are_left_out_or_chosen_below_a_folder() -> None:
 def test_variables_in_front_are_settings_of_the_commands_that_run() -> None:
     settings = [[name for name, _ in command.settings] for command in read("A=1 env B=2 show c").commands]
     assert settings == [["A", "B"], ["A", "B"]]
+
+
+def test_a_forbidden_program_says_why() -> None:
+    assert [command.forbidden for command in read("within 5 halt").commands] == ["", "it stops the machine"]
 
 
 def test_hosts_are_told() -> None:
