@@ -46,6 +46,7 @@ NAMES = (
     "l's'",
 )
 WORDS = (
+    "$x{a,b}", "{a,$x}b", "$1{0,1}", "{a,b}$(ls)", "$10", "$x\u00e9", "${x}é",
     "a", "b.py", "-l", "--x=y", "src/a", "==", "=", "=~", "!=", "!", "]", "]]", "-", "--", "5", "a=b", "a+=b", "a[0]=b", "%1", "a#b",
     "'a b'", "'a\nb'", "'#'", "'$x'", "'\\'", '"a b"', '"$x"', '"${x}y"', '"\\$x \\"q\\" \\n"', '"a\nb"', '"#"', '"$"', '""', "''",
     "\\;", "\\ ", "a\\ b", "\\(", "\\$x", "\\\\", "\\!", "\\#", "\\{a,b\\}", "\\~", "a\\'b", "$x", "${x}", "$?", "$#", "$1", "$$",
@@ -108,11 +109,11 @@ class LineSource:
 
     def line(self) -> str:
         """Return a line of the grammar, a seed, or a mutation of either."""
-        line = (
-            self._script(self._random.choice((0, 0, 1, 2)))
-            if self._random.random() < 0.75
-            else self._pick(seeds())
-        )
+        chance = self._random.random()
+        if chance < 0.75:
+            line = self._script(self._random.choice((0, 0, 1, 2)))
+        else:
+            line = self._pick(ATTACKS if chance < 0.8 else seeds())
         for _ in range(self._random.choice((0, 0, 1, 1, 2, 3))):
             line = self._mutate(line)
         return line.replace("\0", "")
@@ -185,6 +186,21 @@ class LineSource:
             for _ in range(self._random.randint(0, 3))
         )
         rest = self._pick(
-            ("", "", " | grep x", " && ls", " > f", "; rm y", " -n", " # c", " ;", ' "a b"', " && {\nls\n}")
+            (
+                "",
+                "",
+                " | grep x",
+                " && ls",
+                " > f",
+                "; rm y",
+                " -n",
+                " # c",
+                " ;",
+                ' "a b"',
+                " && {\nls\n}",
+                " 'a\nb'",
+                ' "$(ls)"',
+                " <<F",
+            )
         )
         return f"cat <<{self._random.choice(('', ' '))}{delimiter}{rest}\n{body}{name}{self._random.choice(('', chr(10)))}"

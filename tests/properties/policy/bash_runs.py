@@ -1,7 +1,8 @@
 """Run lines by the real bash, shut into a sandbox, with stubs in the place of all programs and builtins; compare what ran
 with what our parser says.
 
-A stub notes its words and sometimes fails, so that both sides of a condition are run. `cat` notes its input, too.
+A stub notes its words and sometimes fails, so that both sides of a condition are run. `cat` notes its input, too. Each
+process has a file of its own for its notes, as bash writes a text of several lines in several pieces.
 """
 
 import re
@@ -14,7 +15,6 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import (
     ForLoop,
     Pattern,
-    Piece,
     Redirect,
     Refusal,
     Script,
@@ -96,23 +96,23 @@ START = {"PATH": "/none", "IFS": " \t\n", "HOME": "/h"}
 ANYTHING = r"(?s:.*)"
 
 _SETUP = r"""
-exec 200>>"$RECORD"
+_RECORD=$RECORD
 unset RECORD BASH_ENV OLDPWD
 declare -i STUBS=0
-_note() { builtin printf '%s\0' C "$#" "$@" >&200; }
+_note() { builtin printf '%s\0' C "$#" "$@" >> "$_RECORD.$BASHPID"; }
 _stub() {
   STUBS+=1
   if [[ $STUBS == 60 ]]; then builtin exit; fi
   if [[ $1 == cat ]]; then
     IFS= builtin read -r -d '' INPUT
-    builtin printf '%s\0' I "$#" "$@" "$INPUT" >&200
+    builtin printf '%s\0' I "$#" "$@" "$INPUT" >> "$_RECORD.$BASHPID"
   else
     _note "$@"
   fi
   builtin return $((RANDOM % 3 == 0))
 }
 command_not_found_handle() { _note "$@"; builtin return $((RANDOM % 3 == 0)); }
-_end() { builtin printf '%s\0' V "${x-}" "${y-}" "${f-}" "$PATH" "$IFS" "$HOME" >&200; }
+_end() { builtin printf '%s\0' V "${x-}" "${y-}" "${f-}" "$PATH" "$IFS" "$HOME" >> "$_RECORD.$BASHPID"; }
 builtin trap _end EXIT
 """ + "".join(f'function {name} {{ _stub {name} "$@"; }}\n' for name in (*BUILTINS, *PROGRAMS, "cat"))
 
@@ -134,7 +134,8 @@ done
 shopt -s nullglob dotglob
 for ((number = 1; number <= count; number++)); do
   printf 'L\0'
-  [ -e "record/$number" ] && /bin/cat "record/$number"
+  notes=("record/$number".*)
+  [ "${#notes[@]}" = 0 ] || /bin/cat "${notes[@]}"
   names=()
   for path in "place/$number/below"/*; do names+=("${path##*/}"); done
   printf '%s\0' F "${#names[@]}" "${names[@]}"
@@ -230,7 +231,11 @@ def compare(line: str, script: Script, run: Run) -> list[str]:
     ours = list(simple_commands(script))
     redirects = _redirects(script)
     written = [redirect.target for redirect in redirects if redirect.target and redirect.operator[0] in ">&"]
-    expected = [(_words_pattern(command, made_files=bool(written)), _input(command)) for command in ours]
+    names = {assignment.name for command in ours for assignment in command.assignments} | _loop_variables(
+        script
+    )
+    surroundings = _Surroundings(frozenset(names), makes_files=bool(written))
+    expected = [(_words_pattern(command, surroundings), _input(command)) for command in ours]
     found = [
         f"bash ran {words} with the input {text!r}"
         for words, text in run.commands
@@ -242,9 +247,6 @@ def compare(line: str, script: Script, run: Run) -> list[str]:
     ]
     if run.complaint:
         found.append(f"bash -n says {run.complaint!r}")
-    names = {assignment.name for command in ours for assignment in command.assignments} | _loop_variables(
-        script
-    )
     for name, value in zip(WATCHED, run.values or (), strict=bool(run.values)):
         if value != START.get(name, "") and name not in names:
             found.append(f"bash set {name} to {value!r}")
@@ -267,54 +269,53 @@ def differences(lines: Sequence[str]) -> tuple[int, list[str]]:
     return len(scripts), found
 
 
-def _words_pattern(command: SimpleCommand, *, made_files: bool) -> re.Pattern[str]:
+@dataclass(frozen=True)
+class _Surroundings:
+    """What decides the words that a tree makes: names that the line sets, and whether it can make files."""
+
+    names: frozenset[str]
+    makes_files: bool
+
+
+def _words_pattern(command: SimpleCommand, surroundings: _Surroundings) -> re.Pattern[str]:
     """A pattern of the words that bash gives a stub, each behind a NUL."""
     words = list(command.words)
-    patterns = [_joined_pattern(words, made_files)]
+    patterns = [_joined_pattern(words, surroundings)]
     while words and words[0].source == "time":
         # A program of its own behind `|`, an assignment or a redirection; else a word of the shell.
         words = words[2:] if [word.source for word in words[1:2]] == ["-p"] else words[1:]
-        patterns.append(_joined_pattern(words, made_files))
+        patterns.append(_joined_pattern(words, surroundings))
     return re.compile("|".join(patterns))
 
 
-def _joined_pattern(words: list[Word], made_files: bool) -> str:
+def _joined_pattern(words: list[Word], surroundings: _Surroundings) -> str:
     pattern = ""
     for word in words:
-        if any(_varies(piece, made_files or "/" in word.source) for piece in word.pieces):
+        texts = [_piece_pattern(word, index, surroundings) for index in range(len(word.pieces))]
+        certain = [text for text in texts if text is not None]
+        if len(certain) < len(texts):
             pattern += f"(?:\0{ANYTHING})?"
-        else:
-            pattern += f"\0{_word_pattern(word)}"
+        elif any(certain) or any(piece.quoted for piece in word.pieces if not isinstance(piece, Pattern)):
+            pattern += f"\0{''.join(certain)}"
     return pattern
 
 
-def _varies(piece: Piece, files_exist: bool) -> bool:
-    """Return True if the piece can make several words of one, or none."""
+def _piece_pattern(word: Word, index: int, surroundings: _Surroundings) -> str | None:
+    """A pattern of the texts that a piece makes, None where it can make several words."""
+    piece = word.pieces[index]
     match piece:
+        case Text(text, quoted):
+            at_home = not index and not quoted and text[:1] == "~"
+            return re.escape(START["HOME"] + text[1:] if at_home else text)
+        case Pattern(text):
+            return None if surroundings.makes_files or "/" in word.source else re.escape(text)
+        case Substitution():
+            return ""  # stubs print nothing
+        case Variable("@" | "*", quoted):
+            return None
         case Variable(name, quoted):
-            return not quoted or name == "@"
-        case Substitution(_, quoted):
-            return not quoted
-        case Pattern():
-            return files_exist
-        case Text():
-            return False
-
-
-def _word_pattern(word: Word) -> str:
-    pattern = ""
-    for index, piece in enumerate(word.pieces):
-        match piece:
-            case Text(text, quoted):
-                at_home = not index and not quoted and text[:1] == "~"
-                pattern += re.escape(START["HOME"] + text[1:] if at_home else text)
-            case Pattern(text):
-                pattern += re.escape(text)
-            case Variable():
-                pattern += "[^\0]*"
-            case Substitution():
-                pass
-    return pattern
+            unset = name in "123456789" or (name.islower() and name not in surroundings.names)
+            return "" if unset else "[^\0]*" if quoted else None
 
 
 def _input(command: SimpleCommand) -> str | None:

@@ -42,8 +42,23 @@ FED = Value("find .", Certainty.BOUNDED, "./**/*.py", names_files=True)
     ],
 )  # fmt: skip
 def test_a_command_is_given_what_it_is_fed(line: str, options: list[str], commands: list[str]) -> None:
-    reading = read_arguments(call(line, options, FED))
+    reading = read_arguments(call(line, [*options, "-r"], FED))
     assert lines(reading) == commands and reading.doubt == ""
+
+
+@rows(
+    "options, commands",
+    [
+        ([], ["grep -r a ./**/*.py...", "grep -r a"]),
+        (["-r"], ["grep -r a ./**/*.py..."]),
+        (["-I={}"], ["grep -r a"]),
+        (["--no-run-if-empty", "-0"], ["grep -r a ./**/*.py..."]),
+    ],
+)
+def test_a_command_runs_without_names_too_unless_an_option_forbids_it(
+    options: list[str], commands: list[str]
+) -> None:
+    assert lines(read_arguments(call("grep -r a", options, FED))) == commands
 
 
 @rows("options", [[], ["-r"], ["-d=\\n"], ["-I={}"], ["-n=1"], ["-L=1"], ["-i"], ["-t"], ["-x"], ["-P=2"]])
@@ -73,3 +88,16 @@ def test_it_is_doubted_which_word_is_replaced(line: str, options: list[str]) -> 
 @rows("line, may_be_option", [("cat -{}", True), ("cat x{}", False), ("cat {}x", False), ("cat @{}", True)])
 def test_a_word_around_a_name_begins_as_it_is_written(line: str, may_be_option: bool) -> None:
     assert read_arguments(call(line, ["-0", "-I={}"], FED)).commands[0][-1].may_be_option is may_be_option
+
+
+@rows("options", [["-0", "-d=/"], ["-d=/", "-0"], ["-d=,"], ["--delimiter=a"], ["-d=$x"]])
+def test_a_name_that_is_split_anywhere_may_be_any_text(options: list[str]) -> None:
+    name = read_arguments(call("wc", options, FED)).commands[0][-1]
+    assert name.certainty is Certainty.UNKNOWN and name.may_be_option
+
+
+@rows("options", [[], ["-I={}"], ["-d=\\n"]])
+def test_a_number_stays_one_however_it_is_split(options: list[str]) -> None:
+    number = Value("seq 3", Certainty.BOUNDED, "[0-9]*")
+    name = read_arguments(call("head -n {}", options, number)).commands[0][-1]
+    assert name.text == "[0-9]*" and not name.splits and not name.may_be_option

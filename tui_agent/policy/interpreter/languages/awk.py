@@ -7,6 +7,7 @@ program, opens a file or looks at the environment; what different awk programs r
 import re
 
 from tui_agent.policy.interpreter.languages.protocol import ScriptReading
+from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t]++)
@@ -51,24 +52,17 @@ _UNKNOWN = "it is not known what this awk program does"
 
 def read_script(script: str) -> ScriptReading:
     """Read a whole program."""
-    try:
-        _Program(script).read()
-    except _UnreadError as error:
-        return ScriptReading(doubt=str(error))
-    return ScriptReading()
+    return _Program(script).read()
 
 
-class _UnreadError(Exception):
-    """The program leaves the subset; the text is the doubt."""
-
-
-class _Program:
+class _Program(ScriptScanner):
     """`_before` is the token before, `operand` for all that can be divided. `_open` are the brackets that are open:
     `(`, `[`, `{`, or the keyword of a condition. `_printing` is their number where a `print` began, None outside one."""
 
+    unknown = _UNKNOWN
+
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._place = 0
+        super().__init__(text)
         self._before = ""
         self._open: list[str] = []
         self._printing: int | None = None
@@ -77,23 +71,21 @@ class _Program:
         self._bounded = True
         """A name stands in this clause, so that it need not be true for ever."""
 
-    def read(self) -> None:
-        while self._place < len(self._text):
-            self._read_token()
+    def _read_end(self) -> None:
         if self._open:
-            raise _UnreadError("a bracket of this awk program is not closed")
+            raise UnreadError("a bracket of this awk program is not closed")
 
-    def _read_token(self) -> None:
+    def _read_piece(self) -> None:
         found = _TOKEN.match(self._text, self._place)
         if found is None:
-            raise _UnreadError(_reason_for(self._text[self._place]))
+            raise UnreadError(_reason_for(self._text[self._place]))
         text = found[0]
         if found.lastgroup == "slash":
             self._read_slash()
             return
         self._place = found.end()
         if self._before in ("if", "while", "for") and found.lastgroup not in ("blank", "sign"):
-            raise _UnreadError(_UNKNOWN)
+            raise UnreadError(_UNKNOWN)
         match found.lastgroup:
             case "newline":
                 self._end_line()
@@ -111,7 +103,7 @@ class _Program:
             return
         found = _REGEX.match(self._text, self._place)
         if self._before not in _BEFORE_PATTERN or found is None:
-            raise _UnreadError("it is not certain what a slash of this awk program means")
+            raise UnreadError("it is not certain what a slash of this awk program means")
         self._place = found.end()
         self._before = _OPERAND
 
@@ -123,25 +115,25 @@ class _Program:
         self._bounded = True
         if name in _FUNCTIONS:
             if not called and name != "length":
-                raise _UnreadError(_UNKNOWN)
+                raise UnreadError(_UNKNOWN)
             self._before = name
             return
         own = name in _OWN_VARIABLES or len(name) == 1 or not name.isupper()
         if name in _RESERVED or called or not own or not name.strip("_"):
-            raise _UnreadError(_REASONS.get(name, f"it is not known what {name} does in this awk program"))
+            raise UnreadError(_REASONS.get(name, f"it is not known what {name} does in this awk program"))
         self._before = _OPERAND
 
     def _read_keyword(self, name: str) -> None:
         if name in ("print", "printf"):
             if self._printing is not None:
-                raise _UnreadError(_UNKNOWN)
+                raise UnreadError(_UNKNOWN)
             self._printing = len(self._open)
             name = "print"
         self._before = name
 
     def _read_sign(self, sign: str) -> None:
         if self._before in ("if", "while", "for") and sign != "(":
-            raise _UnreadError(_UNKNOWN)
+            raise UnreadError(_UNKNOWN)
         if sign in ("(", "["):
             self._open_bracket(sign)
         elif sign in (")", "]"):
@@ -149,7 +141,7 @@ class _Program:
         elif sign in ("{", "}", ";"):
             self._end_statement(sign)
         elif sign == ">" and self._printing is not None and "(" not in self._open[self._printing :]:
-            raise _UnreadError("awk may write a file")
+            raise UnreadError("awk may write a file")
         else:
             self._before = sign
 
@@ -163,27 +155,27 @@ class _Program:
     def _close_bracket(self, sign: str) -> None:
         opened = self._open.pop() if self._open else ""
         if self._printing is not None and len(self._open) < self._printing:
-            raise _UnreadError(_UNKNOWN)
+            raise UnreadError(_UNKNOWN)
         if opened not in (("[",) if sign == "]" else ("(", "if", "while", "for")):
-            raise _UnreadError("a bracket of this awk program is not closed")
+            raise UnreadError("a bracket of this awk program is not closed")
         if not self._bounded and (opened == "while" or (opened == "for" and self._clause == 2)):
-            raise _UnreadError("this awk program may never end")
+            raise UnreadError("this awk program may never end")
         self._before = _OPERAND if opened in ("(", "[") else "condition"
 
     def _end_statement(self, sign: str) -> None:
         inner = self._open[-1] if self._open else ""
         if inner == "for" and sign == ";":
             if self._clause == 2 and not self._bounded:
-                raise _UnreadError("this awk program may never end")
+                raise UnreadError("this awk program may never end")
             self._clause += 1
             self._bounded = self._clause > 2
         elif inner not in ("", "{"):
-            raise _UnreadError(_UNKNOWN)
+            raise UnreadError(_UNKNOWN)
         elif sign == "{":
             self._open.append(sign)
         elif sign == "}":
             if not self._open:
-                raise _UnreadError("a bracket of this awk program is not closed")
+                raise UnreadError("a bracket of this awk program is not closed")
             self._open.pop()
         self._printing = None
         self._before = sign
@@ -195,7 +187,7 @@ class _Program:
         if (self._open and self._open[-1] != "{") or (
             self._printing is not None and self._before not in (_OPERAND, "print", "length", "++", "--")
         ):
-            raise _UnreadError("it is not certain where a statement of this awk program ends")
+            raise UnreadError("it is not certain where a statement of this awk program ends")
         self._printing = None
         self._before = "\n"
 

@@ -77,7 +77,7 @@ class _Expression:
         self._deleted: list[Names] = []
         self._printed: list[Names] = []
         self._prints_more = False
-        self._doubts: list[str] = []
+        self._reason = ""
 
     def read(self) -> None:
         """Parse options, starting points and the expression; what is not understood is doubted and skipped."""
@@ -110,7 +110,7 @@ class _Expression:
             frozenset(self._effects),
             tuple(self._filled_commands()),
             prints,
-            self._doubts[0] if self._doubts else "",
+            self._reason,
         )
 
     def _read_starts(self) -> None:
@@ -276,14 +276,8 @@ class _Expression:
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _use(self, start: Value, action: FileAction, names: Names) -> FileUse:
-        return FileUse(
-            start.text,
-            action,
-            start.certainty,
-            below=True,
-            only=names or (),
-            follows_links=self._follows_links,
-        )
+        links = self._follows_links
+        return FileUse(start.text, action, start.certainty, True, only=names or (), follows_links=links)
 
     def _note_file(self, value: Value | None, action: FileAction) -> None:
         if value is not None:
@@ -303,4 +297,4 @@ class _Expression:
         return value
 
     def _doubt(self, reason: str) -> None:
-        self._doubts.append(reason)
+        self._reason = self._reason or reason

@@ -7,6 +7,7 @@ environment, and none goes on for ever.
 import re
 
 from tui_agent.policy.interpreter.languages.protocol import ScriptReading
+from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\n]++)
@@ -54,42 +55,36 @@ _UNKNOWN = "it is not known what this jq filter does"
 
 def read_script(script: str) -> ScriptReading:
     """Read a whole filter."""
-    try:
-        _Filter(script).read()
-    except _UnreadError as error:
-        return ScriptReading(doubt=str(error))
-    return ScriptReading()
+    return _Filter(script).read()
 
 
-class _UnreadError(Exception):
-    """The filter leaves the subset; the text is the doubt."""
-
-
-class _Filter:
+class _Filter(ScriptScanner):
     """`_open` are the brackets that are open, with `"` for code inside a string; `_before` is the token before."""
 
+    unknown = _UNKNOWN
+
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._place = 0
+        super().__init__(text)
         self._open: list[str] = []
         self._before = ""
 
-    def read(self) -> None:
-        while self._place < len(self._text):
-            found = self._expect(_TOKEN)
-            kind, text = found.lastgroup, found[0]
-            if kind == "name":
-                self._read_name(text)
-            elif kind == "quote":
-                self._read_string()
-            elif kind == "sign":
-                self._read_sign(text)
-            elif kind == "variable" and (text == "$ENV" or (text.startswith("$__") and text != "$__loc__")):
-                raise _UnreadError(_REASONS["env"])
-            if kind not in ("blank", "comment"):
-                self._before = text
+    def _read_piece(self) -> None:
+        found = self._expect(_TOKEN)
+        kind, text = found.lastgroup, found[0]
+        if kind == "name":
+            self._read_name(text)
+        elif kind == "quote":
+            self._read_string()
+        elif kind == "sign":
+            self._read_sign(text)
+        elif kind == "variable" and (text == "$ENV" or (text.startswith("$__") and text != "$__loc__")):
+            raise UnreadError(_REASONS["env"])
+        if kind not in ("blank", "comment"):
+            self._before = text
+
+    def _read_end(self) -> None:
         if self._open:
-            raise _UnreadError(_UNKNOWN)
+            raise UnreadError(_UNKNOWN)
 
     def _read_name(self, name: str) -> None:
         is_key = self._before in ("{", ",") and self._open[-1:] == ["{"]
@@ -97,9 +92,9 @@ class _Filter:
             return
         called = self._text[self._place :].lstrip().startswith("(") if name in ("recurse", "gsub") else False
         if name in _ENDLESS or (name == "recurse" and called):
-            raise _UnreadError("this jq filter may never end")
+            raise UnreadError("this jq filter may never end")
         if name not in _FUNCTIONS and name not in _KEYWORDS:
-            raise _UnreadError(_REASONS.get(name, f"it is not known what {name} does in this jq filter"))
+            raise UnreadError(_REASONS.get(name, f"it is not known what {name} does in this jq filter"))
         if name == "gsub":
             self._check_pattern()
 
@@ -108,7 +103,7 @@ class _Filter:
         found = _LITERAL.match(self._text, self._place)
         alternatives = found[1].split("|") if found else [""]
         if not all(_CONSUMES.fullmatch(alternative) for alternative in alternatives):
-            raise _UnreadError("gsub of this jq filter may never end")
+            raise UnreadError("gsub of this jq filter may never end")
 
     def _read_string(self) -> None:
         if self._expect(_STRING)[1] != '"':
@@ -122,11 +117,4 @@ class _Filter:
             if opened == '"' and sign == ")":
                 self._read_string()
             elif opened != _PAIRS[sign]:
-                raise _UnreadError(_UNKNOWN)
-
-    def _expect(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        found = pattern.match(self._text, self._place)
-        if found is None:
-            raise _UnreadError(_UNKNOWN)
-        self._place = found.end()
-        return found
+                raise UnreadError(_UNKNOWN)

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from tui_agent.policy.interpreter.languages.protocol import ScriptReading
+from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
 _PLAIN = frozenset("pdnNgGhHxPD=")
 _WITH_NUMBER = frozenset("qQl")
@@ -35,48 +36,41 @@ _COMMENT = re.compile(r"#[^\n\\]*+(?=\n|\Z)")
 
 def read_script(script: str) -> ScriptReading:
     """Read a whole script, or one of several that `-e` gives."""
-    try:
-        _Script(script).read()
-    except _UnreadError as error:
-        return ScriptReading(doubt=str(error))
-    return ScriptReading()
+    return _Script(script).read()
 
 
-class _UnreadError(Exception):
-    """The script leaves the subset; the text is the doubt."""
+class _Script(ScriptScanner):
+    unknown = "it is not known what this sed script does"
 
-
-class _Script:
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._place = 0
+        super().__init__(text)
         self._behind_label = False
         """BSD sed takes the rest of this line as part of a label."""
-        self._depth = 0
-        self._loops: set[str] = set()
-        """Labels behind which nothing has ended a loop so far."""
+        self._loops: list[set[str]] = [set()]
+        """For each block that is open: labels behind which nothing has ended a loop so far."""
 
-    def read(self) -> None:
-        while self._skip_to_command():
-            addressed = self._skip_addresses()
-            command = self._text[self._place : self._place + 1]
-            self._place += 1
-            if command in _ENDING and not addressed and not self._depth:
-                self._loops.clear()
-            self._read_command(command, addressed)
+    def _read_piece(self) -> None:
+        if not self._skip_to_command():
+            return
+        addressed = self._skip_addresses()
+        command = self._text[self._place : self._place + 1]
+        self._place += 1
+        if command in _ENDING and not addressed:
+            self._loops[-1].clear()
+        self._read_command(command)
 
     def _skip_to_command(self) -> bool:
         while True:
-            between = self._expect(_BETWEEN)
+            between = self._expect(_BETWEEN)[0]
             self._behind_label = self._behind_label and "\n" not in between
-            self._depth = max(0, self._depth - between.count("}"))
+            del self._loops[max(1, len(self._loops) - between.count("}")) :]
             if not self._text.startswith("#", self._place):
                 return self._place < len(self._text)
             self._expect(_COMMENT)
 
-    def _read_command(self, command: str, addressed: bool) -> None:
+    def _read_command(self, command: str) -> None:
         if command == "{":
-            self._depth += 1
+            self._loops.append(set(self._loops[-1]))
         elif command in _PLAIN:
             self._expect(_END)
         elif command in _WITH_NUMBER:
@@ -86,13 +80,13 @@ class _Script:
             if _ONE_LINE.match(self._text, self._place):
                 self._expect(_ONE_LINE)
             else:
-                self._skip_lines(self._expect(_LINES))
+                self._skip_lines(self._expect(_LINES)[0])
         elif command in (":", "b", "t"):
-            self._read_label(command, addressed)
+            self._read_label(command)
         elif command in ("s", "y"):
             self._read_replacement(command)
         else:
-            raise _UnreadError(_REASONS.get(command, "it is not known what this sed script does"))
+            raise UnreadError(_REASONS.get(command, self.unknown))
 
     def _skip_addresses(self) -> bool:
         """Skip `1,/x/!` in front of a command; return True if there is any."""
@@ -103,7 +97,7 @@ class _Script:
                 self._place += 1
                 self._expect(_BLANKS)
                 if not self._skip_address(_SECOND):
-                    raise _UnreadError("an address of this sed script is not understood")
+                    raise UnreadError("an address of this sed script is not understood")
                 self._expect(_BLANKS)
         while self._text.startswith("!", self._place):
             self._place += 1
@@ -123,45 +117,38 @@ class _Script:
             self._place += 1
         return True
 
-    def _read_label(self, command: str, addressed: bool) -> None:
-        label = self._expect(_LABEL).strip()
+    def _read_label(self, command: str) -> None:
+        label = self._expect(_LABEL)[1]
         if command == ":":
             if not label:
-                raise _UnreadError("a label of this sed script has no name")
-            self._loops.add(label)
-        elif command == "b" and label in self._loops and not addressed and not self._depth:
-            raise _UnreadError("this sed script may never end")
+                raise UnreadError("a label of this sed script has no name")
+            self._loops[-1].add(label)
+        elif command == "b" and label in self._loops[-1]:
+            raise UnreadError("this sed script may never end")
         self._behind_label = True
 
     def _read_replacement(self, command: str) -> None:
         mark = self._mark()
         self._expect(_delimited(mark, regex=command == "s"))
-        self._skip_lines(self._expect(_delimited(mark, regex=False)))
+        self._skip_lines(self._expect(_delimited(mark, regex=False))[0])
         if command == "s":
             self._expect(_FLAGS)
         flag = self._text[self._place : self._place + 1]
         if command == "s" and flag in _REASONS:
-            raise _UnreadError(_REASONS[flag])
+            raise UnreadError(_REASONS[flag])
         self._expect(_END)
 
     def _mark(self) -> str:
         """Skip the character that stands around patterns."""
         mark = self._text[self._place : self._place + 1]
         if mark not in _MARKS:
-            raise _UnreadError("it is not certain where a pattern of this sed script ends")
+            raise UnreadError("it is not certain where a pattern of this sed script ends")
         self._place += 1
         return mark
 
     def _skip_lines(self, text: str) -> None:
         if self._behind_label and "\n" in text:
-            raise _UnreadError("sed programs read what is behind this label differently")
-
-    def _expect(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._place)
-        if found is None:
-            raise _UnreadError("it is not known what this sed script does")
-        self._place = found.end()
-        return found[0]
+            raise UnreadError("sed programs read what is behind this label differently")
 
 
 @lru_cache(maxsize=64)

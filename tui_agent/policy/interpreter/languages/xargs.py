@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tui_agent.policy.interpreter.languages.found_names import fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 _REPLACING = frozenset({"-I", "-i", "--replace"})
@@ -20,21 +21,28 @@ def read_arguments(call: Call) -> ArgumentReading:
     names = _fed_names(call, given)
     command = tuple(call.operands) or (Value("echo", Certainty.KNOWN, "echo"),)
     replacing = [(spelling, word) for spelling, word in call.options if spelling in _REPLACING]
+    # Without -r GNU xargs also runs the command once where it is fed nothing.
+    appended = ((*command, names),) if given & {"-r", "--no-run-if-empty"} else ((*command, names), command)
     if not replacing:
-        return ArgumentReading(commands=((*command, names),))
+        return ArgumentReading(commands=appended)
     mark = "{}" if replacing[-1][1] is None else replacing[-1][1].known
     name = replace(names, many=False)
     filled = tuple(fill_word(word, mark or "{}", name) for word in command)
-    excluded = bool(given & _COUNTING)
-    """GNU xargs then takes the last of these options, or appends all the same."""
     doubt = "" if mark and len(replacing) == 1 else "it is not certain which word xargs replaces"
-    return ArgumentReading(commands=(filled, (*command, names)) if excluded else (filled,), doubt=doubt)
+    # GNU xargs takes the last of options that exclude each other, or appends all the same.
+    return ArgumentReading(commands=(filled, *appended) if given & _COUNTING else (filled,), doubt=doubt)
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:
-    piped = call.piped
-    if piped is None or given & {"-a", "--arg-file"}:
+    """Return the words that are fed. Pieces of numbers are numbers; a piece of a name may be any text."""
+    delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
+    separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
+    unbounded = (
+        call.piped is None or given & {"-a", "--arg-file"} or separator not in ("", "\n", "\\n", "\\0")
+    )
+    if call.piped is None or unbounded:
         return Value("what xargs is fed", Certainty.UNKNOWN, many=True, may_be_option=True)
-    if given & {"-0", "--null"}:
-        return replace(piped, many=True)
-    return replace(piped, many=True, splits=True, may_be_option=True)
+    whole = separator == "\\0" or (not delimiters and given & {"-0", "--null"})
+    if whole or call.piped.text in (NUMBERS, HASHES):
+        return replace(call.piped, many=True)
+    return replace(call.piped, many=True, splits=True, may_be_option=True)

@@ -1,0 +1,54 @@
+"""L3: the common part of the readers of scripts: a place in a text that moves on over what is recognised.
+
+Invariant: a reader ends at the end of its text or with a doubt, never with an exception.
+"""
+
+import re
+from typing import Final
+
+from tui_agent.policy.interpreter.languages.protocol import ScriptReading
+
+MAX_CHARACTERS: Final = 100_000
+"""Longer scripts are not read."""
+
+
+class UnreadError(Exception):
+    """The script leaves the subset that is read; the text is the doubt."""
+
+
+class ScriptScanner:
+    """Scans one script. A subclass reads one piece of it after the other; `unknown` is the doubt for all that has none of
+    its own."""
+
+    unknown = "it is not known what this script does"
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._place = 0
+
+    def read(self) -> ScriptReading:
+        """Read the whole script."""
+        if len(self._text) > MAX_CHARACTERS:
+            return ScriptReading(doubt="the script is too long to be read")
+        try:
+            while self._place < len(self._text):
+                self._read_piece()
+            self._read_end()
+        except UnreadError as error:
+            return ScriptReading(doubt=str(error))
+        return ScriptReading()
+
+    def _read_piece(self) -> None:
+        """Read the next token or command, and move behind it."""
+        raise NotImplementedError
+
+    def _read_end(self) -> None:
+        """Check what must not be open at the end."""
+
+    def _expect(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        """Move behind what the pattern matches here."""
+        found = pattern.match(self._text, self._place)
+        if found is None:
+            raise UnreadError(self.unknown)
+        self._place = found.end()
+        return found
