@@ -61,7 +61,7 @@ def test_a_rule_reads_as_it_is_written(text: str) -> None:
         "allow connect *",
     ],
 )
-def test_what_is_no_rule_is_refused_with_a_hint(text: str) -> None:
+def test_a_text_that_is_not_a_rule_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_rule(text)
 
@@ -139,7 +139,7 @@ def test_a_file_at_the_top_offers_only_itself() -> None:
     assert offered(Writes(path="setup.py"))["always"] == ("allow edit setup.py", "edits of setup.py")
 
 
-def test_what_lies_outside_is_never_offered_for_always() -> None:
+def test_a_file_outside_is_never_offered_for_always() -> None:
     found = offered(Writes(path="/tmp/x"))
     assert found["session"][0] == "allow edit /tmp/x"
     assert found["always"] == ("", "not offered outside the workspace")
@@ -153,7 +153,7 @@ def test_what_lies_outside_is_never_offered_for_always() -> None:
         ("ls /etc", {}, "outside the workspace"),
     ],
 )
-def test_what_only_reads_is_not_offered_for_the_reason_that_it_is_asked_for(
+def test_a_command_that_only_reads_says_why_no_rule_is_offered(
     script: str, facts: dict[str, object], why: str
 ) -> None:
     found = RulePolicy().decide("run", (Runs(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
@@ -170,18 +170,14 @@ def test_a_known_program_offers_its_calls() -> None:
     "script, shape",
     [
         ("python3 -m pytest -q tests/test_a.py", "python3 -m pytest"),
-        ("python3.11 -m pytest -q", "python3.11 -m pytest"),
         ("python -m unittest discover -s tests", "python -m unittest"),
         ("python -m mypy src", "python -m mypy"),
-        ("python -m ruff format .", "python -m ruff format"),
         ("python -m coverage run -m pytest", "python -m coverage run"),
-        ("python -m pip list", "python -m pip list"),
         ("uv run pytest -q tests/a.py", "uv run pytest"),
         ("uv run python -m pytest -q", "uv run python -m pytest"),
         ("uv run ruff check .", "uv run ruff check"),
         ("poetry run pytest -q", "poetry run pytest"),
         ("pipenv run mypy src", "pipenv run mypy"),
-        ("pnpm exec jest a.test.js", "pnpm exec jest"),
         ("pnpm test a", "pnpm test"),
         ("pnpm run build", "pnpm run build"),
         ("yarn test a", "yarn test"),
@@ -191,13 +187,13 @@ def test_a_known_program_offers_its_calls() -> None:
         ("cargo test parses", "cargo test"),
     ],
 )
-def test_what_is_started_by_another_program_keeps_its_words_in_front(script: str, shape: str) -> None:
+def test_a_rule_for_a_started_program_keeps_the_words_in_front(script: str, shape: str) -> None:
     found = offered(Runs(script=script))
     assert found["always"] == found["session"] == (f"allow run {shape} *", f"any {shape}")
-    assert run(f"{script} --more", granted=(found["always"][0],)) == "allow"
+    assert run(f"{script} && {script}", granted=(found["always"][0],)) == "allow"
 
 
-def test_a_rule_for_what_a_tool_starts_allows_no_other_program_by_it() -> None:
+def test_a_rule_for_a_started_program_allows_no_other_program() -> None:
     granted = ("allow run uv run pytest *",)
     assert run("uv run pytest -x && uv run pytest -q", granted=granted) == "allow"
     for script in (
@@ -213,6 +209,8 @@ def test_a_rule_for_what_a_tool_starts_allows_no_other_program_by_it() -> None:
         assert run(script, granted=granted) == "ask", script
     for rule in ("allow run uv run *", "allow run uv *", "allow run uv run [p]ytest *"):
         assert run("uv run pytest -q", granted=(rule,)) == "ask", rule
+    assert run("uv run python -m pytest", granted=("allow run uv run python -m pytest *",)) == "allow"
+    assert run("uv run python -m pytest", granted=("allow run python -m pytest *",)) == "ask"
     assert run("uv run rm -r build", granted=("allow run uv run rm *",)) == "ask"
     assert run("uv run pytest", "deny run pytest *", granted=granted) == "deny"
 
@@ -224,7 +222,6 @@ def test_a_rule_for_what_a_tool_starts_allows_no_other_program_by_it() -> None:
         "uv run python x.py",
         "uv run python -c 'print(1)'",
         "poetry run rm -r build",
-        "bundle exec rake db:drop",
         "python -m http.server",
         "python -m pip install x",
         "python -m pip list --outdated",
@@ -233,14 +230,13 @@ def test_a_rule_for_what_a_tool_starts_allows_no_other_program_by_it() -> None:
         "python -m virtualenv v",
         "python -m mymodule",
         "python -u -m mymodule",
-        "pnpm run clean",
         "uv run touch made",
         "uv run env A=1 pytest",
         "uv run",
         "pnpm run",
     ],
 )
-def test_code_and_scripts_are_offered_generally_by_no_tool(script: str) -> None:
+def test_no_general_rule_is_offered_for_code_and_scripts(script: str) -> None:
     assert not offered(Runs(script=script))["always"][0].endswith("*")
 
 
@@ -249,14 +245,15 @@ def test_code_and_scripts_are_offered_generally_by_no_tool(script: str) -> None:
     [
         ('pip install "freezegun>=1.5" && pytest -q > report.txt', "not offered for commands that download"),
         ("npx something", "not offered for commands that download"),
-        ("rm -r build", "not offered for commands that destroy"),
-        ("sudo make install", "not offered for commands that act with other rights"),
+        ("rm -r build", "not offered for commands that delete"),
+        ("sudo make install", "not offered for commands that act as another user"),
         ("git fetch", "not offered for commands that use the network"),
         ("make && make install", "not offered for several commands at once"),
         ("python -c 'print(1)'", "not offered for code that is given as text"),
         ("python check.py", "not offered for a script: what is in it can change"),
-        ("python -m venv .venv", "not offered for python -m venv"),
-        ("make $TARGET", "not offered for commands that are not fully understood"),
+        ("python -m venv .venv", "not offered: a rule for venv would mean every file, not only .venv"),
+        ("make $TARGET", "not offered for commands that print secrets"),
+        ("make $(cat x)", "not offered for commands that are not fully understood"),
     ],
 )
 def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
@@ -268,7 +265,7 @@ def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
 def test_the_reason_names_what_every_command_of_a_line_is_asked_for() -> None:
     line = "pip install x && pytest > report.txt"
     assert decide((Runs(script=line),)).reason == (
-        "policy ask wants a yes for network access and for writes by commands"
+        "policy ask wants a yes for writes by commands and before programs that run code and for network access"
     )
 
 
@@ -379,7 +376,7 @@ def test_deny_wins_in_any_order(rules: list[str], policy: str) -> None:
 
 
 @pytest.mark.parametrize("effect", [Runs(script=""), Runs(script=" \n"), Runs(script="ls", argv=("ls",))])
-def test_where_there_is_no_one_command_nothing_is_offered(effect: Runs) -> None:
+def test_no_rule_is_offered_without_exactly_one_command(effect: Runs) -> None:
     found = RulePolicy().decide("t", (effect,), PolicyFacts("/home/ada/ws", "ask"))
     assert found.verdict == "ask"
     assert found.reason in ("it holds no command", "it names two commands, one as words and one as a script")
@@ -394,7 +391,7 @@ def test_where_there_is_no_one_command_nothing_is_offered(effect: Runs) -> None:
         ("echo x > f", "a rule for echo would mean every file, not only f"),
     ],
 )
-def test_why_no_rule_is_offered_for_a_command_that_writes_is_told_by_its_file(script: str, why: str) -> None:
+def test_no_rule_is_offered_for_a_command_that_writes_named_files(script: str, why: str) -> None:
     found = RulePolicy().decide("t", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask"))
     [always] = [choice for choice in found.choices if choice.reach == "always"]
     assert (always.offered, always.why) == (False, f"not offered: {why}")

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.command_judge import command_line, is_ordinary, literal_path
+from tui_agent.policy.decision.command_judge import command_line, is_ordinary, literal_path, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
 from tui_agent.policy.decision.escalations import program_name, runs_git
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
@@ -142,16 +142,13 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
     """The commands that a rule has to allow, each with the words in front by which an ordinary one is started: a rule for
     `uv run pytest` allows pytest by that way alone."""
     found: list[tuple[CommandReport, Words]] = []
-    prefix: Words = ()
-    for command in line.commands:
-        words = words_of(command)
+    for at, command in enumerate(line.commands):
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
-            prefix = words
             continue
-        started = bool(prefix) and prefix[-len(words) :] == words and is_ordinary(command)
-        if started or not command.only_reads:
-            found.append((command, prefix[: -len(words)] if started else ()))
-        prefix = ()
+        outer = starters(line, at) if is_ordinary(command) else []
+        prefix = next((words for starter, words in reversed(outer) if Effect.RUNS in starter.effects), ())
+        if prefix or not command.only_reads:
+            found.append((command, prefix))
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.command_rules import allows, findings_against, words_of
+from tui_agent.policy.decision.command_rules import Words, allows, findings_against, words_of
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
@@ -17,7 +17,7 @@ from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Pr
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import place
-from tui_agent.policy.rules.grammar import Rule
+from tui_agent.policy.rules.grammar import Rule, begins, fits_words
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -181,27 +181,14 @@ class CommandJudge:
             return None
         if any(doubt.hides_command or doubt.name in _NOT_BY_RULE for doubt in command.doubts):
             return None
-        starter = _starter(line, at)
-        prefix = words_of(starter)[: -len(words)] if starter is not None else ()
         for rule in self._rules.of("run"):
             if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
                 continue
-            if allows(rule, command) or (
-                prefix and is_ordinary(command) and allows(rule, command, prefix=prefix)
-            ):
+            if allows(rule, command) or allows_started(rule, line, at):
                 return rule_finding(rule)
-            if command.runs_next and self._allows_started(rule, line, at):
+            if command.runs_next and allows_started(rule, line, at + 1):
                 return rule_finding(rule)
         return None
-
-    def _allows_started(self, rule: Rule, line: LineReport, at: int) -> bool:
-        """Return True if the rule means the program that this command starts, by way of this command."""
-        inner = line.commands[at + 1] if at + 1 < len(line.commands) else None
-        return (
-            inner is not None
-            and _starter(line, at + 1) is line.commands[at]
-            and allows(rule, line.commands[at])
-        )
 
     def _wishes(self, command: CommandReport) -> str:
         wanted = [words for effect, words in WISHES.items() if effect in command.effects]
@@ -273,13 +260,28 @@ def literal_path(path: str) -> str:
     return f"./{path}" if path.startswith("~") else path
 
 
-def _starter(line: LineReport, at: int) -> CommandReport | None:
-    """Return the command in front of one that starts it by its last words, as `uv run pytest` starts `pytest`."""
-    before = line.commands[at - 1] if at else None
-    if before is None or not before.runs_next:
-        return None
+def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
+    """Return the commands that start one, the outermost last, each with the words that it puts in front: for `pytest` in
+    `uv run python -m pytest` those are `python -m` and `uv run python -m`."""
     words = words_of(line.commands[at])
-    return before if words_of(before)[-len(words) :] == words else None
+    found: list[tuple[CommandReport, Words]] = []
+    for before in reversed(line.commands[:at]):
+        outer = words_of(before)
+        if not (words and before.runs_next and is_ordinary(before) and outer[-len(words) :] == words):
+            break
+        found.append((before, outer[: -len(words)]))
+    return found
+
+
+def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
+    """Return True if a rule names the program that a command starts together with the words that start it."""
+    if at >= len(line.commands) or not is_ordinary(line.commands[at]):
+        return False
+    words = words_of(line.commands[at])
+    return any(
+        begins(rule.rest, (*prefix, words[0])) and fits_words(rule.rest, (*prefix, *words), certain=True)
+        for _, prefix in starters(line, at)
+    )
 
 
 def _is_not_understood(command: CommandReport) -> bool:

@@ -147,7 +147,6 @@ def _unreadable(rules: RuleIndex) -> Iterator[Finding]:
         yield Finding("ask", "rules.unread", why)
 
 
-def allows(rule: Rule, command: CommandReport, *, prefix: Words = ()) -> bool:
-    """Return True if a rule that allows means this command: every word is certain. `prefix` are words in front by which
-    another program starts it (`uv run`)."""
-    return fits_words(rule.rest, (*prefix, *words_of(command)), certain=True)
+def allows(rule: Rule, command: CommandReport) -> bool:
+    """Return True if a rule that allows means this command: every word is certain."""
+    return fits_words(rule.rest, words_of(command), certain=True)

@@ -136,6 +136,11 @@ class CommandReader:
                 draft.use("path filter", value)
             else:
                 draft.use(meaning, value)
+        if Effect.RUNS in draft.effects and not call.ends:
+            # What the code does with its words is not known: they may name files.
+            for meaning, value in operands.used:
+                if meaning == "text":
+                    draft.mention(value)
         if entry.name in _SHOW_ALL and not arguments:
             draft.effects.add(Effect.PRINTS_SECRETS)
             draft.doubt("value", "it shows all variables, which may hold secrets")

@@ -22,6 +22,8 @@ from tui_agent.protocol.effects import Runs
 MAX_DEPTH: Final = 3
 """Texts of bash inside each other (`bash -c "sh -c …"`)."""
 _NO_CHARACTER: Final = "it holds a code that stands for no character"
+_NO_COMMAND: Final = "it holds no command"
+_TWO_COMMANDS: Final = "it names two commands, one as words and one as a script"
 _REDIRECT: Final = re.compile(r"(?:\d*|&)(<|<>|>[>|&]?)(?![>&|(<])(.*)", re.DOTALL)
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_LOOSE: Final = 1000
@@ -46,7 +48,10 @@ def _read_cached(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineRe
 def _read(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineReport:
     reader = _LineReader(catalog)
     if not argv:
-        return reader.read_script(script)
+        report = reader.read_script(script)
+        return report if report.commands or report.refusal else replace(report, refusal=_NO_COMMAND)
+    if script.strip():
+        return LineReport(script, reader.read_script(script).commands, _TWO_COMMANDS, unreadable=True)
     words = [known_value(word) for word in argv]
     line = " ".join(argv)
     return LineReport(line, reader.commands.read(words, Context(line)).reports)
