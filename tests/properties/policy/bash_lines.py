@@ -21,6 +21,7 @@ ATTACKS = (
     "cat <<'E'}\nx\nE}\nrm x\nE",
     "cat <<E\n`rm x`\nE",
     "ls $x{a,b} ${x}{a,b}",
+    "ls $x{1..1}",
     "x={a,b} y=~:~/a ls x=~/a",
     "ls {a,b}>f {x}>f",
     "echo \"$(cat <<E\na)\nE\n)\"; rm x",

@@ -271,7 +271,7 @@ def differences(lines: Sequence[str]) -> tuple[int, list[str]]:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """What decides the words that a tree makes: names that the line sets, and whether it can make files."""
+    """The names that a line sets, and whether it can make files: both decide the words that bash makes."""
 
     names: frozenset[str]
     makes_files: bool

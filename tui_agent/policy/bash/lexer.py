@@ -52,7 +52,7 @@ class WordReader:
         self._read_substitution = read_substitution
         self._role = Role.ARGUMENT
         self._brace_words = 0
-        self._unbraceable: str = ""
+        self._unbraceable = ""  # a part of the word that bash would read otherwise in braces
 
     def read(self, role: Role) -> tuple[Word, ...]:
         """Read one word; braces make several of it. In the role `VALUE` it may be empty."""
@@ -72,10 +72,9 @@ class WordReader:
         self._brace_words += len(variants)
         if self._brace_words > MAX_SCRIPT_BRACE_WORDS:
             raise cursor.refusal("its braces make too many words", start)
-        words = tuple(Word(source, start, self._merge(pieces, start)) for pieces in variants if pieces)
-        if not words:
+        if not any(variants):
             raise cursor.refusal("its braces make no word", start)
-        return words
+        return tuple(Word(source, start, self._merge(pieces, start)) for pieces in variants if pieces)
 
     def _merge(self, pieces: list[Piece], start: int) -> tuple[Piece, ...]:
         """Join texts that stand side by side; refuse a `~` of which the meaning depends on what surrounds it."""
@@ -100,8 +99,9 @@ class WordReader:
         """Read the words `!` and `!=`, and the command `[`: these characters mean something else inside of a word."""
         cursor = self._cursor
         for token in ("[",) if self._role is Role.COMMAND else ("!=", "!"):
-            if cursor.has(token) and cursor.text[cursor.position + len(token) :][:1] in WORD_ENDS | {""}:
-                cursor.position += len(token)
+            end = cursor.position + len(token)
+            if cursor.has(token) and cursor.text[end : end + 1] in WORD_ENDS | {""}:
+                cursor.position = end
                 return [[Text(token)]]
         return []
 
@@ -125,8 +125,7 @@ class WordReader:
 
     def _read_part(self, *, in_braces: bool) -> list[list[Piece]]:
         cursor = self._cursor
-        plain = cursor.match(_PLAIN_IN_BRACES if in_braces else _PLAIN)
-        if plain is not None:
+        if plain := cursor.match(_PLAIN_IN_BRACES if in_braces else _PLAIN):
             if self._role is Role.COMMAND and plain[0][0] == "%":
                 raise cursor.refusal("`%` begins a command")
             cursor.position = plain.end()
@@ -173,8 +172,7 @@ class WordReader:
         pieces: list[Piece] = []
         cursor.position += 1
         while True:
-            run = cursor.match(_QUOTED_RUN)
-            if run is not None:
+            if run := cursor.match(_QUOTED_RUN):
                 pieces.append(Text(run[0], quoted=True))
                 cursor.pass_quotes(run.end())
             match cursor.character:
@@ -232,8 +230,7 @@ class WordReader:
             self._unbraceable = "a substitution"
             cursor.position += 1
             return Substitution(self._read_substitution(), quoted)
-        braced = cursor.match(_BRACED_NAME)
-        if braced is not None:
+        if braced := cursor.match(_BRACED_NAME):
             cursor.position = braced.end()
             return self._variable(braced[1], quoted=quoted)
         name = cursor.match(_NAME)
@@ -279,8 +276,8 @@ class WordReader:
         first, last = (bound for bound in span.groups() if bound is not None)
         numeric = span.re is _NUMBERS
         low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
-        if abs(high - low) >= MAX_BRACE_WORDS:
-            raise self._cursor.refusal("its braces make too many words")
+        if low == high or abs(high - low) >= MAX_BRACE_WORDS:
+            raise self._cursor.refusal("its braces make too many words, or only one")
         step = 1 if low <= high else -1
         return [str(value) if numeric else chr(value) for value in range(low, high + step, step)]
 

@@ -39,6 +39,7 @@ _LOOP_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+=|\[)")
 _TEST_END = re.compile(r"\]\]" + DELIMITER)
+_CONNECTORS: Final[tuple[Connector, ...]] = ("&&", "||", "&", ";")
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "defhLnrswxz")
 _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
@@ -109,15 +110,9 @@ class _ScriptReader:
         """Read the sign that ends a pipeline, and blanks, comments and empty lines behind it."""
         cursor = self._cursor
         cursor.skip_blanks()
-        connector: Connector = ""
-        if cursor.has("&&"):
-            connector = "&&"
-        elif cursor.has("||"):
-            connector = "||"
-        elif cursor.has("&"):
-            connector = "&"
-        elif cursor.has(";") and not cursor.has(";&"):
-            connector = ";"
+        connector: Connector = next(
+            (sign for sign in _CONNECTORS if cursor.has(sign) and not cursor.has(";&")), ""
+        )
         cursor.position += len(connector)
         if not connector and cursor.character == "\n":
             connector = ";"
@@ -169,7 +164,7 @@ class _ScriptReader:
 
     def _read_group(self, opening: str, end: str) -> Group:
         script = self._read_block(opening, end)
-        self._cursor.position += len(end)
+        self._expect(end)
         return Group(script, opening == "(", self._redirects.read_all())
 
     def _read_block(self, opening: str, *ends: str) -> Script:
@@ -270,11 +265,8 @@ class _ScriptReader:
             end = cursor.position
             cursor.skip_blanks()
         if end == start:
-            raise cursor.refusal(
-                f"a command is missing in front of `{cursor.character}`"
-                if cursor.character
-                else "a command is missing"
-            )
+            place = f" in front of `{cursor.character}`" if cursor.character else ""
+            raise cursor.refusal(f"a command is missing{place}")
         if words and self._at_name(words):
             raise cursor.refusal("nothing follows on `time`")
         return SimpleCommand(
