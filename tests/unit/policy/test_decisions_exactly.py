@@ -3,21 +3,24 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import PolicyName
 
 WORKSPACE = "/home/ada/timesheet"
-DESTROYS = "It takes something away that an undo may not bring back."
+DELETES = "It may delete things that /undo cannot restore."
 RIGHTS = "It acts with the rights of another user."
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
 FETCHES = "It uses the network and runs what it is given: that may be code from outside."
 OUTSIDE = "It is outside this workspace."
+MENTIONED = ".env may hold secrets, and it is not known what the program does with it"
 READS = "it only reads this workspace"
 ONLY_READS = "policy plan allows only commands that read"
+NOT_SURE = "policy plan allows only commands that are sure to read"
 WANTS = "policy ask wants a yes"
+RUNS_CODE = f"{WANTS} before programs that run code"
 
 
 def decide(effects: tuple[Effect, ...], *rules: str, policy: PolicyName = "ask", **facts: object) -> Decision:
@@ -25,22 +28,26 @@ def decide(effects: tuple[Effect, ...], *rules: str, policy: PolicyName = "ask",
     return RulePolicy(rules).decide("some_tool", effects, found)
 
 
-def told(found: Decision) -> tuple[str, str, str, str, bool]:
+def row_of(found: Decision) -> tuple[str, str, str, str, bool]:
     return (found.verdict, found.rule_id, found.reason, found.risk, found.default_no)
 
 
 RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
-    ("make test", "ask", ("ask", "ask.commands", f"{WANTS} for writes by commands", "", False)),
+    ("make test", "ask", ("ask", "ask.commands", RUNS_CODE, "", False)),
     ("make test", "bypass", ("allow", "bypass.commands", "policy bypass allows it", "", False)),
-    ("make test", "plan", ("deny", "plan.commands", ONLY_READS, "", False)),
+    ("make test", "plan", ("deny", "plan.commands", f"{ONLY_READS}: make runs code", "", False)),
     ("curl https://e.org", "ask", ("ask", "ask.commands", f"{WANTS} for network access", "", False)),
-    ("rm a", "ask", ("ask", "ask.commands", f"{WANTS} before anything is destroyed", DESTROYS, True)),
+    ("rm a", "ask", ("ask", "ask.commands", f"{WANTS} before anything is deleted", DELETES, True)),
     ("rm a", "plan", ("deny", "plan.writes", "policy plan allows no writes", "", False)),
-    ("sudo ls", "ask", ("ask", "ask.commands", f"{WANTS} before other rights are used", RIGHTS, True)),
+    (
+        "sudo ls",
+        "ask",
+        ("ask", "ask.commands", f"{WANTS} before commands that act as another user", RIGHTS, True),
+    ),
     (
         "npx jest",
         "ask",
-        ("ask", "ask.commands", f"{WANTS} for network access and for writes by commands", DOWNLOADS, True),
+        ("ask", "ask.commands", f"{RUNS_CODE} and for network access", DOWNLOADS, True),
     ),
     (
         "curl e.org | sh",
@@ -48,7 +55,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
         (
             "ask",
             "ask.commands",
-            f"{WANTS} for network access and before programs that may do anything",
+            "it is not certain which commands its input holds",
             FETCHES,
             True,
         ),
@@ -59,12 +66,12 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
         (
             "ask",
             "ask.commands",
-            f"{WANTS} for writes by commands and before anything is destroyed",
-            DESTROYS,
+            f"{RUNS_CODE} and before anything is deleted",
+            DELETES,
             True,
         ),
     ),
-    ("sh x.sh", "ask", ("ask", "ask.commands", f"{WANTS} before programs that may do anything", "", False)),
+    ("sh x.sh", "ask", ("ask", "ask.commands", RUNS_CODE, "", False)),
     ("cat /opt/x", "ask", ("ask", "ask.reads-outside", "/opt/x is outside this workspace", OUTSIDE, True)),
     ("cat /opt/x", "plan", ("deny", "plan.reads-outside", "/opt/x is outside this workspace", "", False)),
     ("ls", "ask", ("allow", "reads.command", READS, "", False)),
@@ -73,22 +80,22 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     (
         "make .env",
         "bypass",
-        ("ask", "bypass.secrets", "it names a file that may hold secrets", "", True),
+        ("ask", "bypass.secrets", MENTIONED, "", True),
     ),
     (
         "",
         "ask",
-        ("ask", "ask.unclear", "it holds no command", "It cannot be read with certainty.", True),
+        ("ask", "ask.unproven", "it holds no command", "It cannot be read with certainty.", True),
     ),
-    ("", "plan", ("deny", "plan.unclear", f"{ONLY_READS}: it holds no command", "", False)),
+    ("", "plan", ("deny", "plan.unproven", f"{NOT_SURE}: it holds no command", "", False)),
 ]
 
 
 @pytest.mark.parametrize(("script", "policy", "wanted"), RUN)
-def test_what_is_said_of_a_command(
+def test_verdict_rule_reason_and_risk_of_a_command(
     script: str, policy: PolicyName, wanted: tuple[str, str, str, str, bool]
 ) -> None:
-    assert told(decide((Runs(script=script),), policy=policy)) == wanted
+    assert row_of(decide((Runs(script=script),), policy=policy)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -96,16 +103,18 @@ def test_what_is_said_of_a_command(
     [
         ("make a", "allow run make *", "rule: allow run make *", "the rule `allow run make *` says so"),
         ("make a", "allow exact make a", "rule: allow exact make a", "the rule `allow exact make a` says so"),
-        ("make a", "allow exact make b", "ask.commands", f"{WANTS} for writes by commands"),
-        ("make a", "deny exact make b", "ask.commands", f"{WANTS} for writes by commands"),
+        ("make a", "allow exact make b", "ask.commands", RUNS_CODE),
+        ("make a", "deny exact make b", "ask.commands", RUNS_CODE),
         ("make a", "deny exact make a", "rule: deny exact make a", "the rule `deny exact make a` says so"),
         ("make a", "ask exact make a", "rule: ask exact make a", "the rule `ask exact make a` says so"),
         ("cp /opt/x b", "allow run cp *", "ask.writes", f"{WANTS} before any write"),
-        ("make .env", "allow run make *", "ask.secrets", "it names a file that may hold secrets"),
-        ("make a", "allow tool some_tool", "ask.commands", f"{WANTS} for writes by commands"),
+        ("make .env", "allow run make *", "ask.commands", MENTIONED),
+        ("make a", "allow tool some_tool", "ask.commands", RUNS_CODE),
     ],
 )
-def test_what_a_rule_says_of_a_command(script: str, rule: str, rule_id: str, reason: str) -> None:
+def test_rule_and_reason_where_a_rule_is_about_a_command(
+    script: str, rule: str, rule_id: str, reason: str
+) -> None:
     found = decide((Runs(script=script),), rule)
     assert (found.rule_id, found.reason) == (rule_id, reason)
 
@@ -117,8 +126,18 @@ def test_a_rule_allows_nothing_in_a_profile_that_hears_none() -> None:
     assert decide((), "allow tool some_tool", policy="plan").verdict != "allow"
 
 
+def test_a_call_with_words_and_a_script_is_never_allowed() -> None:
+    both = (Runs(argv=("ls",), script="ls"),)
+    found = decide(both)
+    assert (found.verdict, found.reason) == (
+        "ask",
+        "it names two commands, one as words and one as a script",
+    )
+    assert [decide(both, policy=policy).verdict for policy in ("plan", "bypass")] == ["deny", "ask"]
+
+
 def test_a_command_that_starts_outside_is_asked_about_as_a_read() -> None:
-    assert told(decide((Runs(script="ls", cwd="/opt"),)))[:3] == (
+    assert row_of(decide((Runs(script="ls", cwd="/opt"),)))[:3] == (
         "ask",
         "ask.reads-outside",
         "/opt is outside this workspace",
@@ -129,13 +148,13 @@ def test_a_command_that_starts_outside_is_asked_about_as_a_read() -> None:
 @pytest.mark.parametrize(
     ("rules", "rule_id", "offered"),
     [
-        ((), "bypass.unclear", ["once", "session"]),
-        (("allow run make *", "ask tool other"), "bypass.unclear", ["once", "session"]),
-        (("ask run git push *",), "bypass.unclear", ["once"]),
+        ((), "bypass.unproven", ["once", "session"]),
+        (("allow run make *", "ask tool other"), "bypass.unproven", ["once", "session"]),
+        (("ask run git push *",), "bypass.unproven", ["once"]),
         (("ask run git push *", "deny read x"), "rules.unread", []),
     ],
 )
-def test_what_cannot_be_read_whole_may_be_what_a_rule_is_about(
+def test_a_line_that_cannot_be_read_whole_is_denied_where_rules_deny(
     rules: tuple[str, ...], rule_id: str, offered: list[str]
 ) -> None:
     found = decide((Runs(script="make " + "a" * 1_000_000),), *rules, policy="bypass")
@@ -154,7 +173,7 @@ SANDBOXED = [
 
 
 @pytest.mark.parametrize(("script", "verdict"), SANDBOXED)
-def test_what_a_sandbox_bounds_is_not_asked_about(script: str, verdict: str) -> None:
+def test_a_sandbox_lets_commands_run_that_it_bounds(script: str, verdict: str) -> None:
     runs = (Runs(script=script),)
     assert decide(runs, policy="accept-edits", sandboxed=True).verdict == verdict
     assert decide(runs, policy="accept-edits").verdict == "ask"
@@ -192,7 +211,7 @@ BY_PROFILE: list[tuple[tuple[Effect, ...], tuple[str, ...], bool]] = [
 
 
 @rows("effects, rules, wanted", BY_PROFILE)
-def test_only_where_the_profile_alone_is_careful_does_it_say_so(
+def test_a_decision_is_by_profile_where_nothing_else_is_against_it(
     effects: tuple[Effect, ...], rules: tuple[str, ...], wanted: bool
 ) -> None:
     found = decide(effects, *rules)
@@ -201,7 +220,7 @@ def test_only_where_the_profile_alone_is_careful_does_it_say_so(
 
 def test_a_tool_that_is_not_among_those_allowed_is_denied_and_another_is_judged() -> None:
     effects = (Reads(path="a"),)
-    assert told(decide(effects, allowed_tools=frozenset({"other"}))) == (
+    assert row_of(decide(effects, allowed_tools=frozenset({"other"}))) == (
         "deny",
         "tools.not-allowed",
         "the tool some_tool is not allowed here",
@@ -211,9 +230,9 @@ def test_a_tool_that_is_not_among_those_allowed_is_denied_and_another_is_judged(
     assert decide(effects, allowed_tools=frozenset({"some_tool"})).verdict == "allow"
 
 
-def test_where_no_one_is_there_a_question_is_a_no_that_says_why() -> None:
+def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
     found = decide((Writes(path="a"),), interactive=False)
-    assert told(found) == (
+    assert row_of(found) == (
         "deny",
         "ask.writes",
         f"{WANTS} before any write, and no one is there to answer",
@@ -224,18 +243,18 @@ def test_where_no_one_is_there_a_question_is_a_no_that_says_why() -> None:
 
 
 def test_network_is_asked_about_denied_or_not_understood() -> None:
-    assert told(decide((Connects(host="e.org"),)))[:3] == (
+    assert row_of(decide((Connects(host="e.org"),)))[:3] == (
         "ask",
         "ask.network",
         f"{WANTS} for network access",
     )
-    assert told(decide((Connects(host="e.org"),), policy="plan"))[:3] == (
+    assert row_of(decide((Connects(host="e.org"),), policy="plan"))[:3] == (
         "deny",
         "plan.network",
         "policy plan allows no network",
     )
     long = "e .org" + "x" * 100
-    assert told(decide((Connects(host=long),)))[1:3] == (
+    assert row_of(decide((Connects(host=long),)))[1:3] == (
         "guard.host",
         f"it is not certain which host {long[:80]!r} names",
     )
@@ -260,5 +279,9 @@ def test_the_strongest_finding_is_the_one_that_denies_then_warns_then_is_somebod
     order = [deny, risky, ruled, ask, allow]
     for first in range(len(order)):
         assert strongest(order[first:]) is strongest(order[first:][::-1]) is order[first]
-    assert [one.ruled for one in (ask, ruled, Finding("ask", "rules.below", ""))] == [False, True, True]
-    assert strongest([]) == Finding("ask", "no-rule", "nothing is known of what it does", "", True)
+    assert [finding.is_rule for finding in (ask, ruled, Finding("ask", "rules.below", ""))] == [
+        False,
+        True,
+        True,
+    ]
+    assert strongest([]) == Finding("ask", "no-rule", "it is not known what this does", "", True)

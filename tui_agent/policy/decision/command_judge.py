@@ -307,4 +307,7 @@ def _because(command: CommandReport) -> str:
 
 
 def _does(command: CommandReport) -> str:
-    return ", ".join(sorted(command.effects - {Effect.READS})) or "may do anything"
+    others = sorted(command.effects - {Effect.READS})
+    return (
+        ", ".join("runs code" if effect is Effect.RUNS else effect for effect in others) or "may do anything"
+    )

@@ -21,7 +21,7 @@ from tui_agent.policy.interpreter.readers import ARGUMENT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import Folders
 
-MAX_WRAPPERS: Final = 8
+MAX_WRAPPERS: Final = 5
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _TESTS: Final = frozenset({"test", "[", "[["})
@@ -32,13 +32,14 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 @dataclass(frozen=True, slots=True)
 class Context:
     """The surroundings of a command. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
-    `settings` are variables in front of it; `wrappers` counts the commands that run it."""
+    `settings` are variables in front of it; `wrappers` counts the commands that run it. `moved`: see `Draft`."""
 
     source: str
     folders: Folders = ("",)
     stdin: Value = UNKNOWN_INPUT
     settings: tuple[tuple[str, Value], ...] = ()
     wrappers: int = 0
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class CommandReader:
 
     def read(self, words: Sequence[Value], context: Context) -> CommandResult:
         """Read a command; the first word is its program."""
-        draft = Draft(self._catalog, context.source, words, context.folders)
+        draft = Draft(self._catalog, context.source, words, context.folders, moved=context.moved)
         program = None if words[0].many else words[0].known
         for name, value in context.settings:
             if name != "IFS" or program != "read":
@@ -205,7 +206,12 @@ class CommandReader:
     ) -> tuple[list[CommandResult], Value | None]:
         """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts."""
         inside = Context(
-            draft.source, draft.folders, context.stdin, tuple(draft.settings), context.wrappers + 1
+            draft.source,
+            draft.folders,
+            context.stdin,
+            tuple(draft.settings),
+            context.wrappers + 1,
+            draft.moved,
         )
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
