@@ -148,7 +148,7 @@ class Bench:
             secrets=scan.secrets,
             outside_links=scan.outside_links,
             option_names=scan.option_names,
-            split_names=scan.split_names,
+            odd_names=scan.odd_names,
             unscanned=scan.unscanned,
         )
         return cls(policy, facts, env)

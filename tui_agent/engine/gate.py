@@ -263,7 +263,7 @@ class Gate:
             public_files=public_certificates(judged.values()),
             outside_links=case.scan.outside_links,
             option_names=case.scan.option_names,
-            split_names=case.scan.split_names,
+            odd_names=case.scan.odd_names,
             unscanned=case.scan.unscanned,
         )
 

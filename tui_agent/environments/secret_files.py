@@ -26,7 +26,7 @@ MAX_LINKS = 500
 """Links that are followed to see whether they lead out of the workspace."""
 OPTION_STARTS = frozenset("-+@|=")
 """Characters at the begin of a name that some program takes for an option, a list of files or a command."""
-_SPLITS = frozenset(" \t\n\r\v\f'\"\\*?[")
+_ODD = frozenset(" \t\n\r\v\f'\"\\:*?[")
 _INSTALLED = frozenset({"node_modules", "site-packages"})
 PASSED = frozenset({".git", ".hg", ".svn", ".jj"}) | _INSTALLED
 """Folders that are not looked into: repositories, and what comes from a registry."""
@@ -57,8 +57,8 @@ class _Folder:
     """All links in it."""
     option_names: tuple[str, ...] = ()
     """Names in it that a program may take for an option."""
-    split_names: tuple[str, ...] = ()
-    """Names in it that fall into pieces where a list of names is cut at blanks."""
+    odd_names: tuple[str, ...] = ()
+    """Names in it that fall into pieces where a list of names is cut at blanks, or mean something else to some programs."""
     installed: tuple[str, ...] = ()
     """Folders in it that come from a registry."""
 
@@ -111,7 +111,7 @@ class SecretFiles:
             seen = self._seen
             names = [f"{at}{name}" for at, folder in seen.items() for name in folder.every_link]
             option_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.option_names]
-            split_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.split_names]
+            odd_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.odd_names]
             unscanned = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
             found = [(name, os.path.realpath(f"{self._root}/{name}")) for name in names[:MAX_LINKS]]
             inside = f"{self._root}/"
@@ -119,7 +119,7 @@ class SecretFiles:
                 secrets,
                 tuple((name, path) for name, path in found if not f"{path}/".startswith(inside)),
                 tuple(option_names),
-                tuple(split_names),
+                tuple(odd_names),
                 (*unscanned, *self._waiting, *names[MAX_LINKS:]),
             )
 
@@ -157,8 +157,8 @@ class SecretFiles:
     ) -> _Folder:
         folders, files, links, ignores = [], [], [], False
         every_link = tuple(entry.name for entry in entries if entry.is_symlink())
-        option_names = tuple(entry.name for entry in entries if entry.name[0] in OPTION_STARTS)
-        split_names = tuple(entry.name for entry in entries if not _SPLITS.isdisjoint(entry.name))
+        option_names = tuple(_shown(entry) for entry in entries if entry.name[0] in OPTION_STARTS)
+        odd_names = tuple(_shown(entry) for entry in entries if not _ODD.isdisjoint(entry.name))
         installed = tuple(entry.name for entry in entries if entry.name in _INSTALLED)
         for entry in entries:
             name = entry.name
@@ -180,7 +180,7 @@ class SecretFiles:
             settled,
             every_link,
             option_names,
-            split_names,
+            odd_names,
             installed,
         )
 
@@ -232,6 +232,11 @@ class SecretFiles:
                 text = _text(Path(self._root, base, _IGNORE_FILE)) if there else ""
                 self._rules[folder] = above.below(base, text) if text else above
         return self._rules[folder]
+
+
+def _shown(entry: os.DirEntry[str]) -> str:
+    """The name of a file, of a folder with a slash at its end."""
+    return f"{entry.name}/" if os.path.isdir(entry) else entry.name  # noqa: PTH112 - one that is no link is known already
 
 
 def public_certificates(paths: Iterable[str]) -> frozenset[str]:

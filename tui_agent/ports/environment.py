@@ -237,16 +237,17 @@ class FindsPrograms(Protocol):
 class WorkspaceScan:
     """Names in a workspace that change what a command line means. All paths are as seen from the workspace.
 
-    `secrets` are files that may hold secrets, but for those that the user opened to commands. `outside_links` are links that lead out of it, each with the absolute real path. `option_names` are files of which the
-    name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it for an option. `split_names` have a blank, a quote or
-    a backslash, so that they fall into pieces where a list of names is cut at blanks. `unscanned` are folders in which
-    nobody looked for either.
+    `secrets` are files that may hold secrets, but for those that the user opened to commands. `outside_links` are links that
+    lead out of it, each with the absolute real path. `option_names` are files and folders (with a slash at the end) of
+    which the name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it for an option. `odd_names` have a
+    blank, a quote or a backslash, so that they fall into pieces where a list of names is cut at blanks, or one of
+    `: * ? [`, which mean something else to some programs. `unscanned` are folders in which nobody looked for either.
     """
 
     secrets: tuple[SecretFile, ...] = ()
     outside_links: tuple[tuple[str, str], ...] = ()
     option_names: tuple[str, ...] = ()
-    split_names: tuple[str, ...] = ()
+    odd_names: tuple[str, ...] = ()
     unscanned: tuple[str, ...] = ()
 
 

@@ -41,9 +41,10 @@ class PolicyFacts:
     outside_links: tuple[tuple[str, str], ...] = ()
     """Links in the workspace that lead out of it: their path as seen from the workspace, and the absolute real path."""
     option_names: tuple[str, ...] = ()
-    """Files of the workspace whose names a program may take for an option, as seen from it."""
-    split_names: tuple[str, ...] = ()
-    """Files of the workspace whose names fall into pieces where a list is cut at blanks, as seen from it."""
+    """Files of the workspace whose names a program may take for an option, as seen from it; a folder's ends with a slash."""
+    odd_names: tuple[str, ...] = ()
+    """The same for names that fall into pieces where a list is cut at blanks, or that a program may take for something else:
+    those with a blank, a quote, a backslash or one of `: * ? [`."""
     unscanned: tuple[str, ...] = ()
     """Folders of the workspace that were not looked into for such links and names, as seen from it."""
 

@@ -49,19 +49,20 @@ def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
 def test_names_that_may_be_taken_for_options_are_found(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     (root / "sub").mkdir(parents=True)
+    (root / "-d").mkdir()
     for name in ("--checkpoint=1", "sub/@list", "sub/|touch x", "sub/plain", "a-b", "=x", "+y"):
         (root / name).write_text("")
     scan = SecretFiles(str(root), nothing_secret)
-    assert set(scan.scan().option_names) == {"--checkpoint=1", "sub/@list", "sub/|touch x", "=x", "+y"}
+    assert set(scan.scan().option_names) == {"--checkpoint=1", "sub/@list", "sub/|touch x", "=x", "+y", "-d/"}
 
 
-def test_names_that_fall_into_pieces_are_found(tmp_path: Path) -> None:
+def test_names_that_fall_into_pieces_or_mean_something_else_are_found(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     (root / "my docs").mkdir(parents=True)
-    for name in ("a b", "it's", "tab\tin", "plain", "my docs/x", "back\\slash"):
+    for name in ("a b", "it's", "tab\tin", "plain", "my docs/x", "back\\slash", "HEAD:a", "b*", "c?", "d[1]"):
         (root / name).write_text("")
-    found = SecretFiles(str(root), nothing_secret).scan().split_names
-    assert set(found) == {"a b", "it's", "tab\tin", "my docs", "back\\slash"}
+    found = SecretFiles(str(root), nothing_secret).scan().odd_names
+    assert set(found) == {"a b", "it's", "tab\tin", "my docs/", "back\\slash", "HEAD:a", "b*", "c?", "d[1]"}
 
 
 def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:

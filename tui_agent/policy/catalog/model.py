@@ -144,6 +144,8 @@ class Program(Model):
     entry of their own in the folder of this program's name; options in front of them are this entry's. `skips`: files
     that it does not read below a folder unless an option says so. `reads_below`: operands are meant with everything below
     them. `only_names`: name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`.
+    `options_are_harmless`: no option of it, listed or not, does more than read: it writes, runs, sends and waits for nothing.
+    So a pattern may stand where an option could, if no name in the workspace looks like one.
     `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is offered. `downloads`: it may
     fetch code and run it. `forbidden` says why no profile runs it ("it stops the machine"). `builtin`: the shell itself does it, so no file in `PATH` can stand in its place.
     """
@@ -157,6 +159,7 @@ class Program(Model):
     default_operand: str = ""
     option_style: Literal["gnu", "first", "single", "words", "tar", "none"] = "gnu"
     numeric_option: bool = False
+    options_are_harmless: bool = False
     subcommands: Literal["", "one", "two"] = ""
     skips: frozenset[Literal["hidden", "ignored", "untracked"]] = frozenset()
     reads_below: bool = False

@@ -1,59 +1,88 @@
-"""L3: doubts about names of files that the workspace itself can settle: none of its names looks like an option, or falls into
-pieces.
+"""L3: doubts about names of files that the workspace itself can settle: none of its names looks like an option, means
+something else, or falls into pieces.
 
 Invariant: a doubt is only taken away where every name that its pattern can stand for was looked at.
 """
 
+import posixpath
+from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Final
 
 from tui_agent.policy.decision.command_judge import from_workspace
 from tui_agent.policy.decision.file_judge import matches_path
-from tui_agent.policy.interpreter.report import Doubt, LineReport
+from tui_agent.policy.interpreter.report import CommandReport, Doubt, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
-_OPTION_STARTS = frozenset("-+@|=")
+_OPTION_STARTS: Final = frozenset("-+@|=")
+_OTHER_MEANINGS: Final = frozenset(":*?[")
+"""Signs by which a program takes a name for something else: `HEAD:.env` is a file of a commit, `a*` a pattern."""
 
 
 def settle_doubts(effect: Runs, line: LineReport, facts: PolicyFacts) -> LineReport:
     """Return the report without the doubts that the names in the workspace settle."""
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
-    commands = tuple(
-        replace(
-            command,
-            doubts=tuple(doubt for doubt in command.doubts if not _is_settled(doubt, effect, facts)),
-        )
-        for command in line.commands
+    return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
+
+
+def _settle(effect: Runs, command: CommandReport, facts: PolicyFacts) -> CommandReport:
+    folders = [None if path is None else _in_workspace(effect, path, facts) for path in command.folders]
+    doubts = tuple(
+        doubt
+        for doubt in command.doubts
+        if not all(folder is not None and _is_settled(doubt, folder, facts) for folder in folders)
     )
-    return replace(line, commands=commands)
+    return replace(command, doubts=doubts)
 
 
-def _is_settled(doubt: Doubt, effect: Runs, facts: PolicyFacts) -> bool:
+def _in_workspace(effect: Runs, path: str, facts: PolicyFacts) -> str | None:
+    """Return a folder's path as seen from the workspace; None outside of it."""
+    return place(from_workspace(effect, path), facts).relative
+
+
+def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
+    """Return True if no name that the doubt's pattern can stand for in this folder of the workspace is a danger."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
-    at = place(from_workspace(effect, value.text), facts)
-    if at.relative is None:
+    pattern = place(posixpath.join(facts.workspace, folder, value.text), facts).relative
+    if pattern is None:
         return False
-    if doubt.name == "option-like" and any(
-        _is_option(name, at.relative, effect.cwd) for name in facts.option_names
-    ):
-        return False
-    if not value.splits:
-        return True
-    odd = (*facts.split_names, *facts.unscanned)
-    return not any(_stands_for(at.relative, name) for name in odd)
+    names: Sequence[str] = facts.odd_names
+    unscanned = [name for name in facts.unscanned if _leads_below(pattern, name)]
+    if doubt.name == "option-like" and not value.splits:
+        names = [name for name in facts.option_names if _begins_word(name, folder)]
+        unscanned = [name for name in facts.unscanned if f"{folder}/".startswith(f"{name}/")]
+    elif doubt.name == "option-like":
+        names = (*facts.odd_names, *facts.option_names)
+    elif not value.splits:
+        names = [name for name in facts.odd_names if not _OTHER_MEANINGS.isdisjoint(name)]
+    return not unscanned and not any(_leads_to(pattern, name) for name in names)
 
 
-def _is_option(name: str, pattern: str, folder: str) -> bool:
-    """True if the pattern stands for the name, and the word that the command is given begins like an option."""
-    front = f"{folder.strip('/')}/" if folder.strip("./") else ""
-    begins = name.removeprefix(front)[:1] in _OPTION_STARTS
-    return begins and matches_path(pattern, name)
+def _begins_word(name: str, folder: str) -> bool:
+    """Return True if a word that names this file from the folder begins like an option."""
+    front = f"{folder}/" if folder else ""
+    return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 
 
-def _stands_for(pattern: str, name: str) -> bool:
-    """True if the pattern matches the name, or what lies below it."""
-    return matches_path(pattern, name) or matches_path(pattern, f"{name}/any", below=True)
+def _leads_to(pattern: str, name: str) -> bool:
+    """Return True if the pattern matches a name or, where that is a folder's, what may lie below it."""
+    return matches_path(pattern, name) or (name.endswith("/") and _leads_below(pattern, name.rstrip("/")))
+
+
+def _leads_below(pattern: str, folder: str) -> bool:
+    """Return True if the pattern matches what may lie below a folder."""
+    return _goes_on(pattern.split("/"), folder.split("/"))
+
+
+def _goes_on(shapes: Sequence[str], names: Sequence[str]) -> bool:
+    if not names or not shapes:
+        return bool(shapes)
+    if shapes[0] == "**":
+        return _goes_on(shapes[1:], names) or _goes_on(shapes, names[1:])
+    return fnmatchcase(names[0], shapes[0]) and _goes_on(shapes[1:], names[1:])

@@ -10,7 +10,7 @@ from tui_agent.policy.interpreter.expansion import known_value
 from tui_agent.policy.interpreter.options import ParsedCall
 from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Certainty, Value
-from tui_agent.policy.interpreter.state import UNSET, State, enter_folder
+from tui_agent.policy.interpreter.state import START_FOLDERS, UNSET, State, enter_folder
 
 _LEAVING: Final = frozenset({"exit", "return"})
 
@@ -86,6 +86,8 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> Ends:
     lines = end is None or end.known == ""
     whole = raw and lines and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
     line = replace(stdin, many=False, splits=False) if whole else UNSET
+    if state.folders != START_FOLDERS:
+        line = replace(line, names_files=False)
     after = state
     for value in call.operands or (known_value("REPLY"),):
         after = after.with_variable(value.known or "", [line])

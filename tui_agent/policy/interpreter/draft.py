@@ -5,7 +5,7 @@ Invariant: a word of which the text is not certain raises a doubt wherever its t
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from tui_agent.policy.catalog.catalog import Catalog
@@ -56,12 +56,15 @@ class Draft:
     printed: list[str] = field(default_factory=list)
     """Patterns of the files that it reads or lists, as they are named; empty where one is not certain."""
     runs_next: bool = False
+    moved: bool = False
+    """It works in another folder than the shell, which looked for the names that patterns fit."""
 
     def report(self) -> CommandReport:
         """The finished report."""
         program = None if self.entry is None else self.entry.program
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
+        doubts = [replace(doubt, value=None) for doubt in self.doubts] if self.moved else self.doubts
         return CommandReport(
             self.source,
             tuple(self.words),
@@ -77,7 +80,7 @@ class Draft:
             program is not None and program.downloads,
             program is not None and program.builtin,
             0 if program is None else program.remember,
-            tuple(dict.fromkeys(self.doubts)),
+            tuple(dict.fromkeys(doubts)),
             forbidden="" if program is None else program.forbidden,
         )
 
@@ -192,6 +195,7 @@ class Draft:
         """Change the folder that the rest of the command is about."""
         self.add_file(value, "list")
         path = value.known
+        self.moved = True
         self.folders = tuple(
             dict.fromkeys(None if path is None else enter_folder(folder, path) for folder in self.folders)
         )

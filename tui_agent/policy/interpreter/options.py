@@ -80,7 +80,7 @@ class _Parser:
                 # A program of style `single` may obey an option behind `--` (git blame -- a --output=b).
                 behind = only_operands and not (style == "single" and not self.stops)
                 if not behind and (value.known or "-").startswith("-") and self._may_be_option(value):
-                    self._doubt_option_like(value)
+                    self._doubt_option_like(value, by_name=True)
                 self._add_operand(value)
                 only_operands = only_operands or self.stops
             elif value.known == "--" and "--" not in self.entry.options and style != "words":
@@ -110,7 +110,7 @@ class _Parser:
     def _parse_option(self, value: Value) -> None:
         prefix = prefix_of(value)
         if value.many:
-            self._doubt_option_like(value)
+            self._doubt_option_like(value, by_name=True)
         known = value.known or ""
         if known in self.entry.options:
             self._take(known, None)
@@ -215,9 +215,11 @@ class _Parser:
     def _doubt(self, reason: str) -> None:
         self.doubts.append(Doubt("option", reason))
 
-    def _doubt_option_like(self, value: Value) -> None:
+    def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
+        """Doubt a word that may be an option; `by_name`: if the options are harmless, it is enough that no name is one."""
+        settled = by_name and self.entry.program.options_are_harmless
         reason = f"{value.source} may become an option of {self.entry.name}"
-        self.doubts.append(Doubt("option-like", reason, value=value))
+        self.doubts.append(Doubt("option-like", reason, value=value if settled else None))
 
 
 def _is_allowed(option: Option, word: Value) -> bool:

@@ -75,9 +75,9 @@ class FileUse:
 class Doubt:
     """Why it is not proven what a command does: a clause in plain words ("it is not known what foo does"), and a name by
     which tests and rules find it. `hides_command`: it is not even certain which program or script runs. `value` is the
-    word that it is about where only certain names of files are a danger: where `value.names_files`, and of the files that
-    fit its pattern none has a name that begins with one of `- + @ | =`, has one of `: * ? [` in it or, where it
-    `splits`, a blank, the doubt is void."""
+    word that it is about where only certain names of files are a danger: where `value.names_files`, and it fits no name in
+    the folders of the command that begins with one of `- + @ | =` (of "option-like"), that has one of `: * ? [` in it (of
+    "value") or, where it `splits`, a blank, a quote or a backslash as well, the doubt is void."""
 
     name: Literal[
         "program",  # nothing is known of the program

@@ -32,7 +32,7 @@ from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value
 from tui_agent.policy.interpreter.redirections import Redirections
 from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
-from tui_agent.policy.interpreter.state import UNSET, State, merge_states
+from tui_agent.policy.interpreter.state import START_FOLDERS, UNSET, State, merge_states
 
 MAX_WALKED: Final = 2000
 """Commands that are walked, those of loops once for each pass."""
@@ -253,8 +253,8 @@ class ScriptWalker:
 
     def _run_substitution(self, script: Script, state: State) -> Value:
         outcome = self.walk(script, state, UNKNOWN_INPUT)
-        end = outcome.any
-        moved = end is not None and end.folders != state.folders
+        ends = [state.folders, *(() if outcome.any is None else (outcome.any.folders,))]
+        moved = any(folders != START_FOLDERS for folders in ends)
         return replace(outcome.output, names_files=False) if moved else outcome.output
 
 

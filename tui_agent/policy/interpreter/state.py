@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tui_agent.policy.interpreter.report import Certainty, Value
 
@@ -18,6 +18,7 @@ START = "\ufdd0"
 UNSET = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 Folders: TypeAlias = tuple[str | None, ...]
+START_FOLDERS: Final[Folders] = ("",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ about = "Reads files."
 effects = ["reads"]
 flags = ["-l"]
 operands = ["read..."]
+options_are_harmless = true
 options = { "-n" = "number", "-C" = "enter", "-r" = { word = "none", below = true }, "--help" = { word = "none", ends = true } }
 default_operand = "."
 
@@ -64,6 +65,7 @@ effects = ["reads"]
 operands = ["assignment...", "command"]
 default_operand = "printenv"
 option_style = "first"
+options = { "-C" = "enter" }
 
 [programs.printenv]
 about = "Shows variables."
@@ -95,7 +97,7 @@ about = "Runs a command on names."
 effects = ["reads"]
 operands = ["xargs"]
 option_style = "first"
-flags = ["-0"]
+flags = ["-0", "-r"]
 
 [programs.awk]
 about = "Runs awk."
@@ -148,6 +150,12 @@ def show_file(use: FileUse) -> str:
 def doubts(line: str) -> list[str]:
     """The reasons of all doubts of a line."""
     return [doubt.reason for command in read(line).commands for doubt in command.doubts]
+
+
+def settled_by_names(line: str) -> list[str]:
+    """The doubts of a line that names in the workspace can settle: "option-like *"."""
+    found = [doubt for command in read(line).commands for doubt in command.doubts]
+    return [f"{doubt.name} {doubt.value.text}" for doubt in found if doubt.value and doubt.value.names_files]
 
 
 def effects(line: str) -> set[str]:

@@ -89,8 +89,8 @@ def test_what_is_not_certain_raises_a_doubt(line: str, reason: str, hides: bool)
         ("shell <<< 'show a'", ["shell", "show a"]),
         ("shell <<'EOF'\nshow a\nshow b\nEOF", ["shell", "show a", "show b"]),
         ("echo show a | shell", ["echo show a", "shell", "show a"]),
-        ("files src | xargs show", ["files src", "xargs show", "show "]),
-        ("xargs within 5 show a", ["xargs within 5 show a", "within 5 show a", "show a"]),
+        ("files src | xargs -r show", ["files src", "xargs -r show", "show files"]),
+        ("xargs -r within 5 show a", ["xargs -r within 5 show a", "within 5 show a", "show a"]),
     ],
 )  # fmt: skip
 def test_commands_that_others_run_have_reports_of_their_own(line: str, expected: list[str]) -> None:
@@ -172,8 +172,8 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
         ("seek p a", ["read a/**"]),
         ("seek -e p a", ["read a/**"]),
         ("shell a.sh", ["read a.sh"]),
-        ("xargs -0 show < a", ["read a", "read ?"]),
-        ("files src | xargs -0 show", ["list src/**", "read ≈src/**"]),
+        ("xargs -0 show < a", ["read a", "read ?", "read ."]),
+        ("files src | xargs -0r show", ["list src/**", "read ≈src/**"]),
         ("git log a", ["read a"]),
         ("git log -- 'a*'", ["read ≈**/*"]),
         ("git log -- src/*.py", ["read ≈src/*.py"]),

@@ -1,6 +1,7 @@
 """Options are told from operands exactly as getopt_long would, and only by the positive list."""
 
 from tests.stubs.rows import rows
+from tests.unit.policy.interpreter.lines import settled_by_names
 from tui_agent.policy.catalog.entries import Entry, make_entry
 from tui_agent.policy.interpreter.options import ParsedCall, parse_call
 from tui_agent.policy.interpreter.report import Certainty, Value
@@ -225,3 +226,34 @@ def test_a_word_that_is_not_certain_is_no_operand_where_an_option_may_stand(
 
 def test_a_word_that_is_not_certain_is_an_operand_of_a_program_without_options() -> None:
     assert parse_call(entry(option_style="none"), [unknown(), star()]).doubts == ()
+
+
+@rows(
+    "line, expected",
+    [
+        ("show *", ["option-like *"]),
+        ("filter *", []),
+        ("show -n *", []),
+        ("show -n*", ["option-like -n*"]),
+        ("show a*", []),
+        ("cd src && show *", ["option-like *"]),
+        ("show -C src *", []),
+        ("env -C src show *", []),
+        ("for f in *; do show $f; done", ["option-like *", "value *"]),
+        ("for f in *; do (cd src; show $f); done", []),
+        ("files | xargs show", ["option-like **", "value **"]),
+        ("files | xargs filter", ["value **"]),
+        ("files | xargs -0 show", ["option-like **"]),
+        ("show $(files)", ["option-like **", "value **"]),
+        ("cd src && show $(files)", []),
+        ("show $(cd src && files)", []),
+        ("files | while read -r f; do show $f; done", ["option-like **", "value **"]),
+        ("files | while read -r f; do cd src; show $f; done", []),
+        ("files | (cd src; while read -r f; do show $f; done)", []),
+        ("cd src; files | xargs show", []),
+    ],
+)
+def test_names_in_the_workspace_settle_doubts_only_where_they_are_meant(
+    line: str, expected: list[str]
+) -> None:
+    assert settled_by_names(line) == expected
