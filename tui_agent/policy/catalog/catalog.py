@@ -4,7 +4,6 @@ Invariant: a file is read when its program is first asked for; a user's entry st
 counts only for other programs, and what a project or plugin says of known ones only adds effects.
 """
 
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +15,12 @@ from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.entries import Entry, Table, TableFault, make_entry
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.catalog.variables import Variables
+from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
 """Programs whose names are no good names of files."""
 _MAX_LIKES = 8
-_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
-"""`tomllib` takes a minute for a key of many thousand parts."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
@@ -159,12 +157,10 @@ def built_in_catalog() -> Catalog:
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     """Read a user's, plugin's or project's TOML: its tables by whole name ("git log"), and the variables that it calls
     harmless. Raises `TableFault`."""
-    if _LONG_KEY.search(text):
-        raise TableFault((), "a key has too many parts")
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise TableFault((), f"it is not valid TOML: {error}") from error
+        data = parse_toml(text)
+    except ValueError as error:
+        raise TableFault((), str(error)) from error
     for key in sorted(set(data) - {"programs", "environment"}):
         raise TableFault((key,), "this key is not known; programs stand in [programs.NAME]")
     environment = _as_table(("environment",), data.get("environment", {}))

@@ -13,7 +13,6 @@ from tui_agent.policy.catalog.catalog import Catalog, Layer, keys_of, own_keys, 
 from tui_agent.policy.catalog.entries import Table, TableFault, validation_faults
 from tui_agent.policy.catalog.model import Decision, Example
 
-MAX_CHARACTERS: Final = 1_000_000
 MAX_EXAMPLES: Final = 300
 _AT_LINE: Final = re.compile(r"at line (\d+)")
 _HEADER: Final = re.compile(r"\s*\[(\[?)\s*(.+?)\s*\]?\]\s*(?:#.*)?")
@@ -35,8 +34,6 @@ class Problem:
 
 def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
     """Check a table of `[programs.NAME]` with all its examples."""
-    if len(text) > MAX_CHARACTERS:
-        return [Problem(source, f"it is longer than {MAX_CHARACTERS:,} characters")]
     return [
         Problem(f"{source}:{line}" if line else source, reason)
         for line, reason in _faults(text, source, judge)

@@ -22,6 +22,7 @@ from tui_agent.policy.decision.command_judge import from_workspace
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
+from tui_agent.policy.rules.hosts import host_of, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
 from tui_agent.protocol.effects import Effect as CallEffect
@@ -29,6 +30,7 @@ from tui_agent.protocol.events.policy import Deed, DeedEffect
 
 _MOST_PATHS = 4
 _COMMAND_WIDTH = 24
+_NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
 """What a shell takes for blanks; any other is a part of a word, and has to be seen."""
 _SERIOUS = frozenset({DESTRUCTIVE, PRIVILEGE})
@@ -38,6 +40,7 @@ _VERBS: dict[FileAction, str] = {
     "read": "reads",
     "list": "lists",
     "write": "writes",
+    "move": "moves",
     "delete": "deletes",
     "mention": "is given",
 }
@@ -117,15 +120,15 @@ def _rows(
         match effect:
             case Runs():
                 line = next(reports)
-                for command in line.commands:
-                    yield _command_row(effect, command, new, facts)
+                for title, command in zip(_titles(line), line.commands, strict=True):
+                    yield _command_row(effect, title, command, new, facts)
                 if not line.commands:
                     why = DeedEffect(word="may do", about=f"anything: {line.refusal}", grave=True)
                     yield Deed(what=_shorten(line.line), classes=(ARBITRARY,), effects=(why,))
             case Reads():
                 yield _file_row(effect.path, READ_ONLY, "reads")
             case Writes():
-                yield _file_row(effect.path, WORKSPACE, "removes" if effect.removes else "writes", grave=True)
+                yield _file_row(effect.path, WORKSPACE, "deletes" if effect.removes else "writes", grave=True)
             case Connects():
                 about = DeedEffect(word="network", about=effect.host, grave=True)
                 yield Deed(what=effect.host, classes=(NETWORK,), effects=(about,))
@@ -137,15 +140,24 @@ def _file_row(path: str, name: str, word: str, *, grave: bool = False) -> Deed:
     return Deed(what=path, classes=(name,), effects=(DeedEffect(word=word, about=path, grave=grave),))
 
 
+def _titles(line: LineReport) -> Iterator[str]:
+    """Each command as the text has it; one that another command starts, or that is only one reading, by its words."""
+    sources: set[str] = {line.line} if line.refusal else set()
+    for command in line.commands:
+        words = " ".join(word.source for word in command.words)
+        yield words if words and command.source in sources else command.source
+        sources.add(command.source)
+
+
 def _command_row(
-    effect: Runs, command: CommandReport, new: Collection[str], facts: PolicyFacts | None
+    effect: Runs, title: str, command: CommandReport, new: Collection[str], facts: PolicyFacts | None
 ) -> Deed:
     workspace = tuple(_workspace_effects(command, facts)) if facts is not None else ()
     shown = (*workspace, *_file_effects(effect, command, new), *_other_effects(command))
     if not shown and command.runs_next:
         shown = (DeedEffect(word="starts", about="what stands below"),)
     classes = command_classes(command) | ({ARBITRARY} if workspace else set())
-    return Deed(what=_shorten(command.source), classes=ranked(classes), effects=shown)
+    return Deed(what=_shorten(title), classes=ranked(classes), effects=shown)
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[DeedEffect]:
@@ -168,14 +180,16 @@ def _file_effects(effect: Runs, command: CommandReport, new: Collection[str]) ->
         about = _few(paths)
         if action == "write" and len(set(paths)) == 1 and paths[0] in new:
             about += ", a new file"
-        yield DeedEffect(word=word, about=about, grave=action in ("write", "delete"))
+        yield DeedEffect(word=word, about=about, grave=action in ("write", "move", "delete"))
 
 
 def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
     actions = {use.action for use in command.files}
     effects = command.effects
     if Effect.CONNECTS in effects:
-        about = _few(command.hosts) or ("package index" if command.downloads else "host not known")
+        about = _few([_host_name(host) for host in command.hosts]) or (
+            "package index" if command.downloads else _NO_HOST
+        )
         yield DeedEffect(word="network", about=about, grave=True)
     if command.downloads:
         yield DeedEffect(word="runs", about="code from outside", grave=True)
@@ -187,7 +201,7 @@ def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
         yield DeedEffect(word="runs", about="code of this workspace, or changes it")
     if Effect.DELETES in effects and "delete" not in actions:
         yield DeedEffect(word="deletes", about="files that it does not name", grave=True)
-    if Effect.WRITES in effects and not actions & {"write", "delete"}:
+    if Effect.WRITES in effects and not actions & {"write", "move", "delete"}:
         yield DeedEffect(word="changes", about="files that it does not name", grave=True)
     for said, word, about in _SAID:
         if said in effects:
@@ -201,6 +215,10 @@ _SAID = (
     (Effect.NEEDS_TERMINAL, "waits for", "a terminal"),
     (Effect.LEAVES_PROCESS, "leaves", "a process behind"),
 )
+
+
+def _host_name(address: str) -> str:
+    return host_of(address) or (address if read_host(address) is not None else _NO_HOST)
 
 
 def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:

@@ -12,7 +12,6 @@ trusted text counts, and nothing is read. `append_rule` is called only when the 
 
 import os
 import tempfile
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,11 +24,10 @@ from tui_agent.policy.decision.rule_index import RuleIndex
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import VERDICTS, Rule, fits_host, fits_path, fits_tool, parse_rule
+from tui_agent.policy.toml_text import parse_toml
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
-MAX_CHARACTERS = 1_000_000
-"""Characters of a rule file; a larger one is refused at once."""
 _KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
 
 
@@ -46,12 +44,10 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
 
 def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
     """Parse the text of the file `path`. Raises `ConfigError` with the rule's number."""
-    if len(text) > MAX_CHARACTERS:
-        raise ConfigError(f"{path} is larger than {MAX_CHARACTERS:,} characters.")
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.") from error
+        found = parse_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path} cannot be used: {error}.") from error
     entries = found.pop("rule", [])
     if found:
         raise ConfigError(

@@ -6,9 +6,10 @@ Invariant: a file of any size and content is answered with faults, never with an
 from pathlib import Path
 
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.catalog.check import MAX_CHARACTERS, Problem, check_table
+from tui_agent.policy.catalog.check import Problem, check_table
 from tui_agent.policy.catalog.model import Decision
 from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.toml_text import MAX_CHARACTERS
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

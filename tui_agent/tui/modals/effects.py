@@ -10,8 +10,8 @@ from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
 from tui_agent.tui.text import named
 
-_CHANGES = frozenset({"writes", "removes"})
-"""The words of effects that are about files."""
+_CHANGES = frozenset({"writes", "deletes", "removes"})
+"""The words of effects that are about files; logs of old sessions have `removes`."""
 
 
 def question_of(request: PermissionRequested) -> str:

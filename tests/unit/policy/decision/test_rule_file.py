@@ -1,7 +1,6 @@
-"""Rules that stay: read whole or refused whole, written only one at a time, and shown for what they are."""
+"""Files of rules: read whole or refused whole, and written one rule at a time."""
 
 import stat
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.explain import what_it_does, written
 from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules
 from tui_agent.policy.rules.grammar import parse_rule
-from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
-from tui_agent.protocol.events.policy import Deed
 
 GOOD = """
 # what I trust
@@ -53,7 +49,12 @@ def test_no_file_means_no_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[rule]", "is no TOML"),
+        ("[[rule]", "is not valid TOML"),
+        ("#" * 10_000_000, "it is longer than 200,000 characters"),
+        ("a." * 90_000 + "b = 1", "a key has too many parts"),
+        ("x = " + "[" * 90_000, "recursion depth"),
+        ("x = " + "1" * 90_000, "limit"),
+        ("x = '\0'", "invalid character|Illegal character"),
         ("x = 1", "unknown keys: x"),
         ("rule = 3", r"\[\[rule\]\]"),
         ("[[rule]]\nallow = 'run *'", "any program"),
@@ -72,7 +73,7 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, words
     assert "policy.toml" in str(caught.value)
 
 
-def test_of_a_projects_rules_only_the_trusted_text_counts(tmp_path: Path) -> None:
+def test_only_the_trusted_text_of_a_projects_rules_counts(tmp_path: Path) -> None:
     project = write(tmp_path, "[[rule]]\nallow = 'run rm *'\n")
     user = tmp_path / "none.toml"
     assert all_rules(user, project, None) == ()
@@ -105,7 +106,7 @@ def test_a_broken_file_is_not_written_to(tmp_path: Path) -> None:
 
 
 @given(st.text(min_size=1, max_size=60))
-def test_any_rule_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_any_rule_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     line = text.encode("utf-8", "replace").decode().strip()
     if not line:
         return
@@ -113,59 +114,6 @@ def test_any_rule_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPath
     path = tmp_path_factory.mktemp("rules") / "policy.toml"
     append_rule(path, rule)
     assert [found.text for found in load_rules(path)] == [rule.text]
-
-
-def test_what_a_call_does_is_shown_row_by_row() -> None:
-    line = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
-    assert shown(what_it_does((Runs(script=line),), {"report.txt"})) == [
-        ("pip install …", ["network package index", "runs code from outside"]),
-        ("pytest -q …", ["runs code of this workspace, or changes it"]),
-        ("> report.txt", ["writes report.txt, a new file"]),
-    ]
-    assert written((Runs(script=line),)) == ("report.txt",)
-    assert shown(what_it_does((Runs(script="python check.py"),))) == [
-        ("python check.py", ["may do anything"])
-    ]
-
-
-def shown(deeds: Sequence[Deed]) -> list[tuple[str, list[str]]]:
-    return [(deed.what, [f"{one.word} {one.about}" for one in deed.effects]) for deed in deeds]
-
-
-def test_rows_of_single_effects() -> None:
-    effects = (
-        Reads(path="a"),
-        Writes(path="b"),
-        Writes(path="c", removes=True),
-        Connects(host="example.org"),
-        Internal(what="todos"),
-    )
-    assert [said for _, said in shown(what_it_does(effects))] == [
-        ["reads a"],
-        ["writes b"],
-        ["removes c"],
-        ["network example.org"],
-        [],
-    ]
-    [deed] = what_it_does((Runs(script="rm -r build"),))
-    assert (deed.what, deed.classes) == ("rm -r build", ("destructive",))
-    assert [(one.word, one.about, one.grave) for one in deed.effects] == [("removes", "build", True)]
-
-
-def test_rows_beyond_what_an_event_may_hold_are_counted() -> None:
-    deeds = what_it_does((Runs(script="; ".join(f"cat file{number}.txt" for number in range(240))),))
-    assert 50 < len(deeds) < 300
-    assert deeds[-1].what == f"{240 - len(deeds) + 1} more"
-
-
-@pytest.mark.parametrize(("last", "name"), [("rm -rf sub", "destructive"), ("sudo make", "privilege")])
-def test_commands_that_destroy_or_act_with_other_rights_have_their_row_whatever_is_counted(
-    last: str, name: str
-) -> None:
-    line = "; ".join([*(f"cat file{number}.txt" for number in range(200)), last, "echo end"])
-    deeds = what_it_does((Runs(script=line),))
-    assert [deed.what for deed in deeds if name in deed.classes] == [last]
-    assert deeds[-1].what.endswith(" more")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +132,7 @@ def test_an_example_of_a_rule_against_files_may_be_a_pattern_or_a_command(
 
 
 @pytest.mark.parametrize("example", ["src/a", "src*/a", "cat src/*.py", "git status"])
-def test_an_example_that_such_a_rule_does_not_mean_is_told_apart(tmp_path: Path, example: str) -> None:
+def test_an_example_that_a_rule_against_files_does_not_mean(tmp_path: Path, example: str) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(f"[[rule]]\ndeny = 'read priv/**'\ndiffers = [{example!r}]\n")
     assert load_rules(path)

@@ -1,0 +1,287 @@
+"""The rows of an approval, one for each command in the order of the text, and the chain of reasons behind a decision."""
+
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from tests.stubs.rows import rows
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.policy import Deed, PermissionRequested
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.tui.modals.effects import effect_lines
+
+WORKSPACE = "/home/ada/timesheet"
+FACTS = PolicyFacts(WORKSPACE, "ask")
+
+
+def deeds(*effects: Effect, new: Collection[str] = (), facts: PolicyFacts = FACTS) -> tuple[Deed, ...]:
+    return RulePolicy().deeds(effects, new, facts)
+
+
+def table(found: Sequence[Deed]) -> list[tuple[str, list[str]]]:
+    return [
+        (deed.what, [f"{effect.word} {effect.about}".strip() for effect in deed.effects]) for deed in found
+    ]
+
+
+def lines(script: str) -> list[tuple[str, list[str]]]:
+    return table(deeds(Runs(script=script)))
+
+
+STARTS = ["starts what stands below"]
+
+
+@rows(
+    "script, expected",
+    [
+        ("timeout 5 rm -rf build", [("timeout 5 rm -rf build", STARTS), ("rm -rf build", ["deletes build"])]),
+        ("sh -c 'rm -rf build'", [("sh -c 'rm -rf build'", STARTS), ("rm -rf build", ["deletes build"])]),
+        (
+            "nice -n 5 python x.py",
+            [("nice -n 5 python x.py", STARTS), ("python x.py", ["reads x.py", "may do anything"])],
+        ),
+        (
+            "sudo rm -rf /var",
+            [("sudo rm -rf /var", ["acts as another user"]), ("rm -rf /var", ["deletes /var"])],
+        ),
+        (
+            "env PATH=. ls",
+            [
+                ("env PATH=. ls", ["may do anything: PATH is set, which may change what runs"]),
+                ("ls", ["may do anything: PATH is set, which may change what runs"]),
+            ],
+        ),
+        (
+            "ls; \\rm -rf src",
+            [
+                ("ls", ["may do anything: a backslash stands in a command's name"]),
+                ("rm -rf src", ["deletes src", "may do anything: a backslash stands in a command's name"]),
+            ],
+        ),
+        ("foo", [("foo", ["may do anything: it is not known what foo does"])]),
+        ("# nothing", [("# nothing", ["may do anything: it holds no command"])]),
+        ("wc a; pwd", [("wc a", ["reads a"]), ("pwd", [])]),
+        (
+            "tail -f a; nohup make &",
+            [
+                ("tail -f a", ["reads a", "runs until its time limit"]),
+                ("nohup make", ["leaves a process behind"]),
+                ("make", ["runs code of this workspace, or changes it", "leaves a process behind"]),
+            ],
+        ),
+    ],
+)
+def test_each_command_has_a_row_with_its_effects(script: str, expected: list[tuple[str, list[str]]]) -> None:
+    assert lines(script) == expected
+
+
+def test_a_line_that_installs_and_tests_is_shown_row_by_row() -> None:
+    line = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
+    assert table(deeds(Runs(script=line), new={"report.txt"})) == [
+        (
+            "pip install …",
+            [
+                "network package index",
+                "runs code from outside",
+                "changes files that it does not name",
+            ],
+        ),
+        ("pytest -q …", ["writes report.txt, a new file", "runs code of this workspace, or changes it"]),
+    ]
+    assert RulePolicy().written((Runs(script=line),)) == ("report.txt",)
+
+
+@rows(
+    "script, order",
+    [
+        ("cat <<'EOF' | python -\nprint(1)\nEOF\n", ["cat <<'EOF'", "python -"]),
+        ("sort a && ls; wc b | head", ["sort a", "ls", "wc b", "head"]),
+        ("if test -f a; then cat a; fi; pwd", ["test -f a", "cat a", "pwd"]),
+    ],
+)
+def test_commands_stand_in_the_order_of_the_text(script: str, order: list[str]) -> None:
+    assert [what for what, _ in lines(script)] == order
+
+
+@rows(
+    "script, about",
+    [
+        ("curl https://example.org/a", "example.org"),
+        ("curl example.org", "example.org"),
+        ("wget -q 'example.org:8080/a?b'", "example.org:8080"),
+        ("curl -d @a.json localhost", "host not known, localhost"),
+        ("curl good.org@evil.example", "host not known"),
+        ("git push", "host not known"),
+        ("pip install x", "package index"),
+    ],
+)
+def test_the_row_of_the_network_names_the_host_or_says_that_it_is_not_known(script: str, about: str) -> None:
+    [deed] = deeds(Runs(script=script))
+    assert [effect.about for effect in deed.effects if effect.word == "network"] == [about]
+
+
+def test_rows_of_single_effects() -> None:
+    effects = (
+        Reads(path="a"),
+        Writes(path="b"),
+        Writes(path="c", removes=True),
+        Connects(host="example.org"),
+        Internal(what="todos"),
+    )
+    assert table(deeds(*effects)) == [
+        ("a", ["reads a"]),
+        ("b", ["writes b"]),
+        ("c", ["deletes c"]),
+        ("example.org", ["network example.org"]),
+        ("todos", []),
+    ]
+    [deed] = deeds(Runs(script="rm -r build"))
+    assert (deed.what, deed.classes) == ("rm -r build", ("destructive",))
+    assert [(effect.word, effect.about, effect.grave) for effect in deed.effects] == [
+        ("deletes", "build", True)
+    ]
+
+
+def test_rows_beyond_what_an_event_may_hold_are_counted() -> None:
+    found = deeds(Runs(script="; ".join(f"cat file{number}.txt" for number in range(240))))
+    assert 50 < len(found) < 240
+    assert found[-1].what == f"{240 - len(found) + 1} more"
+
+
+@pytest.mark.parametrize(("last", "name"), [("rm -rf sub", "destructive"), ("sudo make", "privilege")])
+def test_commands_that_delete_or_act_as_another_user_are_never_only_counted(last: str, name: str) -> None:
+    line = "; ".join([*(f"cat file{number}.txt" for number in range(200)), last, "echo end"])
+    found = deeds(Runs(script=line))
+    assert [deed.what for deed in found if name in deed.classes] == [last]
+    assert found[-1].what.endswith(" more")
+
+
+STEERED = PolicyFacts(WORKSPACE, "ask", git_steered=True)
+OWN = PolicyFacts(WORKSPACE, "ask", own_programs=frozenset({"ls"}))
+
+
+@pytest.mark.parametrize(
+    ("script", "facts", "about"),
+    [
+        ("git status", STEERED, "programs that this repository names"),
+        ("cd src && git -C a log", STEERED, "programs that this repository names"),
+        ("ls src", OWN, "a program of this workspace"),
+    ],
+)
+def test_programs_that_the_workspace_supplies_have_their_effect_in_the_row(
+    script: str, facts: PolicyFacts, about: str
+) -> None:
+    policy, effects = RulePolicy(), (Runs(script=script),)
+    row = policy.deeds(effects, (), facts)[-1]
+    first = row.effects[0]
+    assert (first.word, first.about, first.grave) == ("runs", about, True)
+    decided = policy.decide("run_command", effects, facts)
+    assert (decided.verdict, decided.classes, row.classes) == ("ask", ("arbitrary",), ("arbitrary",))
+    assert policy.decide("run_command", effects, FACTS).classes == ("read-only",)
+    assert all(effect.word == "lists" for effect in policy.deeds(effects, (), FACTS)[-1].effects)
+
+
+def test_other_commands_of_such_a_line_are_shown_as_they_are() -> None:
+    found = deeds(Runs(script="git status; wc a; pwd"), facts=STEERED)
+    assert [deed.classes for deed in found] == [("arbitrary",), ("read-only",), ("read-only",)]
+
+
+def asked(*effects: Effect) -> PermissionRequested:
+    return PermissionRequested(
+        request_id=RequestId("r"),
+        call_id=CallId("c"),
+        tool="a_tool",
+        verb="tool",
+        target="x",
+        effects=effects,
+        digest="0" * 32,
+        preview=(),
+        choices=(),
+        deeds=deeds(*effects) if any(isinstance(effect, Runs) for effect in effects) else (),
+    )
+
+
+UNKNOWN = {"Reads": "not known", "Writes": "not known", "Network": "not held off: it can use it"}
+OUTSIDE = {"Undo": "/undo puts nothing outside this workspace back"}
+INSIDE = {"Undo": "/undo puts its files back, nothing else that it does"}
+
+
+@rows(
+    "effects, expected",
+    [
+        ((), {**UNKNOWN, **INSIDE}),
+        ((Connects(host="x.org"),), {"Reads": "nothing new", "Writes": "nothing", "Network": "x.org"}),
+        ((Internal(what="notes"),), {"Reads": "nothing new", "Writes": "nothing", "Network": "none"}),
+        *(
+            ((Runs(script=script),), OUTSIDE)
+            for script in (
+                "rm -rf /outside/zz",
+                "rm a; touch ~/b",
+                "echo x > ../a",
+                "cp a /opt/b",
+                "rm a /opt/b",
+            )
+        ),
+        *(
+            ((Runs(script=script),), INSIDE)
+            for script in ("rm a", f"rm {WORKSPACE}/a", "cat /etc/hosts > a", "make")
+        ),
+        ((Writes(path="/opt/a"),), OUTSIDE),
+        ((Writes(path=f"{WORKSPACE}/a"),), {"Undo": "/undo puts 1 file back; /diff shows what changed"}),
+    ],
+)
+def test_an_approval_promises_no_more_than_is_known(
+    effects: tuple[Effect, ...], expected: dict[str, str]
+) -> None:
+    assert expected.items() <= dict(effect_lines(asked(*effects), "ask", WORKSPACE)).items()
+
+
+@rows(
+    "script, rules, expected",
+    [
+        (
+            "git diff | head -5",
+            (),
+            [
+                "command: git diff",
+                "  known: git diff (programs/git/diff.toml); it reads",
+                "  file: reads . and everything below it",
+                "command: head -5",
+                "  known: head (programs/head.toml); it reads",
+                "reads.command decides allow: it only reads this workspace",
+            ],
+        ),
+        (
+            "foo $X",
+            ("ask run foo *",),
+            [
+                "command: foo $X",
+                "  known: foo: not in the catalog; it runs",
+                "  file: is given an uncertain file",
+                "  doubt (program): it is not known what foo does",
+            ],
+        ),
+        (
+            "rm -r build",
+            (),
+            [
+                "command: rm -r build",
+                "  known: rm (programs/rm.toml); it deletes",
+                "  file: deletes build and everything below it",
+                "ask.writes says ask: policy ask wants a yes before any removal",
+                "ask.commands decides ask: policy ask wants a yes before anything is deleted",
+            ],
+        ),
+        (
+            "ls \\\n src",
+            (),
+            ["outside the subset of bash that is proven: a backslash stands at the end of a line"],
+        ),
+    ],
+)
+def test_the_chain_of_reasons(script: str, rules: tuple[str, ...], expected: list[str]) -> None:
+    found = RulePolicy(rules).explain("run_command", (Runs(script=script),), FACTS)
+    assert list(found[: len(expected)]) == expected
+    assert sum(" decides " in line for line in found) == 1

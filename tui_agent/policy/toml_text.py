@@ -1,0 +1,24 @@
+"""L3: reads TOML that a user, a project or a plugin wrote: rules, and tables of programs.
+
+Invariant: a text of any size and content is read, or refused with a reason, within a second.
+"""
+
+import re
+import tomllib
+from typing import Final
+
+MAX_CHARACTERS: Final = 200_000
+_LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
+"""`tomllib` takes a minute for a key of many thousand parts."""
+
+
+def parse_toml(text: str) -> dict[str, object]:
+    """Parse a text. Raises `ValueError` that says what is wrong with it, with the line where that is known."""
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"it is longer than {MAX_CHARACTERS:,} characters")
+    if _LONG_KEY.search(text):
+        raise ValueError("a key has too many parts")
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not valid TOML: {error}") from error
