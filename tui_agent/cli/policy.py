@@ -146,7 +146,7 @@ class Bench:
             interactive=True,
             top_of_repository=env.top_of_repository(),
             secrets=scan.secrets,
-            outside_links=scan.outside_links,
+            links=scan.links,
             option_names=scan.option_names,
             odd_names=scan.odd_names,
             unscanned=scan.unscanned,

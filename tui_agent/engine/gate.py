@@ -261,7 +261,7 @@ class Gate:
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
             secrets=case.scan.secrets,
             public_files=public_certificates(judged.values()),
-            outside_links=case.scan.outside_links,
+            links=case.scan.links,
             option_names=case.scan.option_names,
             odd_names=case.scan.odd_names,
             unscanned=case.scan.unscanned,

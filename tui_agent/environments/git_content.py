@@ -61,6 +61,24 @@ class GitContent:
             told = self._told[path] = (stamp, Held(same, version))
         return told[1]
 
+    def may_track_below(self, folder: str) -> bool:
+        """Return False if the folder lies in a repository whose index holds nothing below it."""
+        top = self._top(folder.rpartition("/")[0])
+        if top is None:
+            return True
+        index = self._index(top[1])
+        if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+            return True
+        below = os.fsencode(folder.removeprefix(f"{top[0]}/") + "/")
+        at = index.find(below)
+        while at >= 0:
+            # In front of an entry's path stand its flags, with the path's length in the lower 12 bits.
+            length = index.find(b"\0", at) - at
+            if int.from_bytes(index[at - 2 : at], "big") & _LONG == min(length, _LONG):
+                return True
+            at = index.find(below, at + 1)
+        return False
+
     def _top(self, folder: str) -> tuple[str, Path] | None:
         """The repository that a folder lies in: its top, and its index."""
         if folder not in self._tops:

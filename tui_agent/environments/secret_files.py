@@ -16,7 +16,7 @@ from threading import Lock
 
 from tui_agent.environments.git_content import GitContent
 from tui_agent.folds.ignore_rules import Rules
-from tui_agent.ports.environment import SecretFile, WorkspaceScan
+from tui_agent.ports.environment import SecretFile, WorkspaceLink, WorkspaceScan
 
 MOST_FOLDERS = 5_000
 """Folders that are looked into, those nearest to the top first."""
@@ -28,8 +28,9 @@ OPTION_STARTS = frozenset("-+@|=")
 """Characters at the begin of a name that some program takes for an option, a list of files or a command."""
 _ODD = frozenset(" \t\n\r\v\f'\"\\:*?[")
 _INSTALLED = frozenset({"node_modules", "site-packages"})
-PASSED = frozenset({".git", ".hg", ".svn", ".jj"}) | _INSTALLED
-"""Folders that are not looked into: repositories, and what comes from a registry."""
+_REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
+PASSED = _REPOSITORIES | _INSTALLED
+"""Folders that are not searched for secrets: repositories, and what comes from a registry."""
 _PUBLIC = (".pem", ".crt")
 """Names that keys and public certificates share; one that holds a key says so."""
 _PRIVATE = b"PRIVATE KEY"
@@ -61,6 +62,8 @@ class _Folder:
     """Names in it that fall into pieces where a list of names is cut at blanks, or mean something else to some programs."""
     installed: tuple[str, ...] = ()
     """Folders in it that come from a registry."""
+    repositories: tuple[str, ...] = ()
+    """Folders in it of a version control system: they are looked through last, and for links alone."""
 
 
 class SecretFiles:
@@ -99,6 +102,7 @@ class SecretFiles:
                 if one is not None:
                     found.setdefault(one.path, one)
                 if len(found) >= MOST:
+                    self._waiting = ("",)
                     self.cut = f"There are more than the {MOST:,} files that are found at most."
                     break
             self._known = self._seen
@@ -109,33 +113,39 @@ class SecretFiles:
         secrets = self.look()
         with self._lock:
             seen = self._seen
-            names = [f"{at}{name}" for at, folder in seen.items() for name in folder.every_link]
+            links = [f"{at}{name}" for at, folder in seen.items() for name in folder.every_link]
             option_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.option_names]
             odd_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.odd_names]
-            unscanned = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
-            found = [(name, os.path.realpath(f"{self._root}/{name}")) for name in names[:MAX_LINKS]]
-            inside = f"{self._root}/"
+            installed = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
+            # What no repository tracks came from a registry, whose archives hold no links.
+            unscanned = [name for name in installed if self._git.may_track_below(f"{self._root}/{name}")]
             return WorkspaceScan(
                 secrets,
-                tuple((name, path) for name, path in found if not f"{path}/".startswith(inside)),
+                tuple(map(self._follow, links[:MAX_LINKS])),
                 tuple(option_names),
                 tuple(odd_names),
-                (*unscanned, *self._waiting, *names[MAX_LINKS:]),
+                (*unscanned, *self._waiting, *links[MAX_LINKS:]),
             )
+
+    def _follow(self, name: str) -> WorkspaceLink:
+        target = os.path.realpath(f"{self._root}/{name}")
+        inside = target.removeprefix(f"{self._root}/")
+        return WorkspaceLink(name, target, inside != target and self._secret(inside))
 
     def _names(self) -> Iterator[tuple[str, bool]]:
         """The names with secrets, and whether each is a link."""
-        waiting, seen = deque([""]), dict[str, _Folder]()
+        waiting, later, seen = deque([""]), deque[str](), dict[str, _Folder]()
         self._seen = seen
-        while waiting and len(seen) < MOST_FOLDERS:
-            at = waiting.popleft()
+        while (waiting or later) and len(seen) < MOST_FOLDERS:
+            at = (waiting or later).popleft()
             folder = self._folder(at)
             if folder is None:
                 continue
             seen[at] = folder
             yield from ((f"{at}{name}", name in folder.links) for name in folder.files)
             waiting.extend(f"{at}{name}/" for name in folder.folders)
-        self._waiting = tuple(at.rstrip("/") for at in waiting)
+            later.extend(f"{at}{name}/" for name in folder.repositories)
+        self._waiting = tuple(at.rstrip("/") for at in (*waiting, *later))
         if waiting:
             self.cut = f"There are more than the {MOST_FOLDERS:,} folders that are looked into, from the top."
 
@@ -160,14 +170,15 @@ class SecretFiles:
         option_names = tuple(_shown(entry) for entry in entries if entry.name[0] in OPTION_STARTS)
         odd_names = tuple(_shown(entry) for entry in entries if not _ODD.isdisjoint(entry.name))
         installed = tuple(entry.name for entry in entries if entry.name in _INSTALLED)
+        own = _REPOSITORIES.isdisjoint(at.split("/"))
         for entry in entries:
             name = entry.name
             ignores = ignores or name == _IGNORE_FILE
             if not entry.is_dir(follow_symlinks=False):
-                if self._secret(f"{at}{name}"):
+                if own and self._secret(f"{at}{name}"):
                     files.append(name)
                     links += [name] if entry.is_symlink() else []
-            elif self._secret(f"{at}{name}/"):
+            elif own and self._secret(f"{at}{name}/"):
                 files.append(f"{name}/")
             elif name not in PASSED:
                 folders.append(name)
@@ -182,6 +193,7 @@ class SecretFiles:
             option_names,
             odd_names,
             installed,
+            tuple(entry.name for entry in entries if entry.name in _REPOSITORIES and not entry.is_symlink()),
         )
 
     def _file(self, name: str, *, link: bool) -> SecretFile | None:

@@ -234,18 +234,28 @@ class FindsPrograms(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceLink:
+    """A symbolic link of a workspace: `name` as seen from the workspace, `target` the absolute real path it leads to.
+    `secret`: that file may hold secrets."""
+
+    name: str
+    target: str
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceScan:
     """Names in a workspace that change what a command line means. All paths are as seen from the workspace.
 
-    `secrets` are files that may hold secrets, but for those that the user opened to commands. `outside_links` are links that
-    lead out of it, each with the absolute real path. `option_names` are files and folders (with a slash at the end) of
-    which the name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it for an option. `odd_names` have a
-    blank, a quote or a backslash, so that they fall into pieces where a list of names is cut at blanks, or one of
-    `: * ? [`, which mean something else to some programs. `unscanned` are folders in which nobody looked for either.
+    `secrets` are files that may hold secrets, but for those that the user opened to commands. `links` are all symbolic links.
+    `option_names` are files and folders of which the name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it
+    for an option. `odd_names` have a blank, a quote, a backslash, or one of `: * ? [`, so that they fall into pieces where a list
+    of names is cut at blanks, or mean something else to a program; a folder's ends with a slash. `unscanned` are folders in
+    which nobody looked for any of this; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()
-    outside_links: tuple[tuple[str, str], ...] = ()
+    links: tuple[WorkspaceLink, ...] = ()
     option_names: tuple[str, ...] = ()
     odd_names: tuple[str, ...] = ()
     unscanned: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.policy import Choice, Deed
 from tui_agent.protocol.settings import PolicyName
@@ -38,8 +38,8 @@ class PolicyFacts:
     """The files of the workspace that may hold secrets, as far as they were looked for."""
     public_files: frozenset[str] = frozenset()
     """Absolute paths of certificates that hold no private key, though files of their names may."""
-    outside_links: tuple[tuple[str, str], ...] = ()
-    """Links in the workspace that lead out of it: their path as seen from the workspace, and the absolute real path."""
+    links: tuple[WorkspaceLink, ...] = ()
+    """The symbolic links of the workspace, as far as they were looked for."""
     option_names: tuple[str, ...] = ()
     """Files of the workspace whose names a program may take for an option, as seen from it; a folder's ends with a slash."""
     odd_names: tuple[str, ...] = ()

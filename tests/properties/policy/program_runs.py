@@ -20,7 +20,7 @@ from tui_agent.policy.decision.file_judge import matches_path
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse
 from tui_agent.policy.places.paths import Guards, place
-from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -39,7 +39,7 @@ FACTS = PolicyFacts(
     WORK,
     "ask",
     secrets=tuple(SecretFile(name, f"{WORK}/{name}") for name in FILES if name.endswith(".env")),
-    outside_links=(("linked", "/tmp/outside"),),
+    links=(WorkspaceLink("linked", "/tmp/outside"),),
 )
 DRIVER = Path(__file__).with_name("sandbox_driver.py")
 

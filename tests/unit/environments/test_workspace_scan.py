@@ -1,15 +1,16 @@
 """Links out of the workspace, names that look like options and public certificates are found before a command is judged."""
 
+import subprocess
 from pathlib import Path
 
-from tui_agent.environments.secret_files import SecretFiles, public_certificates
+from tui_agent.environments.secret_files import MOST, SecretFiles, public_certificates
 
 
 def nothing_secret(path: str) -> bool:
     return False
 
 
-def test_links_that_lead_out_are_found_wherever_they_lie(tmp_path: Path) -> None:
+def test_links_are_found_wherever_they_lie(tmp_path: Path) -> None:
     root, outside = tmp_path / "ws", tmp_path / "outside"
     (root / "deep" / "er").mkdir(parents=True)
     outside.mkdir()
@@ -20,10 +21,11 @@ def test_links_that_lead_out_are_found_wherever_they_lie(tmp_path: Path) -> None
     (root / "inside.txt").symlink_to("a.txt")
     (root / "nowhere.txt").symlink_to("/nowhere/at/all")
     scan = SecretFiles(str(root), nothing_secret)
-    assert dict(scan.scan().outside_links) == {
+    assert {link.name: link.target for link in scan.scan().links} == {
         "notes.txt": str(outside / "notes.txt"),
         "deep/er/folder": str(outside),
         "nowhere.txt": "/nowhere/at/all",
+        "inside.txt": str(root / "a.txt"),
     }
     assert scan.scan().unscanned == ()
 
@@ -32,9 +34,9 @@ def test_a_link_that_is_made_between_two_looks_is_found(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     root.mkdir()
     scan = SecretFiles(str(root), nothing_secret)
-    assert scan.scan().outside_links == ()
+    assert scan.scan().links == ()
     (root / "late").symlink_to(tmp_path)
-    assert [name for name, _ in scan.scan().outside_links] == ["late"]
+    assert [link.name for link in scan.scan().links] == ["late"]
 
 
 def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
@@ -42,8 +44,45 @@ def test_folders_that_nobody_looked_into_are_told(tmp_path: Path) -> None:
     (root / "app" / "node_modules" / "x").mkdir(parents=True)
     (root / "app" / "node_modules" / "out").symlink_to(tmp_path)
     scan = SecretFiles(str(root), nothing_secret)
-    assert scan.scan().outside_links == ()
+    assert scan.scan().links == ()
     assert scan.scan().unscanned == ("app/node_modules",)
+
+
+def test_a_link_to_a_secret_is_known_as_one(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "key.txt").write_text("k")
+    (root / "plain.txt").write_text("p")
+    (root / "a").symlink_to("key.txt")
+    (root / "b").symlink_to("plain.txt")
+    links = SecretFiles(str(root), lambda path: path.startswith("key")).scan().links
+    assert {link.name: link.secret for link in links} == {"a": True, "b": False}
+
+
+def test_links_in_repositories_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / ".git" / "refs").mkdir(parents=True)
+    (root / ".git" / "refs" / "out").symlink_to(tmp_path)
+    assert [link.name for link in SecretFiles(str(root), nothing_secret).scan().links] == [".git/refs/out"]
+
+
+def test_what_no_repository_tracks_came_from_a_registry(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    for folder in ("tracked/node_modules", "node_modules"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "x.js").write_text("x")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "tracked"], check=True)
+    assert SecretFiles(str(root), nothing_secret).scan().unscanned == ("tracked/node_modules",)
+
+
+def test_where_there_are_too_many_secrets_nothing_counts_as_searched(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    for number in range(MOST + 1):
+        (root / f"{number}.key").write_text("k")
+    scan = SecretFiles(str(root), lambda path: path.endswith(".key")).scan()
+    assert "" in scan.unscanned
 
 
 def test_names_that_may_be_taken_for_options_are_found(tmp_path: Path) -> None:

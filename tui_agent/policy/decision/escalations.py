@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from tui_agent.policy.decision.file_judge import matches_path
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.links import follows_link
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import SecretFile
@@ -68,26 +69,6 @@ def runs_configured_programs(
     if not (facts.git_steered and runs_git(command)):
         return ""
     return "this repository's configuration names programs that git would run"
-
-
-def follows_link_outside(
-    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
-) -> str:
-    """A pattern, or a program that follows links, reaches a file outside the workspace through a link."""
-    for use, path in uses:
-        links = use.follows_links and use.below
-        if use.action not in ("read", "list") or not (links or use.certainty is Certainty.BOUNDED):
-            continue
-        relative = place(path, facts).relative
-        if relative is None:
-            continue
-        for link, target in facts.outside_links:
-            if _reaches(relative, link, use, below=links):
-                return f"{link} is a link to {target}, outside this workspace"
-        for folder in facts.unscanned if links else ():
-            if _reaches(relative, folder, use, below=True) or f"{relative}/".startswith(f"{folder}/"):
-                return f"links below {folder} were not looked at, and it follows them"
-    return ""
 
 
 def reads_secrets_below(
@@ -152,22 +133,10 @@ def _chooses(shape: str, names: Sequence[str]) -> bool:
     return "/" in shape or "{" in shape or fnmatchcase(names[-1], shape)
 
 
-def _reaches(relative: str, link: str, use: FileUse, *, below: bool) -> bool:
-    """True if a path, or a pattern, can lead through a link: it matches the link or a folder on the way to it."""
-    if use.certainty is not Certainty.BOUNDED:
-        return relative in ("", link) or link.startswith(f"{relative}/")
-    shapes, names = relative.split("/"), link.split("/")
-    if "**" in shapes:
-        return matches_path(relative, link) or matches_path(relative, f"{link}/any")
-    if len(shapes) >= len(names):
-        return matches_path("/".join(shapes[: len(names)]), link)
-    return below and matches_path(relative, "/".join(names[: len(shapes)]))
-
-
 ESCALATIONS: tuple[Escalation, ...] = (
     Escalation("workspace-program", is_workspace_program),
     Escalation("git-configuration", runs_configured_programs),
-    Escalation("link", follows_link_outside, "It may read files outside this workspace.", True),
+    Escalation("link", follows_link, "It may read files that it does not name.", True),
     Escalation("below", reads_secrets_below, "Its output may hold secrets, and the model sees it.", True),
 )
 """In the order in which they are tried and shown."""

@@ -5,17 +5,27 @@ import pytest
 from tui_agent.policy.decision.escalations import (
     ESCALATIONS,
     escalate,
-    follows_link_outside,
     is_workspace_program,
     reads_secrets_below,
     runs_configured_programs,
 )
+from tui_agent.policy.decision.links import follows_link
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
-from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 
 WORKSPACE = "/home/ada/timesheet"
-LINKS = (("notes.txt", "/etc/passwd"), ("out", "/srv/data"), ("src/far", "/srv/far"))
+LINKS = (
+    WorkspaceLink("notes.txt", "/etc/passwd"),
+    WorkspaceLink("out", "/srv/data"),
+    WorkspaceLink("src/far", "/srv/far"),
+)
+INSIDE = (
+    WorkspaceLink("in", WORKSPACE),
+    WorkspaceLink("docs/env.txt", f"{WORKSPACE}/.env", secret=True),
+    WorkspaceLink("docs/code", f"{WORKSPACE}/src"),
+    WorkspaceLink("docs/plain.md", f"{WORKSPACE}/README.md"),
+)
 ENV = SecretFile(".env", f"{WORKSPACE}/.env")
 LOCAL = SecretFile("config/local.env", f"{WORKSPACE}/config/local.env", ignored=True)
 HELD = SecretFile("held.pem", f"{WORKSPACE}/held.pem", in_git=True)
@@ -77,19 +87,65 @@ def test_git_may_run_programs_that_the_repository_names(name: str, applies: bool
 def test_a_pattern_or_a_program_that_follows_links_meets_a_link_out(
     uses: list[tuple[FileUse, str]], applies: bool
 ) -> None:
-    assert bool(follows_link_outside(command("cat"), uses, facts(outside_links=LINKS))) is applies
-    assert not follows_link_outside(command("cat"), uses, facts())
+    assert bool(follows_link(command("cat"), uses, facts(links=LINKS))) is applies
+    assert not follows_link(command("cat"), uses, facts())
 
 
 @pytest.mark.parametrize(
-    ("path", "applies"), [("", True), ("web", True), ("web/node_modules/x", True), ("api", False)]
+    ("uses", "reason"),
+    [
+        (pattern("docs/*"), "docs/env.txt is a link to .env, which may hold secrets"),
+        (pattern("docs/*.txt"), "docs/env.txt is a link to .env, which may hold secrets"),
+        (pattern("docs/*.md"), ""),
+        (pattern("i*/*/x"), "it goes on behind the link in"),
+        (pattern("docs/c*/*.py"), "it goes on behind the link docs/code"),
+        (pattern("docs/c*"), ""),
+        (
+            read("docs", below=True, follows_links=True),
+            "docs/env.txt is a link to .env, which may hold secrets",
+        ),
+        (read("", below=True), ""),
+    ],
 )
-def test_folders_that_were_not_searched_for_links_count_as_links(path: str, applies: bool) -> None:
-    unscanned = facts(unscanned=("web/node_modules",))
-    assert (
-        bool(follows_link_outside(command("grep"), read(path, below=True, follows_links=True), unscanned))
-        is applies
-    )
+def test_links_within_the_workspace_count_where_they_lead_to_secrets_or_on(
+    uses: list[tuple[FileUse, str]], reason: str
+) -> None:
+    assert follows_link(command("cat"), uses, facts(links=INSIDE)) == reason
+
+
+def test_a_program_that_follows_a_link_to_another_folder_may_meet_further_links() -> None:
+    links = (WorkspaceLink("docs/code", f"{WORKSPACE}/src"),)
+    uses = read("docs", below=True, follows_links=True)
+    assert follows_link(command("grep"), uses, facts(links=links)) == "it goes on behind the link docs/code"
+    whole = read("", below=True, follows_links=True)
+    assert not follows_link(command("grep"), whole, facts(links=links))
+
+
+@pytest.mark.parametrize(
+    ("uses", "applies"),
+    [
+        (read("", below=True, follows_links=True), True),
+        (read("web", below=True, follows_links=True), True),
+        (read("web/node_modules/x", below=True, follows_links=True), True),
+        (read("api", below=True, follows_links=True), False),
+        (pattern("web/node_modules/*/*.js"), True),
+        (pattern("web/*/x"), True),
+        (pattern("web/*"), False),
+        (pattern("**"), True),
+        (pattern("*.py"), False),
+        (read("web/node_modules/x.js"), False),
+    ],
+)
+def test_folders_that_were_not_searched_for_links_count_as_links(
+    uses: list[tuple[FileUse, str]], applies: bool
+) -> None:
+    found = follows_link(command("grep"), uses, facts(unscanned=("web/node_modules",)))
+    assert bool(found) is applies
+
+
+def test_where_nothing_was_searched_every_pattern_may_meet_a_link() -> None:
+    assert follows_link(command("cat"), pattern("*.py"), facts(unscanned=("",)))
+    assert not follows_link(command("cat"), read("a.py"), facts(unscanned=("",)))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +180,7 @@ def test_a_sandbox_hides_files_with_secrets_so_nothing_is_asked() -> None:
 
 
 def test_escalations_come_in_their_order_and_only_ask() -> None:
-    every = facts(own_programs=frozenset({"git"}), git_steered=True, outside_links=LINKS, secrets=(ENV,))
+    every = facts(own_programs=frozenset({"git"}), git_steered=True, links=LINKS, secrets=(ENV,))
     uses = [*pattern("*.txt"), *read("", below=True)]
     found = list(escalate(command("git"), uses, every))
     assert [finding.rule_id for finding in found] == [f"guard.{each.name}" for each in ESCALATIONS]

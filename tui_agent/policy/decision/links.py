@@ -1,0 +1,72 @@
+"""L3: commands that reach a file by a symbolic link without naming it: a pattern that meets one, a program that follows them.
+
+Invariant: pure; where nobody looked for links, there may be some. A path that is named whole is judged by its real file
+elsewhere.
+"""
+
+from collections.abc import Sequence
+
+from tui_agent.policy.decision.file_judge import matches_path
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
+from tui_agent.policy.places.paths import place
+from tui_agent.ports.environment import WorkspaceLink
+from tui_agent.ports.policy import PolicyFacts
+
+
+def follows_link(command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts) -> str:
+    """Return why a command may reach a file outside the workspace, or one with secrets, by a link; else ""."""
+    for use, path in uses:
+        relative = place(path, facts).relative
+        follows = use.follows_links and use.below
+        if relative is None or use.action == "mention" or not (follows or use.certainty is Certainty.BOUNDED):
+            continue
+        for link in facts.links:
+            reason = _why(link, relative, use, follows, facts)
+            if reason:
+                return reason
+        for folder in facts.unscanned:
+            if _goes_below(relative, folder, use):
+                return f"nobody looked for links below {folder or 'this folder'}"
+    return ""
+
+
+def _why(link: WorkspaceLink, relative: str, use: FileUse, follows: bool, facts: PolicyFacts) -> str:
+    through = _goes_below(relative, link.name, use)
+    if not through and not _ends_at(relative, link.name, use):
+        return ""
+    inside = place(link.target, facts).relative
+    if inside is None:
+        return f"{link.name} is a link to {link.target}, outside this workspace"
+    if link.secret:
+        return f"{link.name} is a link to {inside}, which may hold secrets"
+    # Behind a link to another folder of the workspace may lie further links.
+    pattern = use.certainty is Certainty.BOUNDED
+    base = "" if pattern else relative
+    elsewhere = follows and bool(base) and not f"{inside}/".startswith(f"{base}/")
+    if elsewhere or (pattern and through and "**" not in relative.split("/")):
+        return f"it goes on behind the link {link.name}"
+    return ""
+
+
+def _ends_at(relative: str, name: str, use: FileUse) -> bool:
+    """True if a use can mean the link itself, or a folder above it with all below."""
+    if use.certainty is Certainty.BOUNDED:
+        return matches_path(relative, name, below=use.below)
+    return relative == "" or f"{name}/".startswith(f"{relative}/")
+
+
+def _goes_below(relative: str, folder: str, use: FileUse) -> bool:
+    """True if a use can reach below a folder: by further names behind it, or with all below."""
+    if use.certainty is not Certainty.BOUNDED:
+        return (
+            relative == ""
+            or not folder
+            or f"{folder}/".startswith(f"{relative}/")
+            or f"{relative}/".startswith(f"{folder}/")
+        )
+    shapes, names = relative.split("/"), folder.split("/") if folder else []
+    if "**" in shapes:
+        return not folder or matches_path(relative, f"{folder}/any")
+    if len(shapes) > len(names):
+        return not names or matches_path("/".join(shapes[: len(names)]), folder)
+    return use.below and matches_path(relative, "/".join(names[: len(shapes)]))
