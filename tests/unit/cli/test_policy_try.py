@@ -204,7 +204,7 @@ def test_a_file_that_is_not_there_or_is_wrong_is_refused(call: Call, tmp_path: P
     assert status == 2 and "try.toml, rule 1" in err
 
 
-def test_what_no_rule_answers_for_is_not_said_to_be_saved_or_opened(
+def test_a_decision_by_a_hook_or_about_the_sandbox_is_not_counted_as_saved(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
     assert (HOOKS, {LEAVING, OPENING}) == (HOOK, SANDBOX)

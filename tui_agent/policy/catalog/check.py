@@ -46,7 +46,7 @@ def _faults(text: str, source: str, judge: Judge) -> Iterator[tuple[int, str]]:
         tables, _ = read_tables(text)
     except TableFault as fault:
         at = _AT_LINE.search(fault.reason)
-        yield (int(at[1]) if at else _line_of(text, fault.keys)), fault.reason
+        yield (int(at[1]) if at else _line_of(text, fault.keys)), str(fault)
         return
     faults = [
         TableFault((*keys_of(name), *fault.keys), fault.reason)

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.policy import judge
+from tui_agent.cli.policy import Bench
 from tui_agent.config.options import SessionOptions
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.offers import OfferedPolicyTable
-from tui_agent.ports.policy import PolicyFacts
+from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.wiring import judging
 from tui_agent.wiring.ground import Ground, ground
@@ -36,13 +37,16 @@ def own(base: Ground, name: str, text: str) -> Path:
     return path
 
 
-def verdict(policy: object, script: str) -> str:
-    facts = PolicyFacts("/home/ada/ws", "ask")
-    found: str = policy.decide("run_command", (Runs(script=script),), facts).verdict  # type: ignore[attr-defined]
-    return found
+def table(name: str) -> str:
+    """An entry of a program that shows files."""
+    return f"[programs.{name}]\nabout = 'Shows files.'\neffects = ['reads']\noperands = ['read...']\n"
 
 
-def test_rules_that_are_written_while_a_session_is_open_count_from_the_next_call_on(base: Ground) -> None:
+def verdict(policy: Policy, script: str) -> str:
+    return policy.decide("run_command", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask")).verdict
+
+
+def test_rules_written_during_a_session_count_from_the_next_call_on(base: Ground) -> None:
     policy, _ = judging.following(base)
     assert verdict(policy, "make") == "ask"
     path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n[[rule]]\ndeny = 'run git push *'\n")
@@ -58,35 +62,31 @@ def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: Ground) -> No
     with pytest.raises(ConfigError, match=f"{path}, rule 1"):
         judging.following(base)
     path.unlink()
-    path = own(base, "programs.toml", "[programs.x]\ndoes = 'magic'\n")
-    with pytest.raises(ConfigError, match=rf"{path}: programs\.x"):
+    path = own(base, "programs.toml", "[programs.x]\nabout = 'X.'\neffects = ['magic']\n")
+    with pytest.raises(ConfigError, match=rf"{path}: programs\.x\.effects"):
         judging.following(base)
 
 
 def test_the_users_programs_count(base: Ground) -> None:
-    own(base, "programs.toml", "[programs.showlog]\ndoes = 'read-only'\noperands = 'read'\n")
+    own(base, "programs.toml", table("showlog"))
     assert verdict(judging.policy(base)[0], "showlog app.log") == "allow"
 
 
-def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out_and_named(
-    base: Ground, tmp_path: Path
-) -> None:
-    good = OfferedPolicyTable(
-        "logs", tmp_path / "logs.toml", "[programs.showlog]\ndoes = 'read-only'\noperands = 'read'"
-    )
+def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out(base: Ground, tmp_path: Path) -> None:
+    good = OfferedPolicyTable("logs", tmp_path / "logs.toml", table("showlog"))
     bad = OfferedPolicyTable("evil", tmp_path / "evil.toml", "[programs.curl]\nlike = 'ls'")
     policy, refused = judging.policy(base, [good, bad])
     assert (verdict(policy, "showlog app.log"), verdict(policy, "curl x")) == ("allow", "ask")
     assert [fault.plugin for fault in refused] == ["evil"]
-    assert "the plugin evil (evil.toml): programs.curl: like could make less" in refused[0].message
+    assert "the plugin evil (evil.toml): programs.curl.like: it could allow more" in refused[0].message
 
 
 def test_a_plugin_offers_a_table_by_its_path(tmp_path: Path) -> None:
-    (tmp_path / "t.toml").write_text("[programs.a]\ndoes = 'network'\n", encoding="utf-8")
+    (tmp_path / "t.toml").write_text(table("a"), encoding="utf-8")
     api = OwnedApi("p", tmp_path, {})
     api.policy_table("t.toml")
     (offered,) = api.offers.policy_tables
-    assert (offered.owner, offered.text) == ("p", "[programs.a]\ndoes = 'network'\n")
+    assert (offered.owner, offered.text) == ("p", table("a"))
     assert api.names == ["policy_table:t.toml"]
     with pytest.raises(Exception, match=r"no\.toml of p cannot be read"):
         api.policy_table("no.toml")
@@ -109,15 +109,13 @@ def call(
 def test_policy_check_uses_the_tables_of_the_user_and_of_plugins_and_takes_a_folder(
     call: Callable[..., tuple[int, str, str]], base: Ground, tmp_path: Path
 ) -> None:
-    own(base, "programs.toml", "[programs.showlog]\ndoes = 'read-only'\noperands = 'read'\n")
+    own(base, "programs.toml", table("showlog"))
     plugin = tmp_path / "more"
     plugin.mkdir()
     (plugin / "__init__.py").write_text(
         "def register(api):\n    api.policy_table('t.toml')\n", encoding="utf-8"
     )
-    (plugin / "t.toml").write_text(
-        "[programs.peek]\ndoes = 'read-only'\noperands = 'read'\n", encoding="utf-8"
-    )
+    (plugin / "t.toml").write_text(table("peek"), encoding="utf-8")
     place = ("-C", str(tmp_path / "work"))
     assert call("policy", "check", *place, "--", "showlog a")[1].startswith("allow")
     assert call("policy", "check", *place, "--", "peek a")[1].startswith("ask")
@@ -138,7 +136,7 @@ def test_policy_rules_lists_them_with_their_source(
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [
         ("cat inside.txt", "allow"),
         ("cat link.txt", "ask"),
@@ -149,7 +147,7 @@ def test_policy_rules_lists_them_with_their_source(
     ],
 )
 def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
-    base: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    base: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: str
 ) -> None:
     work, outside = base.options.cwd, tmp_path / "outside"
     outside.mkdir()
@@ -162,9 +160,8 @@ def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
     (work / "bin" / "git").write_text("#!/bin/sh\n")
     (work / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{work}/bin:/usr/bin:/bin")
-    env = LocalEnvironment(work)
-    facts = PolicyFacts(env.root, "ask", top_of_repository=env.top_of_repository())
-    assert judge(judging.policy(base)[0], script, facts, env).verdict == said
+    bench = Bench.of(base, judging.policy(base)[0])
+    assert bench.judge(script)[0].verdict == expected
 
 
 def test_a_check_knows_the_files_with_secrets_of_the_folder(
@@ -186,7 +183,7 @@ def test_a_check_knows_the_files_with_secrets_of_the_folder(
     ]
 
 
-class LookedUpInVain(LocalEnvironment):
+class BlindEnvironment(LocalEnvironment):
     """Where `/proc/1/ns/net` cannot be looked up, as for whoever may not look at that process."""
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -197,9 +194,8 @@ class LookedUpInVain(LocalEnvironment):
 
 
 def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: Ground) -> None:
-    policy, _ = judging.policy(base, [])
-    env = LookedUpInVain(base.options.cwd)
-    facts = PolicyFacts(env.root, "ask")
-    found = [judge(policy, line, facts, env) for line in ("cat /proc/1/ns/net", "ls")]
-    assert [one.verdict for one in found] == ["deny", "allow"]
-    assert "/proc/1/ns/net cannot be resolved" in found[0].reason
+    env = BlindEnvironment(base.options.cwd)
+    bench = replace(Bench.of(base, judging.policy(base, [])[0]), env=env)
+    denied, allowed = (bench.judge(line)[0] for line in ("cat /proc/1/ns/net", "ls"))
+    assert (denied.verdict, allowed.verdict) == ("deny", "allow")
+    assert "/proc/1/ns/net cannot be resolved" in denied.reason

@@ -1,0 +1,135 @@
+"""`policy check --explain` and `policy check-table`: reasons one a line, faults with their line, for any file at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.rows import rows
+from tests.unit.cli.conftest import Call
+from tui_agent.cli.exit_codes import Exit
+
+VALID = """\
+# Shows our log.
+[programs.showlog]
+about = "Shows a log."
+effects = ["reads"]
+flags = ["-r --reverse"]
+operands = ["read..."]
+
+[programs.showlog.options]
+"-n --lines" = "number"
+
+[[programs.showlog.examples]]
+line = "showlog -n 5 app.log"
+decision = "allow"
+
+[[programs.showlog.examples]]
+line = "showlog --delete app.log"
+decision = "ask"
+because = "--delete"
+"""
+
+
+def test_explain_prints_the_chain_of_reasons_one_a_line(call: Call) -> None:
+    status, out, _ = call("policy", "check", "--explain", "wc -l a; foo --x")
+    assert status == Exit.DONE
+    assert out.splitlines() == [
+        "ask: wc -l a; foo --x",
+        "  does    arbitrary",
+        "  rule    ask.commands",
+        "  because it is not known what foo does",
+        "  command: wc -l a",
+        "    known: wc (programs/wc.toml); it reads",
+        "    file: reads a",
+        "  command: foo --x",
+        "    known: foo: not in the catalog; it runs",
+        "    doubt (program): it is not known what foo does",
+        "  reads.command says allow: it only reads this workspace",
+        "  ask.commands decides ask: it is not known what foo does",
+    ]
+
+
+LINE = "ls \\\n src"
+
+
+def test_explain_says_why_a_line_is_not_read(call: Call) -> None:
+    out = call("policy", "check", "--json", "--explain", LINE)[1]
+    found = json.loads(out)
+    assert found["decision"] == "ask"
+    assert any(line.startswith("outside the subset of bash") for line in found["explanation"])
+    assert "explanation" not in json.loads(call("policy", "check", "--json", LINE)[1])
+
+
+def test_explain_names_the_rule_and_the_place_of_the_users_entry(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".config" / "tui-agent"
+    folder.mkdir(parents=True)
+    (folder / "programs.toml").write_text(VALID, encoding="utf-8")
+    (folder / "policy.toml").write_text("[[rule]]\ndeny = 'run showlog -r *'\n", encoding="utf-8")
+    out = call("policy", "check", "--explain", "showlog -r a")[1]
+    assert f"known: showlog ({folder / 'programs.toml'}: programs.showlog); it reads" in out
+    assert "rule: deny run showlog -r * decides deny" in out
+
+
+def test_a_valid_table_is_called_valid(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "programs.toml"
+    path.write_text(VALID, encoding="utf-8")
+    assert call("policy", "check-table", str(path)) == (Exit.DONE, f"{path} is valid.\n", "")
+
+
+@rows(
+    "old, new, line, reason",
+    [
+        ('effects = ["reads"]', 'effect = ["reads"]', 4, "programs.showlog.effect: this key is not known"),
+        ('"reads"', '"looks"', 4, "programs.showlog.effects.0: "),
+        ('"number"', "5", 9, "programs.showlog.options.-n --lines"),
+        ('"-r --reverse"', '"r"', 5, "programs.showlog.flags.r: r is not an option"),
+        ('about = "Shows a log."', "", 2, "programs.showlog.about: this key is missing"),
+        ('decision = "ask"', 'decision = "allow"', 15, "should be allow, not ask: --delete of showlog"),
+        ('because = "--delete"', 'because = "--erase"', 15, "but not because '--erase'"),
+        ("[programs.showlog]", "[programs.showlog", 2, "it is not valid TOML"),
+        ("# Shows our log.", "x = 1", 1, "x: this key is not known"),
+    ],
+)
+def test_a_fault_in_a_table_is_printed_with_its_line(
+    call: Call, tmp_path: Path, old: str, new: str, line: int, reason: str
+) -> None:
+    path = tmp_path / "programs.toml"
+    assert old in VALID
+    path.write_text(VALID.replace(old, new, 1), encoding="utf-8")
+    status, out, _ = call("policy", "check-table", str(path))
+    assert status == Exit.FAILED
+    assert out.startswith(f"{path}:{line}: ")
+    assert reason in out
+    [fault] = [
+        json.loads(text) for text in call("policy", "check-table", "--json", str(path))[1].splitlines()
+    ]
+    assert fault["place"] == f"{path}:{line}" and reason in fault["reason"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"#" * 10_000_000, "it is longer than 200,000 characters"),
+        (b"\x00\x01", "it is not valid TOML"),
+        (b"\xff\xfe", "it cannot be read"),
+        (b"#!/bin/sh\necho hello\n", "it is not valid TOML"),
+        (b"a." * 90_000 + b"a = 1", "a key has too many parts"),
+        (b"x = " + b"[" * 90_000, "it is not valid TOML"),
+        (b"x = " + b"1" * 90_000, "it is not valid TOML"),
+        (b"[programs]\nx = 1", "programs.x: this must be a table"),
+    ],
+    ids=["10 MB", "NUL", "not UTF-8", "a script", "long key", "brackets", "long number", "no table"],
+)
+def test_any_file_gets_one_clear_line(call: Call, tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "programs.toml"
+    path.write_bytes(content)
+    status, out, err = call("policy", "check-table", str(path))
+    assert (status, err, out.count("\n")) == (Exit.FAILED, "", 1)
+    assert out.startswith(f"{path}") and reason in out
+
+
+def test_a_table_that_is_not_there_or_is_a_folder_is_named(call: Call, tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.toml", tmp_path):
+        status, out, _ = call("policy", "check-table", str(path))
+        assert (status, out.split(": ", 2)[:2]) == (Exit.FAILED, [str(path), "it cannot be read"])
