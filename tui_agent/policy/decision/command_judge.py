@@ -4,18 +4,24 @@ Invariant: a line is allowed only where every command is; what one command is de
 """
 
 import posixpath
+import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, findings_against, words_of
+from tui_agent.policy.decision.confinement import find_unbounded, inner_commands
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.named_files import NamedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Profile
+from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
+from tui_agent.policy.interpreter.state import tidy_path
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins, fits_words
 from tui_agent.ports.policy import PolicyFacts
@@ -25,6 +31,12 @@ DOWNLOADS = "It downloads a package and runs it. Packages can run any code while
 UNPROVEN = "It cannot be read with certainty."
 FETCHES_CODE = "It uses the network and runs what it is given: that may be code from outside."
 
+_ODD_WORD = re.compile(r"`(\w+|\})` stands in an odd place")
+"""In the reason why a line is outside the subset: a word of the shell's grammar is where bash takes none."""
+
+SHADOWED = "guard.workspace-program"
+"""The escalation of a program that the workspace may have made; a sandbox bounds it as any other."""
+
 Uses = Sequence[tuple[FileUse, str]]
 """The files of a command with their paths as seen from the workspace."""
 
@@ -32,20 +44,36 @@ Uses = Sequence[tuple[FileUse, str]]
 class CommandJudge:
     """Judges the command lines of one call."""
 
-    def __init__(self, rules: RuleIndex, files: FileJudge, profile: Profile, facts: PolicyFacts) -> None:
+    def __init__(
+        self,
+        rules: RuleIndex,
+        files: FileJudge,
+        profile: Profile,
+        facts: PolicyFacts,
+        read_line: Callable[[Runs], LineReport],
+    ) -> None:
         self._rules = rules
         self._files = files
         self._profile = profile
         self._facts = facts
+        self._read_line = read_line
+        self._relies_on_sandbox = facts.sandboxed and profile.confined_commands == "allow"
 
     def judge(self, effect: Runs, line: LineReport) -> list[Finding]:
         """Return the findings about a line."""
         uses = [file_uses(effect, command) for command in line.commands]
+        named = NamedFileJudge(self._rules, self._files, self._facts)
         files = [
-            [finding for use, path in paths for finding in self._files.judge_use(use, path)] for paths in uses
+            [
+                *(finding for use, path in paths for finding in self._files.judge_use(use, path)),
+                *named.judge(command, paths, literal_path(effect.cwd)),
+            ]
+            for command, paths in zip(line.commands, uses, strict=True)
         ]
         exact = [rule for rule in self._rules.of("exact") if rule.rest == command_line(effect)]
+        inner = [tuple(inner_commands(command, self._read_line)) for command in line.commands]
         stops = [*findings_against(self._rules, line), *self._forbidden(line)]
+        stops += [finding for may_run in inner for finding in self._ruin_within(effect, may_run)]
         stops += [rule_finding(rule) for rule in exact if rule.verdict != "allow"]
         stops += [
             finding for found in files for finding in found if finding.verdict == "deny" or finding.is_rule
@@ -59,15 +87,28 @@ class CommandJudge:
         if line.refusal:
             stops += self._refused(line)
         for at, command in enumerate(line.commands):
-            stops += self._command(line, at, command, uses[at], files[at])
+            unbounded = find_unbounded(command, inner[at], line)
+            stops += self._command(line, at, command, uses[at], files[at], unbounded)
         if effect.cwd:
             stops.append(self._files.read(place(literal_path(effect.cwd), self._facts)))
         return [self._with_risk(finding, line) for finding in self._with_all_wishes(stops)]
 
     def _forbidden(self, line: LineReport) -> Iterator[Finding]:
-        for command in line.commands:
-            if command.forbidden:
-                yield Finding("deny", "guard.ruin", command.forbidden)
+        reasons = [command.forbidden or reason_to_forbid(command) for command in line.commands]
+        texts = (line.line, *(text for command in line.commands for text in command.code))
+        reasons += map(starts_without_end, texts)
+        yield from (Finding("deny", "guard.ruin", reason) for reason in reasons if reason)
+
+    def _ruin_within(self, effect: Runs, may_run: Sequence[tuple[CommandReport, bool]]) -> Iterator[Finding]:
+        """Judge commands that one of which not all is known may run: they ruin nothing."""
+        for command, prose in may_run:
+            reason = "" if prose else command.forbidden or reason_to_forbid(command)
+            if reason:
+                yield Finding("deny", "guard.ruin", reason)
+            for use, path in file_uses(effect, command):
+                if use.action == "delete":
+                    found = self._files.judge_use(use, path)
+                    yield from (finding for finding in found if finding.rule_id == "guard.ruin")
 
     def _refused(self, line: LineReport) -> Iterator[Finding]:
         """Judge a line outside the subset: no profile but one that runs everything takes its readings for the truth, and even
@@ -75,9 +116,10 @@ class CommandJudge:
         hidden = line.unreadable or any(
             doubt.hides_command for command in line.commands for doubt in command.doubts
         )
+        hidden = hidden or _is_broken(line)
         if self._profile.commands == "allow" and not hidden:
             return
-        if self._facts.sandboxed and self._profile.confined_commands == "allow" and not hidden:
+        if self._relies_on_sandbox and not hidden:
             return  # the sandbox bounds it, and each reading is judged below
         policy, verdict = self._facts.policy, self._profile.unproven
         if verdict == "deny":
@@ -95,7 +137,13 @@ class CommandJudge:
             )
 
     def _command(
-        self, line: LineReport, at: int, command: CommandReport, uses: Uses, files: Sequence[Finding]
+        self,
+        line: LineReport,
+        at: int,
+        command: CommandReport,
+        uses: Uses,
+        files: Sequence[Finding],
+        unbounded: str,
     ) -> Iterator[Finding]:
         asked = [finding for finding in files if finding.verdict == "ask"]
         escalations = list(escalate(command, uses, self._facts))
@@ -115,7 +163,7 @@ class CommandJudge:
         if command.only_reads:
             yield from self._escalated(escalations)
         else:
-            yield from self._by_profile(command, asked, escalations)
+            yield from self._by_profile(command, asked, escalations, unbounded)
 
     def _escalated(self, escalations: Sequence[Finding]) -> Iterator[Finding]:
         """Where a profile allows all commands it allows these; where it denies what is not proven to read, it denies."""
@@ -124,19 +172,27 @@ class CommandJudge:
             yield from (finding for finding in escalations if finding.rule_id == "guard.below")
             yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it")
             return
+        if self._relies_on_sandbox and all(finding.rule_id == SHADOWED for finding in escalations):
+            yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=True)
+            return
         for finding in escalations:
             yield replace(finding, verdict="deny") if self._profile.commands == "deny" else finding
 
     def _by_profile(
-        self, command: CommandReport, asked: Sequence[Finding], escalations: Sequence[Finding]
+        self,
+        command: CommandReport,
+        asked: Sequence[Finding],
+        escalations: Sequence[Finding],
+        unbounded: str,
     ) -> Iterator[Finding]:
         policy = self._facts.policy
         yield from (finding for finding in escalations if finding.rule_id == "guard.below")
         verdict, bounded = self._profile.commands, False
         hidden = next((doubt for doubt in command.doubts if doubt.hides_command), None)
-        if verdict == "ask" and self._is_confined(command):
-            verdict = self._profile.confined_commands
-            bounded = verdict == "allow" and Effect.RUNS in command.effects
+        relies = self._relies_on_sandbox
+        if verdict == "ask" and relies and not unbounded and self._is_confined(command):
+            verdict = "allow"
+            bounded = not _is_of_git(command)
         if verdict == "allow" and hidden is not None:
             yield Finding(
                 "ask", f"{policy}.unproven", hidden.reason, UNPROVEN, default_no=True, needs_person=True
@@ -151,7 +207,7 @@ class CommandJudge:
             yield Finding(
                 "ask",
                 f"{policy}.commands",
-                no.reason if no else self._wishes(command),
+                no.reason if no else self._wishes(command, unbounded if relies else ""),
                 no.risk if no else "",
                 default_no=no is not None,
                 needs_person=bool(escalations) or not is_ordinary(command),
@@ -164,7 +220,7 @@ class CommandJudge:
         beyond = set(BEYOND_SANDBOX & command.effects)
         if beyond == {Effect.DELETES} and _only_removes(command):
             beyond -= {Effect.DELETES} if self._removes_own_files(command) else set()
-        return self._facts.sandboxed and not uncertain and not beyond and not command.downloads
+        return not uncertain and not beyond and not command.downloads
 
     def _removes_own_files(self, command: CommandReport) -> bool:
         removed = [use for use in command.files if use.action == "delete"]
@@ -190,11 +246,11 @@ class CommandJudge:
                 return rule_finding(rule)
         return None
 
-    def _wishes(self, command: CommandReport) -> str:
+    def _wishes(self, command: CommandReport, unbounded: str) -> str:
         wanted = [words for effect, words in WISHES.items() if effect in command.effects]
-        doubts = "; ".join(dict.fromkeys(doubt.reason for doubt in command.doubts))
+        doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
         if doubts:
-            return doubts
+            return "; ".join(doubts)
         if not wanted:
             return f"it is not known what {command.name or 'it'} does"
         return f"policy {self._facts.policy} wants a yes {' and '.join(wanted)}"
@@ -252,7 +308,7 @@ def from_workspace(effect: Runs, path: str) -> str:
     """Return a command's path as seen from the workspace."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
-    return literal_path(posixpath.normpath(posixpath.join(effect.cwd, path)))
+    return literal_path(tidy_path(posixpath.join(effect.cwd, path)))
 
 
 def literal_path(path: str) -> str:
@@ -284,9 +340,20 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
     )
 
 
+def _is_broken(line: LineReport) -> bool:
+    """Return True if bash itself would refuse a line outside the subset."""
+    return bool(_ODD_WORD.search(line.refusal)) or parse_tree(line.line).has_error
+
+
 def _is_not_understood(command: CommandReport) -> bool:
     """Return True if a command is asked about for doubts alone, or only runs what is not known."""
     return bool(command.doubts) and command.effects <= {Effect.READS, Effect.RUNS} and not command.downloads
+
+
+def _is_of_git(command: CommandReport) -> bool:
+    """Return True if all that a command does is known, and git itself does it: it may write the repository."""
+    runs_code = Effect.RUNS in command.effects and (command.code or not command.name.startswith("git "))
+    return not command.doubts and not runs_code
 
 
 def _only_removes(command: CommandReport) -> bool:

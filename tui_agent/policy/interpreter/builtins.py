@@ -67,7 +67,11 @@ def _change_folder(state: State, operands: tuple[Value, ...]) -> State:
     path = target.known
     if path == "-":
         return state.in_folders(state.previous)
-    return state.in_folders(None if path is None else enter_folder(folder, path) for folder in state.folders)
+    if path is None:
+        return state.in_folders((None,))
+    # `cd` takes `name/..` for nothing; where no folder is there, it follows the links of `name` after all.
+    ways = [enter_folder(folder, path, by_shell=shell) for folder in state.folders for shell in (True, False)]
+    return state.in_folders(dict.fromkeys(ways))
 
 
 def _assign(state: State, operands: tuple[Value, ...]) -> State:
@@ -78,6 +82,14 @@ def _assign(state: State, operands: tuple[Value, ...]) -> State:
     return state
 
 
+def _line_of(stdin: Value, state: State) -> Value:
+    """A line of an input: pieces of a name that holds a line end may be any text."""
+    torn = not stdin.content
+    names_files = stdin.names_files and state.folders == START_FOLDERS
+    may_be_option = stdin.may_be_option or torn
+    return replace(stdin, many=False, splits=torn, may_be_option=may_be_option, names_files=names_files)
+
+
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> Ends:
     """`read -r name`: a line of the input; several names get pieces of it, of which nothing is known."""
     options = {option.spelling: option.word for option in call.options}
@@ -85,9 +97,7 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> Ends:
     end = options.get("-d")
     lines = end is None or end.known == ""
     whole = raw and lines and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
-    line = replace(stdin, many=False, splits=False) if whole else UNSET
-    if state.folders != START_FOLDERS:
-        line = replace(line, names_files=False)
+    line = _line_of(stdin, state) if whole else UNSET
     after = state
     for value in call.operands or (known_value("REPLY"),):
         after = after.with_variable(value.known or "", [line])

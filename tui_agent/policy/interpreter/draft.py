@@ -13,11 +13,11 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
 from tui_agent.policy.interpreter.languages.protocol import ScriptReader
-from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, escape, prefix_of, unescape
+from tui_agent.policy.interpreter.patterns import escape, prefix_of, unescape
 from tui_agent.policy.interpreter.reach import Reach
 from tui_agent.policy.interpreter.readers import SCRIPT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
-from tui_agent.policy.interpreter.state import START, Folders, enter_folder, join_path
+from tui_agent.policy.interpreter.state import START, Folders, enter_folder, goes_back, join_path
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+")
 _FILE_ACTIONS: Final[Mapping[str, FileAction]] = {
@@ -25,9 +25,10 @@ _FILE_ACTIONS: Final[Mapping[str, FileAction]] = {
     "list": "list",
     "write": "write",
     "edit": "write",
+    "move": "move",
     "delete": "delete",
 }
-_ACTION_EFFECTS: Final = {"write": Effect.WRITES, "delete": Effect.DELETES}
+_ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 MAX_PATH: Final = 4096
 DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
@@ -95,7 +96,7 @@ class Draft:
                 pass
             case "number":
                 self._use_number(value)
-            case "read" | "list" | "write" | "edit" | "delete":
+            case "read" | "list" | "write" | "edit" | "move" | "delete":
                 self._use_file(meaning, value)
             case "file list":
                 self._use_file("read", value)
@@ -164,6 +165,10 @@ class Draft:
                 continue
             start = folder or ""
             joined = join_path(escape(start) if pattern else start, path)
+            if pattern and goes_back(joined):
+                self.files.append(FileUse("", action, Certainty.UNKNOWN, below=reach.below))
+                self.doubt("value", f"it is not certain where {path} leads")
+                continue
             self.files.append(
                 FileUse(
                     joined,
@@ -230,7 +235,7 @@ class Draft:
         number = value.known
         if number is not None and not _NUMBER.fullmatch(number):
             self.doubt("value", f"{value.source} of {self.name} is not a number")
-        elif number is None and value.text != NUMBERS:
+        elif number is None and value.content != "number":
             self.doubt("value", f"it is not certain that {value.source} of {self.name} is a number")
 
     def _use_file(self, meaning: str, value: Value) -> None:
@@ -268,7 +273,7 @@ class Draft:
             self.printed.append("")
             self.files.append(FileUse("", action, Certainty.UNKNOWN))
             self.doubt("value", word.doubt)
-        elif value.certainty is Certainty.BOUNDED and value.text not in (NUMBERS, HASHES):
+        elif value.certainty is Certainty.BOUNDED and not value.content:
             self.doubt("value", f"{value.source} may mean something else to git", value=value)
 
     def _use_host(self, value: Value) -> None:

@@ -53,7 +53,7 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         at += count
         missing = missing or (meaning if not taken and meaning != "assignment" else None)
         used += [(meaning, value) for value in taken]
-        alone = suffix != "..." and len(operands) > 1
+        alone = suffix != "..." and (len(operands) > 1 or place + 1 < len(plan))
         doubts += [_shift_doubt(name, value) for value in taken if value.many and alone]
     doubts += [
         Doubt("operand", f"{value.source or 'an empty word'} is one operand too many for {name}")

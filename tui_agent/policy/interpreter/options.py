@@ -193,7 +193,7 @@ class _Parser:
         value = self.words[self.next]
         self.next += 1
         if value.many:
-            self._doubt_option_like(value)
+            self._doubt(f"{value.source} may become several words of {self.entry.name}, or none")
         return value
 
     def _check_repeated(self, spelling: str, option: Option) -> None:

@@ -6,7 +6,7 @@ Invariant: immutable; merging two states keeps every value and folder that eithe
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Final, TypeAlias
 
 from tui_agent.policy.interpreter.report import Certainty, Value
@@ -94,25 +94,43 @@ def merge_states(states: Sequence[State | None]) -> State | None:
     return merged
 
 
+def tidy_path(path: str) -> str:
+    """Leave out `.` and empty names. `name/..` stays: where `name` is a link, that is the folder above its target."""
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if path.startswith("/"):
+        return "/" + "/".join(names)
+    return "/".join(names) or "."
+
+
+def goes_back(path: str) -> bool:
+    """Return True if `..` follows on a name in the path, so that only the real folders tell where it leads."""
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    return any(name == ".." and before != ".." for before, name in pairwise(names))
+
+
 def join_path(folder: str, path: str) -> str:
-    """Return a path as seen from where the line starts; links are not followed."""
+    """Return a path as seen from where the line starts; links are not followed, and `name/..` is kept."""
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):
         # Text glued to the folder's own path names a neighbour of it, of which only the kind is known: it lies outside.
-        return posixpath.normpath(f".{path[1:]}") if path[1:2] in ("", "/") else f"/{path[1:]}"
+        return tidy_path(f".{path[1:]}") if path[1:2] in ("", "/") else f"/{path[1:]}"
     if folder.startswith("~") and not path.startswith("/"):
-        below = posixpath.normpath(path)
-        return folder if below == "." else f"{folder}/{path if below.startswith('..') else below}"
-    joined = posixpath.normpath(posixpath.join(folder, path) or ".")
-    return joined[1:] if joined.startswith("//") else joined
+        below = tidy_path(path)
+        return folder if below == "." else f"{folder}/{below}"
+    return tidy_path(posixpath.join(folder, path))
 
 
-def enter_folder(folder: str | None, path: str) -> str | None:
-    """Return the folder that a path leads to from another, "" for the one that the line starts in; None: not certain."""
+def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
+    """Return the folder that a path leads to from another, "" for the one that the line starts in; None: not certain.
+
+    `by_shell`: `cd` takes `name/..` for nothing, whatever `name` links to; a program that changes its folder follows it.
+    """
     if folder is None and not path.startswith(("/", "~", START)):
         return None
     joined = join_path(folder or "", path)
+    if by_shell and not joined.startswith("~"):
+        joined = posixpath.normpath(joined)
     return "" if joined == "." else joined
 
 
@@ -127,7 +145,7 @@ def folder_text(folders: Folders) -> str | None:
 def _bounded(values: Iterable[Value]) -> tuple[Value, ...]:
     distinct: dict[tuple[object, ...], Value] = {}
     for value in values:
-        key = (value.certainty, value.text, value.prefix, value.shows)
+        key = (value.certainty, value.text, value.prefix, value.content, value.shows)
         same = distinct.get(key, value)
         distinct[key] = same if same == value else _less_certain(same, value)
     return tuple(distinct.values()) if len(distinct) <= MAX_VALUES else (UNSET,)
