@@ -15,7 +15,9 @@ Table: TypeAlias = Mapping[str, Any]
 """A TOML table as `tomllib` reads it; nothing of it is trusted before `Program` took it."""
 
 _MEANINGS = frozenset(get_args(Meaning))
-_INHERITED_APART = frozenset({"about", "examples", "flags", "like", "options", "subcommands"})
+_INHERITED_APART = frozenset(
+    {"about", "certain_outputs", "examples", "flags", "like", "options", "subcommands"}
+)
 _FLAG = Option(word="none")
 
 

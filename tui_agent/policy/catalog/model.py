@@ -31,6 +31,7 @@ Meaning: TypeAlias = Literal[
     "list",  # a file or folder of which only names, sizes or dates are shown
     "write",  # a file that is made or changed
     "edit",  # a file that is read and changed
+    "move",  # a file or folder that is moved away with everything below it
     "delete",  # a file or folder that is taken away
     "enter",  # the folder to work in
     "revision",  # a commit, branch, tag or range of a repository
@@ -62,8 +63,9 @@ OperandMeaning: TypeAlias = Annotated[str, Field(pattern=r"^[a-z ]+(\.\.\.|\?)?$
 """A `Meaning`, alone for exactly one operand, with `?` for none or one, with `...` for any number. `command`, `find`,
 `fd`, `xargs` and `test` take all words from there on."""
 
-Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "lines", "nothing"]
-"""What bounds an output: `paths` that exist below its operands, `numbers`, `hashes`, `names` (without `/`, may begin with
+Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
+"""What bounds an output: `paths` that exist below its operands, `numbers`, `hashes`, `revisions` (names of commits and
+branches, which hold no blank and no colon, but may begin with a dash), `names` (without `/`, may begin with
 a dash), `lines` of its standard input as they are, `nothing` at all, or any `text`."""
 
 
@@ -127,6 +129,17 @@ class Example(Model):
     because: str = ""
 
 
+class CertainOutput(Model):
+    """What bounds the output of a call that has one of `options` (each a spelling, or with its word: `--format=%h`) and
+    besides only those in `others`, with operands that fit one of the patterns `operands`. Empty `options`: none is needed;
+    empty `operands`: any will do."""
+
+    prints: Output
+    options: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()
+
+
 class Program(Model):
     """A program or a subcommand.
 
@@ -146,6 +159,8 @@ class Program(Model):
     them. `only_names`: name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`.
     `options_are_harmless`: no option of it, listed or not, does more than read: it writes, runs, sends and waits for nothing.
     So a pattern may stand where an option could, if no name in the workspace looks like one.
+    `certain_outputs`: what some calls
+    of this very entry print, in place of `prints`.
     `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is offered. `downloads`: it may
     fetch code and run it. `forbidden` says why no profile runs it ("it stops the machine"). `builtin`: the shell itself does it, so no file in `PATH` can stand in its place.
     """
@@ -165,6 +180,7 @@ class Program(Model):
     reads_below: bool = False
     only_names: tuple[str, ...] = ()
     prints: Output = "text"
+    certain_outputs: tuple[CertainOutput, ...] = ()
     remember: int = Field(0, ge=0, le=4)
     downloads: bool = False
     builtin: bool = False

@@ -93,7 +93,7 @@ def _line_of(stdin: Value, state: State) -> Value:
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> Ends:
     """`read -r name`: a line of the input; several names get pieces of it, of which nothing is known."""
     options = {option.spelling: option.word for option in call.options}
-    raw = "-r" in options and set(options) <= {"-r", "-s", "-d"}
+    raw = set(options) <= {"-r", "-s", "-d"}  # without -r the command itself is doubted
     end = options.get("-d")
     lines = end is None or end.known == ""
     whole = raw and lines and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED

@@ -3,6 +3,7 @@
 Invariant: a command gets a report without a doubt only if its program, options and operands are all in the catalog.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,6 +25,7 @@ from tui_agent.policy.interpreter.state import Folders
 MAX_WRAPPERS: Final = 5
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
+_ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _TESTS: Final = frozenset({"test", "[", "[["})
 """They print none of their words."""
 _SHOW_ALL: Final = frozenset({"export", "set"})
@@ -32,7 +34,8 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 @dataclass(frozen=True, slots=True)
 class Context:
     """The surroundings of a command. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
-    `settings` are variables in front of it; `wrappers` counts the commands that run it. `moved`: see `Draft`."""
+    `settings` are variables in front of it; `wrappers` counts the commands that run it. `moved`: see `Draft`.
+    `parameters` are `$0`, `$1` and so on of a text of bash that it runs."""
 
     source: str
     folders: Folders = ("",)
@@ -40,6 +43,7 @@ class Context:
     settings: tuple[tuple[str, Value], ...] = ()
     wrappers: int = 0
     moved: bool = False
+    parameters: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +155,12 @@ class CommandReader:
         default = entry.program.default_operand
         if operands.missing not in (None, "command") and default:
             draft.use(operands.missing, known_value(default))
+        if entry.name == "read" and not any(option.spelling == "-r" for option in options):
+            draft.doubt("value", "read without -r takes the backslashes out of what it reads")
         if _reads_script_from_input(operands, default):
             _use_input(draft, entry, context.stdin)
         inner, output = self._run(draft, arguments, call, operands, context)
-        output = output or bound_output(draft, entry.program, options, context.stdin)
+        output = output or bound_output(draft, entry.program, options, call.operands, context.stdin)
         builtin = (entry.name, call) if entry.program.builtin else None
         if entry.name == "command" and inner:
             builtin = inner[0].builtin
@@ -222,6 +228,12 @@ class CommandReader:
             commands, output = _read_arguments(draft, arguments, call, operands, context)
             inside = replace(inside, stdin=UNKNOWN_INPUT)
         inner = [self._read_inner(draft, words, inside) for words in commands]
+        if draft.entry is not None and draft.entry.program.operands[:1] == ("script file",):
+            inside = replace(inside, parameters=call.operands)
+        if draft.name == "eval" and all(text.known is not None for text in draft.scripts):
+            draft.scripts = (
+                [known_value(" ".join(text.text for text in draft.scripts))] if draft.scripts else []
+            )
         inner += [self._read_text(draft, text, inside) for text in draft.scripts]
         draft.runs_next = bool(inner)
         if operands.taker == "command" or (draft.scripts and len(inner) == 1):
@@ -289,7 +301,8 @@ def _read_arguments(
     draft: Draft, arguments: Sequence[Value], call: ParsedCall, operands: Operands, context: Context
 ) -> tuple[Sequence[Sequence[Value]], Value | None]:
     """Read a call of find, fd, xargs or test: the commands that it runs, and what bounds its output."""
-    piped = context.stdin if context.stdin.certainty is Certainty.BOUNDED else None
+    name = context.stdin.known is not None and _ONE_NAME.fullmatch(context.stdin.text)
+    piped = context.stdin if name or context.stdin.certainty is Certainty.BOUNDED else None
     if piped is not None and context.folders != ("",):
         piped = replace(piped, names_files=False)
     parsed = tuple((option.spelling, option.word) for option in call.options)

@@ -6,11 +6,11 @@ Invariant: every text that bash could make of a word is one of its values, fits 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from tui_agent.policy.bash.syntax import Pattern, Piece, Script, Substitution, Text, Variable, Word
 from tui_agent.policy.catalog.variables import Variables
-from tui_agent.policy.interpreter.patterns import ANY_PATH, HASHES, NUMBERS, OPTION_SIGNS, escape, prefix_of
+from tui_agent.policy.interpreter.patterns import ANY_PATH, NUMBERS, OPTION_SIGNS, escape, prefix_of
 from tui_agent.policy.interpreter.report import Certainty, Value
 from tui_agent.policy.interpreter.state import START, State, folder_text
 
@@ -26,7 +26,7 @@ RunScript = Callable[[Script, State], Value]
 
 def number_value(source: str) -> Value:
     """A value of digits."""
-    return Value(source, Certainty.BOUNDED, NUMBERS)
+    return Value(source, Certainty.BOUNDED, NUMBERS, content="number")
 
 
 def known_value(text: str, source: str = "") -> Value:
@@ -71,6 +71,7 @@ class _Field:
                 may_be_option=option or self.splits,
                 splits=self.splits,
                 prefix=prefix,
+                content=self._content(),
                 shows=shows,
             )
         return Value(
@@ -81,8 +82,16 @@ class _Field:
             may_be_option=option or self.splits,
             names_files=all(part.names_files or part.certainty is Certainty.KNOWN for part in self.parts),
             splits=self.splits,
+            content=self._content(),
             shows=shows,
         )
+
+    def _content(self) -> Literal["", "number", "hash", "revision"]:
+        """What parts make together: numbers and names of revisions with text around them may be other revisions."""
+        if len(self.parts) == 1:
+            return self.parts[0].content
+        certain = all(part.content or part.certainty is Certainty.KNOWN for part in self.parts)
+        return "revision" if certain else ""
 
     def _prefix(self) -> str:
         first = prefix_of(self.parts[0])
@@ -207,7 +216,7 @@ def _split_value(value: Value, current: _Field | None) -> tuple[list[_Field], _F
         current = current or _Field()
         current.add(value)
         current.many = True
-        current.splits = current.splits or value.text not in (NUMBERS, HASHES)
+        current.splits = current.splits or not value.content
         return [], current
     whole: list[_Field] = []
     for place, text in enumerate(_BLANKS.split(value.text)):

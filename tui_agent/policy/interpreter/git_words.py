@@ -6,7 +6,7 @@ Invariant: pure; a file that git would show or change is never missed for the wa
 import re
 from dataclasses import dataclass
 
-from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, escape
+from tui_agent.policy.interpreter.patterns import escape
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 _STAGE = re.compile(r":[0-3]:")
@@ -53,9 +53,14 @@ def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
 
 def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
     head, colon, path = value.text.partition(":")
-    if head in (NUMBERS, HASHES):
-        paths = (NamedPath(path or ".", pattern=True, from_top=True),) if colon else ()
-        return GitWord(paths)
+    if value.content and head and colon and not _SIGN.search(path):
+        return GitWord((NamedPath(path or ".", pattern=True, from_top=True),))
+    if value.certainty is Certainty.BOUNDED and head and colon and not _SIGN.search(head):
+        named = NamedPath(path or ".", pattern=True, from_top=True)
+        return GitWord((named,), f"it is not certain which file {value.source} is")
+    if value.content and value.certainty is Certainty.BOUNDED and not colon:
+        is_path = may_be_path and value.content == "revision" and ".." not in value.text
+        return GitWord((NamedPath(value.text, pattern=True),) if is_path else ())
     if may_be_path and value.certainty is Certainty.BOUNDED and not colon:
         return GitWord((NamedPath(value.text, pattern=True),))
     return GitWord(doubt=f"it is not certain which revision {value.source} is")

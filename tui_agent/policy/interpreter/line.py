@@ -4,19 +4,30 @@ Invariant: a line that lies outside the subset of bash proves nothing; its comma
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from tui_agent.policy.bash.loose_reading import Words, loose_commands
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
 from tui_agent.policy.catalog.catalog import Catalog
+from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, Context
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
-from tui_agent.policy.interpreter.report import CommandReport, Doubt, FileAction, FileUse, LineReport, Value
+from tui_agent.policy.interpreter.report import (
+    Certainty,
+    CommandReport,
+    Doubt,
+    FileAction,
+    FileUse,
+    LineReport,
+    Value,
+)
 from tui_agent.policy.interpreter.script import ScriptWalker
-from tui_agent.policy.interpreter.state import START, State, join_path
+from tui_agent.policy.interpreter.state import START, Folders, State, join_path
 from tui_agent.protocol.effects import Runs
 
 MAX_DEPTH: Final = 3
@@ -25,6 +36,7 @@ _NO_CHARACTER: Final = "it holds a code that stands for no character"
 _NO_COMMAND: Final = "it holds no command"
 _TWO_COMMANDS: Final = "it names two commands, one as words and one as a script"
 _REDIRECT: Final = re.compile(r"(?:\d*|&)(<|<>|>[>|&]?)(?![>&|(<])(.*)", re.DOTALL)
+_PATTERN_WORD: Final = re.compile(r"(>[>|&]?)?[ \t]*([^\s;&|()<>'\"`$\\]*[*?\[][^\s;&|()<>'\"`$\\]*)")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_LOOSE: Final = 1000
 """Possible commands of a refused text that are read."""
@@ -87,7 +99,9 @@ class _LineReader:
             return self._read_loosely(text, script, context), UNKNOWN_INPUT, doubt
         outer, self._walker.reports = self._walker.reports, []
         self._depth += 1
-        outcome = self._walker.walk(script, State(folders=context.folders), context.stdin)
+        outcome = self._walker.walk(
+            script, State(_name_parameters(context.parameters), context.folders), context.stdin
+        )
         self._depth -= 1
         reports, self._walker.reports = tuple(self._walker.reports), outer
         return reports, outcome.output, None
@@ -107,13 +121,24 @@ class _LineReader:
             for report in (_with_redirects(first, words), *inner):
                 reports[replace(report, doubts=(*report.doubts, doubt))] = None
         self._depth -= 1
-        return tuple(reports)
+        return (*reports, *_report_patterns(text, folders, doubt))
 
     def _limit(self, text: str) -> tuple[CommandReport, ...]:
         if not self._walker.limited:
             return ()
         doubt = Doubt("limit", "it has too many commands to be judged", hides_command=True)
         return (CommandReport(text, (), doubts=(doubt,)),)
+
+
+def _name_parameters(values: Sequence[Value]) -> dict[str, tuple[Value, ...]]:
+    """The variables `$0`, `$1` and so on of a script; none behind a word that may become several."""
+    certain = list(takewhile(lambda value: not value.many, values))
+    named: dict[str, tuple[Value, ...]] = {
+        str(place): (replace(value, splits=False),) for place, value in enumerate(certain[:10])
+    }
+    if len(values) == 2 and "0" in named:
+        named["@"] = (values[1],)
+    return named
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
@@ -129,6 +154,30 @@ def _possible_commands(text: str) -> tuple[list[Words], bool]:
         if len(found) > _MAX_LOOSE or len(texts) > _MAX_TEXTS:
             return list(found)[:_MAX_LOOSE], False
     return list(found), complete and not texts
+
+
+def _report_patterns(text: str, folders: Folders, doubt: Doubt) -> Iterator[CommandReport]:
+    """Report the shell patterns of a text, which a loose reading does not show: any command of it may use them."""
+    found = list(dict.fromkeys(match.groups() for match in _PATTERN_WORD.finditer(text)))[:_MAX_TEXTS]
+    if not found:
+        return
+    words = tuple(Value(word, Certainty.BOUNDED, word, many=True) for _, word in found)
+    written = [
+        FileUse(join_path(folder, word), "write", Certainty.BOUNDED)
+        for redirect, word in found
+        if redirect
+        for folder in folders
+        if folder is not None
+    ]
+    yield CommandReport(
+        text,
+        (unknown_value(text), *words),
+        "a command",
+        files=tuple(written),
+        folders=folders,
+        doubts=(doubt,),
+        effects=frozenset({Effect.RUNS}),
+    )
 
 
 def _with_redirects(report: CommandReport, words: Words) -> CommandReport:

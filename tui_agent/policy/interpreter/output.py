@@ -7,9 +7,10 @@ import os.path
 import posixpath
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import assert_never
 
-from tui_agent.policy.catalog.model import Output, Program
+from tui_agent.policy.catalog.model import CertainOutput, Output, Program
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, number_value, unknown_value
 from tui_agent.policy.interpreter.options import ParsedOption
@@ -20,10 +21,33 @@ from tui_agent.policy.interpreter.state import folder_text
 _SIGN = re.compile(r"(?<!\\)[*?\[]")
 
 
-def bound_output(draft: Draft, program: Program, options: Sequence[ParsedOption], stdin: Value) -> Value:
+def bound_output(
+    draft: Draft, program: Program, options: Sequence[ParsedOption], operands: Sequence[Value], stdin: Value
+) -> Value:
     """Bound the output of a known program by what the catalog says of it and its options."""
+    for output in program.certain_outputs:
+        if _holds_for(output, options, operands):
+            return _bound(draft, output.prints, stdin)
     kinds = [option.option.prints for option in options if option.option is not None and option.option.prints]
     return _bound(draft, kinds[-1] if kinds else program.prints, stdin)
+
+
+def _holds_for(output: CertainOutput, options: Sequence[ParsedOption], operands: Sequence[Value]) -> bool:
+    given = [
+        {option.spelling, f"{option.spelling}={option.word.known}" if option.word else ""}
+        for option in options
+    ]
+    needed = [spellings for spellings in given if not spellings.isdisjoint(output.options)]
+    others = [spellings for spellings in given if spellings not in needed]
+    return (
+        bool(needed or not output.options)
+        and all(not spellings.isdisjoint(output.others) for spellings in others)
+        and (not output.operands or all(_fits_one(value, output.operands) for value in operands))
+    )
+
+
+def _fits_one(value: Value, patterns: Sequence[str]) -> bool:
+    return value.known is not None and any(fnmatchcase(value.known, pattern) for pattern in patterns)
 
 
 def _bound(draft: Draft, kind: Output, stdin: Value) -> Value:
@@ -34,7 +58,9 @@ def _bound(draft: Draft, kind: Output, stdin: Value) -> Value:
         case "numbers":
             return number_value(draft.source)
         case "hashes":
-            return Value(draft.source, Certainty.BOUNDED, HASHES)
+            return Value(draft.source, Certainty.BOUNDED, HASHES, content="hash")
+        case "revisions":
+            return Value(draft.source, Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision")
         case "names":
             return Value(draft.source, Certainty.BOUNDED, "*", may_be_option=True)
         case "lines":

@@ -284,7 +284,7 @@ def _combine(
 def _merge_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
     if len(outcomes) == 1:
         return outcomes[0]
-    bounds = {(outcome.output.certainty, outcome.output.text) for outcome in outcomes}
+    bounds = {replace(outcome.output, source="") for outcome in outcomes}
     return Outcome(
         merge_states([outcome.success for outcome in outcomes]),
         merge_states([outcome.failure for outcome in outcomes]),

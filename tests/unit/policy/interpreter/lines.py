@@ -48,6 +48,11 @@ about = "Prints a hash."
 effects = ["reads"]
 prints = "hashes"
 
+[programs.name]
+about = "Prints the name of a branch."
+effects = ["reads"]
+prints = "revisions"
+
 [programs.count]
 about = "Prints a number."
 effects = ["reads"]
@@ -113,7 +118,9 @@ options = { "-C" = "enter", "-c" = { means = "setting", values = ["color.*"], re
 about = "Shows commits."
 effects = ["reads"]
 operands = ["revision or path..."]
-flags = ["-p"]
+flags = ["-p", "-q"]
+options = { "-x" = "number" }
+certain_outputs = [{ prints = "hashes", options = ["-x=1"], others = ["-q"], operands = ["HEAD"] }]
 
 [programs.git.subcommands.branch]
 about = "Makes a branch."

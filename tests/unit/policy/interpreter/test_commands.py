@@ -60,6 +60,12 @@ def test_entries_are_found_by_program_and_subcommand(line: str, expected: list[s
         ("show '|a'", "'|a' begins with |, which show may obey", False),
         ('show "$X"', 'it is not certain which file "$X" is', False),
         ("seek * a", "* may become several words of seek, or none", False),
+        ("git log [0-9]*", "[0-9]* may mean something else to git", False),
+        ("git log $(name)", "$(name) may become an option of git log", False),
+        ("git log $(name)..b", "$(name)..b may become an option of git log", False),
+        ("git log x:$(name)", "it is not certain which revision x:$(name) is", False),
+        ("git log :$(hash)", "it is not certain which revision :$(hash) is", False),
+        ("git log x$(name)", "it is not certain which revision x$(name) is", False),
         ("call $X", "it is not certain which host $X is", False),
         ('shell -c "$X"', 'it is not certain which commands "$X" holds', True),
         ("shell", "it is not certain which commands its input holds", True),
@@ -185,6 +191,10 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
         ("cd x && git log HEAD:a", ["list x", "read x/a", "read a"]),
         ("git -C x log HEAD:a", ["list x", "read x/a", "read a"]),
         ("git log $(hash):a", ["read ≈a"]),
+        ("git log x$(hash)..b", []),
+        ("git log $(hash)", []),
+        ("git log x/$(name)", ["read ≈x/**"]),
+        ("git log [0-9]*", ["read ≈[0-9]*"]),
     ],
 )
 def test_files(line: str, expected: list[str]) -> None:

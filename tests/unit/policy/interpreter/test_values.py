@@ -64,14 +64,15 @@ def test_known_words(line: str, expected: list[str]) -> None:
         ("show $(count)", "[0-9]*", True, False, False, False),
         ('show "$(hash)"', "[0-9a-f]*", False, False, False, False),
         ("show $?", "[0-9]*", True, False, False, False),
-        ('files src | while read -r f; do show "$f"; done', "src/**", False, False, True, False),
+        ('files src | while read -r f; do show "$f"; done', "src/**", False, True, True, True),
+        ('hash | while read -r f; do show "$f"; done', "[0-9a-f]*", False, False, False, False),
         (
             'files src | filter | filter | while read -r f; do show "$f"; done',
             "src/**",
             False,
-            False,
             True,
-            False,
+            True,
+            True,
         ),
         ('f=$(files src); cd x; show "$f"', "src/**", False, False, False, False),
         ("show a'*'?", "a\\*?", True, False, True, False),
@@ -114,6 +115,54 @@ def test_bounded_words(line: str, text: str, many: bool, option: bool, files: bo
 def test_unknown_words(line: str, prefix: str, many: bool) -> None:
     value = word(line)
     assert (value.certainty, value.text, value.prefix, value.many) == (Certainty.UNKNOWN, "", prefix, many)
+
+
+@rows(
+    "line, content",
+    [
+        ("show $(count)", "number"),
+        ("show $?", "number"),
+        ("show $(hash)", "hash"),
+        ("show $(name)", "revision"),
+        ("show x$(count)", "revision"),
+        ("show $(hash)..$(name)", "revision"),
+        ("show x$(name)", "revision"),
+        ('for x in $(hash); do show "$x"; done', "hash"),
+        ('hash | filter | while read -r x; do show "$x"; done', "hash"),
+        ("show [0-9]*", ""),
+        ("show $(files)", ""),
+        ("show $(hash)$X", ""),
+        ("show $(hash)*", ""),
+        ("git log -p; show $(git log -x 1)", "hash"),
+        ("show $(git log -x 1 -q)", "hash"),
+        ("show $(git log -q)", ""),
+        ("show $(git log -x 1 -p)", ""),
+        ("show $(git log -x 2)", ""),
+        ("show $(git log -x 1 main)", ""),
+    ],
+)
+def test_words_of_which_it_is_certain_what_they_are(line: str, content: str) -> None:
+    assert word(line).content == content
+
+
+@rows(
+    "line, expected",
+    [
+        ("shell -c 'show $1' _ a", "show a"),
+        ("shell -c 'show $0 $2' x y z", "show x z"),
+        ("shell -c 'show \"$1\"' _ 'a b'", "show a b"),
+        ("shell -c 'show $1' _ 'a b'", "show a b"),
+        ("shell -c 'show \"$@\"' _ a", "show a"),
+        ("shell -c 'show \"$@\"' _ a b", 'show "$@"'),
+        ("shell -c 'show $2' _ * a", "show $2"),
+        ("shell -c 'show $1'", "show $1"),
+        ("shell -c '$1 $2' _ show a", "show a"),
+        ("shell -c \"shell -c 'show \\$1' _ \\$1\" _ a", "show a"),
+        ("show a; show $1", "show $1"),
+    ],
+)
+def test_words_behind_a_script_are_its_parameters(line: str, expected: str) -> None:
+    assert calls(line)[-1] == expected
 
 
 def test_a_loop_over_many_words_forgets_them() -> None:
