@@ -6,8 +6,7 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_approval_sight import command
 from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_linear import told
-from tui_agent.policy.explain import what_it_does
-from tui_agent.protocol.effects import Connects, Runs, Writes
+from tui_agent.protocol.effects import Connects, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import Choice
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
@@ -25,14 +24,13 @@ UNSEEN = {
 
 
 @pytest.mark.parametrize("script", [one for one, _ in UNSEEN.values()])
-def test_the_row_of_a_command_loses_no_character_of_it_but_plain_blanks(script: str) -> None:
-    [deed] = what_it_does((Runs(script=script),))
-    assert deed.what == script
+def test_a_row_holds_every_character_of_a_command_but_plain_blanks(script: str) -> None:
+    assert command(script).deeds[0].what == script
 
 
-def test_the_row_of_a_command_on_several_lines_stands_on_one() -> None:
-    [deed] = what_it_does((Runs(script="cat \\\n\t a   b"),))
-    assert deed.what == "cat \\ a b"
+def test_the_row_of_a_command_has_one_blank_for_several() -> None:
+    [deed] = command("cat  \t a   b").deeds
+    assert deed.what == "cat a b"
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

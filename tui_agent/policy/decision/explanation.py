@@ -6,6 +6,7 @@ there are too many rows, those of commands that delete or act as another user st
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.classes import (
@@ -18,9 +19,9 @@ from tui_agent.policy.decision.classes import (
     command_classes,
     ranked,
 )
-from tui_agent.policy.decision.command_judge import from_workspace
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.line_uses import from_workspace
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
 from tui_agent.policy.rules.hosts import host_of, read_host
 from tui_agent.ports.policy import PolicyFacts
@@ -120,11 +121,11 @@ def _rows(
         match effect:
             case Runs():
                 line = next(reports)
-                for title, command in zip(_titles(line), line.commands, strict=True):
-                    yield _command_row(effect, title, command, new, facts)
-                if not line.commands:
+                if line.refusal:
                     why = DeedEffect(word="may do", about=f"anything: {line.refusal}", grave=True)
                     yield Deed(what=_shorten(line.line), classes=(ARBITRARY,), effects=(why,))
+                for title, command in zip(_titles(line), line.commands, strict=True):
+                    yield _command_row(effect, title, _own_doubts(command, line), new, facts)
             case Reads():
                 yield _file_row(effect.path, READ_ONLY, "reads")
             case Writes():
@@ -138,6 +139,11 @@ def _rows(
 
 def _file_row(path: str, name: str, word: str, *, grave: bool = False) -> Deed:
     return Deed(what=path, classes=(name,), effects=(DeedEffect(word=word, about=path, grave=grave),))
+
+
+def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
+    """The command without the doubt about its whole line, which has a row of its own."""
+    return replace(command, doubts=tuple(doubt for doubt in command.doubts if doubt.reason != line.refusal))
 
 
 def _titles(line: LineReport) -> Iterator[str]:
