@@ -8,9 +8,10 @@ import shlex
 from collections.abc import Sequence
 
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.command_judge import command_line, is_ordinary, literal_path, starters
+from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
 from tui_agent.policy.decision.escalations import program_name, runs_git
+from tui_agent.policy.decision.line_uses import literal_path
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.paths import Place, place
 from tui_agent.ports.policy import PolicyFacts
@@ -169,7 +170,7 @@ def _why_no_rule(
     if effect.cwd and not place(literal_path(effect.cwd), facts).inside:
         return "not offered outside the workspace"
     for command in commands:
-        changed = next((use.path for use in command.files if use.action in ("write", "delete")), None)
+        changed = next((use.path for use in command.files if use.action in ("write", "move", "delete")), None)
         if changed is not None:
             return f"not offered: a rule for {command.name} would mean every file, not only {changed}"
     return next((_why_unnameable(command) for command in commands if not command.remember), "")

@@ -16,12 +16,13 @@ from tui_agent.policy.decision.confinement import find_unbounded, inner_commands
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.named_files import NamedFileJudge
+from tui_agent.policy.decision.named_secrets import find_named_secrets
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Profile
 from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
-from tui_agent.policy.interpreter.state import tidy_path
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins, fits_words
 from tui_agent.ports.policy import PolicyFacts
@@ -36,9 +37,6 @@ _ODD_WORD = re.compile(r"`(\w+|\})` stands in an odd place")
 
 SHADOWED = "guard.workspace-program"
 """The escalation of a program that the workspace may have made; a sandbox bounds it as any other."""
-
-Uses = Sequence[tuple[FileUse, str]]
-"""The files of a command with their paths as seen from the workspace."""
 
 
 class CommandJudge:
@@ -61,12 +59,13 @@ class CommandJudge:
 
     def judge(self, effect: Runs, line: LineReport) -> list[Finding]:
         """Return the findings about a line."""
-        uses = [file_uses(effect, command) for command in line.commands]
+        uses = line_uses(effect, line, self._facts)
         named = NamedFileJudge(self._rules, self._files, self._facts)
         files = [
             [
                 *(finding for use, path in paths for finding in self._files.judge_use(use, path)),
                 *named.judge(command, paths, literal_path(effect.cwd)),
+                *find_named_secrets(command, literal_path(effect.cwd), self._files.guards, self._facts),
             ]
             for command, paths in zip(line.commands, uses, strict=True)
         ]
@@ -155,6 +154,7 @@ class CommandJudge:
         if rule is not None and not any(finding.needs_person for finding in asked):
             yield from (finding for finding in asked if not finding.rule_id.endswith("reads-outside"))
             yield rule
+            yield from (finding for finding in escalations if finding.rule_id == "guard.below")
             return
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             yield from files
@@ -299,23 +299,6 @@ def command_line(effect: Runs) -> str:
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
 
 
-def file_uses(effect: Runs, command: CommandReport) -> Uses:
-    """Return the files of a command with their paths as seen from the workspace."""
-    return [(use, from_workspace(effect, use.path)) for use in command.files]
-
-
-def from_workspace(effect: Runs, path: str) -> str:
-    """Return a command's path as seen from the workspace."""
-    if not effect.cwd or path.startswith(("/", "~")):
-        return path or "."
-    return literal_path(tidy_path(posixpath.join(effect.cwd, path)))
-
-
-def literal_path(path: str) -> str:
-    """Return a path whose `~` is a name and no home: a call's `cwd` is not expanded by a shell."""
-    return f"./{path}" if path.startswith("~") else path
-
-
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
     """Return the commands that start one, the outermost last, each with the words that it puts in front: for `pytest` in
     `uv run python -m pytest` those are `python -m` and `uv run python -m`."""
@@ -342,6 +325,8 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 def _is_broken(line: LineReport) -> bool:
     """Return True if bash itself would refuse a line outside the subset."""
+    if line.refusal.startswith("a second reader"):  # the first one has understood it
+        return False
     return bool(_ODD_WORD.search(line.refusal)) or parse_tree(line.line).has_error
 
 

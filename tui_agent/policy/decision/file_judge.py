@@ -3,11 +3,13 @@
 Invariant: a guard or a rule that denies wins; the profile decides only where no rule does.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Final, assert_never
 
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.finding import Finding, strongest
 from tui_agent.policy.decision.profiles import Profile
 from tui_agent.policy.decision.rule_index import (
     RuleIndex,
@@ -26,6 +28,9 @@ _GUARDED = {
     "protected": "decides what runs or what is asked, and is never written",
     "system": "belongs to the system",
 }
+_SIGNS: Final = frozenset("*?[")
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_MAX_CHOICES: Final = 20
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 
 
@@ -54,19 +59,31 @@ class FileJudge:
         if at.absolute in _NO_FILES:
             return []
         pattern = use.certainty is Certainty.BOUNDED
+        finding = self._by_action(use, at, path, pattern=pattern)
+        if finding is not None and not finding.is_rule and not finding.rule_id.startswith("guard."):
+            # What only this session's sandbox holds is judged by rules and guards alone.
+            finding = self._own(at, pattern, writes=use.action not in ("read", "list")) or finding
+        return [] if finding is None else [finding]
+
+    def _by_action(self, use: FileUse, at: Place, path: str, *, pattern: bool) -> Finding | None:
         match use.action:
             case "read":
-                return [self._own(at, pattern) or self.read(at, below=use, pattern=pattern)]
+                return self.refuse_chosen(use) or self.read(at, below=use, pattern=pattern)
             case "list":
-                return [self._own(at, pattern) or self._list(at, pattern=pattern)]
+                return self._list(at, pattern=pattern)
             case "write":
-                own = self._own(at, pattern, writes=True)
-                return [own or self.write(at, below=use.below, pattern=pattern)]
+                if use.below and not at.inside and self.guards.ruins(path, at, self._facts):
+                    return Finding("deny", "guard.ruin", f"it would change all of {path}")
+                return self.write(at, below=use.below, pattern=pattern)
+            case "move":
+                return self._move(at, path, pattern=pattern)
             case "delete":
-                own = self._own(at, pattern, writes=True)
-                return [own or self._delete(use, at, path, pattern=pattern)]
+                return self._delete(use, at, path, pattern=pattern)
             case "mention":
-                return self._mention(at, path, pattern=pattern)
+                why = "it is not known what the program does with it"
+                return self._guarded_mention(at, path, why, pattern=pattern)
+            case _:
+                assert_never(use.action)
 
     def read(self, at: Place, *, below: FileUse | bool = False, pattern: bool = False) -> Finding:
         """Judge reading a file, or a folder with everything below it."""
@@ -89,27 +106,67 @@ class FileJudge:
         return self.by_profile(verdict, first_finding(rules, "allow"), "reads-outside", why, OUTSIDE_RISK)
 
     def write(
-        self, at: Place, *, removes: bool = False, below: bool = False, pattern: bool = False
+        self,
+        at: Place,
+        *,
+        removes: bool = False,
+        moves: bool = False,
+        below: bool = False,
+        pattern: bool = False,
     ) -> Finding:
-        """Judge making, changing or removing a file; with `below`, everything below it as well."""
-        guard = self.guards.write(at, self._facts, pattern=pattern)
-        if guard:
-            return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
-        if pattern and (hit := self.secret_match(at)):
-            return Finding("deny", "guard.secret", f"{at.given} matches {hit}, which {_GUARDED['secret']}")
+        """Judge making, changing, moving or removing a file; with `below`, everything below it as well."""
+        refused = self.refuse_write(at, pattern=pattern)
+        if refused is not None:
+            return refused
         rules = self._rules.about_file(at, "edit", self._facts)
-        whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)
+        whats: tuple[What, ...] = ("edit", "remove") if removes or moves else ("edit",)
         if removes:
             rules = [rule for rule in rules if rule.verdict != "allow"]
-            rules += self._rules.about_file(at, "remove", self._facts)
+            removals = self._rules.about_file(at, "remove", self._facts)
+            through = pattern and _leads_through_pattern(at.given)
+            rules += [rule for rule in removals if rule.verdict != "allow" or not through]
         stopped = stopping_finding(rules) or self._pattern_rule(at, whats, pattern)
         if stopped is None and below:
-            stopped = self._changes_below(at, whats, pattern=pattern)
+            stopped = self._changes_below(at, whats, pattern=pattern, all_of_it=removes or moves)
         inside = self._profile.deletes_inside if removes else self._profile.writes_inside
         verdict = inside if at.inside else self._profile.writes_outside
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
         return self._write_by_profile(at, verdict, first_finding(rules, "allow"), removes=removes)
+
+    def refuse_write(self, at: Place, *, pattern: bool = False) -> Finding | None:
+        """Return the guard against writing a file, None where there is none."""
+        guard = self.guards.write(at, self._facts, pattern=pattern)
+        if guard:
+            return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
+        if pattern and (hit := self.secret_match(at)):
+            return Finding("deny", "guard.secret", f"{at.given} matches {hit}, which {_GUARDED['secret']}")
+        return None
+
+    def refuse_ruin(self, at: Place, path: str) -> Finding | None:
+        """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""
+        if self.guards.ruins(path, at, self._facts):
+            return Finding("deny", "guard.ruin", f"it would delete all of {path or '.'}")
+        return None
+
+    def rules_against(self, at: Place, whats: Sequence[What], *, pattern: bool = False) -> Sequence[Finding]:
+        """Return the rules that ask or deny about a file, the strongest alone."""
+        rules = [rule for what in whats for rule in self._rules.about_file(at, what, self._facts)]
+        found = stopping_finding(rules) or self._pattern_rule(at, whats, pattern)
+        return () if found is None else (found,)
+
+    def rules_below(self, at: Place, whats: Sequence[What], *, pattern: bool = False) -> Sequence[Finding]:
+        """Return a question where a rule asks or denies about something below a folder."""
+        found = (self._rule_below(at, what, None, pattern=pattern) for what in whats)
+        return [finding for finding in found if finding is not None][:1]
+
+    def judge_code(self, at: Place) -> Finding | None:
+        """Judge a file that code names; a sandbox hides files with secrets, and keeps others from being written."""
+        if self._facts.sandboxed:
+            return None
+        return self._guarded_mention(
+            at, at.given, "it is not known what the code does with it", pattern=False
+        )
 
     def by_profile(
         self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
@@ -158,25 +215,39 @@ class FileJudge:
         return self.read(at, pattern=pattern)
 
     def _delete(self, use: FileUse, at: Place, path: str, *, pattern: bool) -> Finding:
-        if (use.below or pattern) and self.guards.ruins(path, at, self._facts):
-            return Finding("deny", "guard.ruin", f"it would delete all of {path or '.'}")
-        return self.write(at, removes=True, below=use.below, pattern=pattern)
+        refused = self.refuse_ruin(at, path) if use.below or "**" in path else None
+        return refused or self.write(at, removes=True, below=use.below, pattern=pattern)
 
-    def _mention(self, at: Place, path: str, *, pattern: bool) -> list[Finding]:
-        """Judge a word that a program is given of which nothing says what it does with it."""
+    def _move(self, at: Place, path: str, *, pattern: bool) -> Finding:
+        """Judge moving a file or a folder: it can be read and changed at its new place, and is gone from the old one."""
+        if self.guards.ruins(path, at, self._facts):
+            return Finding("deny", "guard.ruin", f"it would move all of {path or '.'}")
+        read = self.read(at, below=True, pattern=pattern)
+        if read.verdict != "allow" and (read.is_rule or read.verdict == "deny"):
+            return read
+        removed = self.rules_against(at, ("remove",), pattern=pattern)
+        return strongest([self.write(at, moves=True, below=True, pattern=pattern), *removed])
+
+    def refuse_chosen(self, use: FileUse) -> Finding | None:
+        """Return a refusal where the names that a search is limited to are those of files with secrets."""
+        for shape in use.only:
+            for name in _spread(shape):
+                at = place(name.strip("/").removeprefix("**/") or ".", self._facts)
+                if self.guards.secret(at, pattern=bool(set(name) & _SIGNS)):
+                    return Finding(
+                        "deny", "guard.secret", f"{shape} chooses files with secrets, which are never read"
+                    )
+        return None
+
+    def _guarded_mention(self, at: Place, path: str, why: str, *, pattern: bool) -> Finding | None:
         policy = self._facts.policy
         if self.guards.secret(at, pattern=pattern):
-            why = f"{path} may hold secrets, and it is not known what the program does with it"
-            return [Finding("ask", f"{policy}.secrets", why, default_no=True, needs_person=True)]
-        rules = [rule for what in ("read", "edit") for rule in self._rules.about_file(at, what, self._facts)]
-        stopped = stopping_finding(rules)
-        if stopped is not None:
-            why = f"it is not known what the program does with {path}, and a rule is against using it"
-            return [replace(stopped, verdict="ask", reason=why)]
+            reason = f"{path} may hold secrets, and {why}"
+            return Finding("ask", f"{policy}.secrets", reason, default_no=True, needs_person=True)
         if not self._facts.sandboxed and self.is_protected(at):
-            why = f"it is not known what the program does with {path}, which agents may not write"
-            return [Finding("ask", f"{policy}.guarded", why, default_no=True, needs_person=True)]
-        return []
+            reason = f"agents may not write {path}, and {why}"
+            return Finding("ask", f"{policy}.guarded", reason, default_no=True, needs_person=True)
+        return None
 
     def _write_by_profile(
         self, at: Place, verdict: Verdict, rule: Finding | None, *, removes: bool
@@ -216,11 +287,17 @@ class FileJudge:
             return None
         return Finding("ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rule.text}")
 
-    def _changes_below(self, at: Place, whats: Sequence[What], *, pattern: bool) -> Finding | None:
+    def _changes_below(
+        self, at: Place, whats: Sequence[What], *, pattern: bool, all_of_it: bool
+    ) -> Finding | None:
+        """Judge changes below a folder. A rule that says where its files lie decides itself where `all_of_it` is changed;
+        else it is not certain that a file of the rule is among those."""
         rules = [rule for what in whats for rule in self._against_below(at, what, pattern=pattern)]
         stopped = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
-        if stopped is not None or not rules:
+        if stopped is not None and all_of_it:
             return stopped
+        if not rules:
+            return None
         return Finding(
             "ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rules[0].text}"
         )
@@ -229,6 +306,21 @@ class FileJudge:
         if pattern:
             return self._rules.about_pattern(at, what, self._facts, below=True)
         return self._rules.about_below(at, what, self._facts)
+
+
+def _leads_through_pattern(path: str) -> bool:
+    """Return True if a name of the path that is not the last is a pattern: it may stand for a link to elsewhere."""
+    return not _SIGNS.isdisjoint(path.rpartition("/")[0])
+
+
+def _spread(shape: str) -> Iterator[str]:
+    """Yield the patterns that a pattern with `{a,b}` means."""
+    braces = _BRACES.search(shape)
+    if braces is None:
+        yield shape
+        return
+    for choice in braces[1].split(",")[:_MAX_CHOICES]:
+        yield f"{shape[: braces.start()]}{choice}{shape[braces.end() :]}"
 
 
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
@@ -251,11 +343,12 @@ def _matches(shapes: Sequence[str], names: Sequence[str], below: bool) -> bool:
 
 def _leaves_out(use: FileUse, rule: Rule) -> bool:
     """Return True if the options of a command leave out what a rule's path means, or choose only other names."""
-    names = [name for name in rule.rest.split("/") if name not in ("", ".", "**")]
+    parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
+    names = [name for name in parts if name != "**"]
     if "hidden" in use.skips and any(name.startswith(".") for name in names):
         return True
     plain = [name for name in names if not set(name) & set("*?[")]
     if any(fnmatchcase(name, shape.strip("/")) for shape in use.excludes for name in plain):
         return True
-    last = names[-1] if names and names[-1] in plain else ""
+    last = parts[-1] if parts and parts[-1] in plain else ""
     return bool(last and use.only) and not any(fnmatchcase(last, shape) for shape in use.only)

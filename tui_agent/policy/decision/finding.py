@@ -34,9 +34,10 @@ class Finding:
         """True if somebody's rule says it, not a profile or a guard."""
         return self.rule_id.startswith(("rule:", "rules."))
 
-    def sort_key(self) -> tuple[int, bool, bool, str, str]:
-        """The deciding finding sorts first; among equals one with a risk, then one of somebody's rules."""
-        return (_RANK[self.verdict], not self.risk, not self.is_rule, self.rule_id, self.reason)
+    def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
+        """The deciding finding sorts first; among refusals a guard, among equals one with a risk, then somebody's rule."""
+        lifted = self.verdict == "deny" and not self.rule_id.startswith("guard.")
+        return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:

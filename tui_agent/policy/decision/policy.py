@@ -19,7 +19,6 @@ from tui_agent.policy.decision.classes import (
     line_classes,
     ranked,
 )
-from tui_agent.policy.decision.command_judge import file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.concealment import find_concealed
 from tui_agent.policy.decision.escalations import (
     GIT,
@@ -31,6 +30,7 @@ from tui_agent.policy.decision.escalations import (
 )
 from tui_agent.policy.decision.explanation import deed_rows, explain
 from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.line_uses import file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
 from tui_agent.policy.interpreter.line import read_line
@@ -99,7 +99,7 @@ class RulePolicy:
                     if effect.cwd:
                         found[literal_path(effect.cwd)] = None
                     for command in self._line(effect).commands:
-                        if any(use.action in ("write", "delete") for use in command.files):
+                        if any(use.action in ("write", "move", "delete") for use in command.files):
                             found["~"] = None
                         found |= dict.fromkeys(path for _, path in file_uses(effect, command) if path)
                 case Connects() | Internal():
@@ -179,9 +179,7 @@ class RulePolicy:
             for effect in effects
             if isinstance(effect, Runs)
         }
-        judge = CallJudge(
-            self._rules(facts.granted), self._guards, facts, tool, lambda effect: lines[id(effect)]
-        )
+        judge = CallJudge(self._rules(facts.granted), self._guards, facts, tool, self._line, lines)
         by_effect = [(effect, judge.judge(effect)) for effect in effects]
         findings = [
             *judge.judge_tool(known=bool(effects)),

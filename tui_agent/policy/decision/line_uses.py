@@ -1,0 +1,104 @@
+"""L3: the files that the commands of a line use, where commands in front of them change what a name means: links that the
+line makes, and patterns that are told to find names with a dot in front.
+
+Invariant: adds uses, and never takes one away.
+"""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
+from tui_agent.policy.interpreter.state import tidy_path
+from tui_agent.policy.places.paths import place
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+Uses: TypeAlias = Sequence[tuple[FileUse, str]]
+"""Files with their paths as seen from the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A link that the line makes; both paths are absolute."""
+
+    path: str
+    target: str
+
+
+def line_uses(effect: Runs, line: LineReport, facts: PolicyFacts) -> list[Uses]:
+    """Return the files of each command of a line."""
+    links: list[_Link] = []
+    found: list[Uses] = []
+    dotted = any(map(_shows_dotted_names, line.commands))
+    for command in line.commands:
+        uses: list[tuple[FileUse, str]] = [*file_uses(effect, command)]
+        if links:
+            uses += [use for each in tuple(uses) for use in _behind_links(*each, links, facts)]
+        if dotted:
+            uses += [
+                (use, dots) for use, path in tuple(uses) if _is_pattern(use) for dots in _with_dots(path)
+            ]
+        found.append(uses)
+        if command.name == "ln":
+            links += _made_links(command, uses, facts)
+    return found
+
+
+def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
+    """`ln -s a l`: a symbolic link leads on from its own folder, another link is the file itself."""
+    operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
+    sources = [path for use, path in uses if use.action in ("read", "list")]
+    texts = [text for text in operands[:-1] if text]
+    for path in (path for use, path in uses if use.action == "write"):
+        absolute = place(path, facts).absolute
+        for source in dict.fromkeys((*sources, *texts)):
+            for link in (absolute, posixpath.join(absolute, posixpath.basename(source))):
+                yield _Link(link, place(source, facts).absolute)
+                if not source.startswith("/"):
+                    yield _Link(link, posixpath.normpath(posixpath.join(posixpath.dirname(link), source)))
+
+
+def _behind_links(
+    use: FileUse, path: str, links: Sequence[_Link], facts: PolicyFacts
+) -> Iterator[tuple[FileUse, str]]:
+    if use.certainty is Certainty.UNKNOWN:
+        return
+    absolute = place(path, facts).absolute
+    for link in links:
+        if f"{absolute}/".startswith(f"{link.path}/") and absolute != link.target:
+            yield use, link.target + absolute[len(link.path) :]
+
+
+def _shows_dotted_names(command: CommandReport) -> bool:
+    return command.name == "shopt" or any(name == "GLOBIGNORE" for name, _ in command.settings)
+
+
+def _is_pattern(use: FileUse) -> bool:
+    return use.certainty is Certainty.BOUNDED
+
+
+def _with_dots(path: str) -> Iterator[str]:
+    """Yield the pattern with a dot in front of names that begin with a sign: of all of them, and of each one."""
+    names = path.split("/")
+    signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
+    for chosen in (signs, *([at] for at in signs)):
+        yield "/".join(f".{name}" if at in chosen else name for at, name in enumerate(names))
+
+
+def file_uses(effect: Runs, command: CommandReport) -> Uses:
+    """Return the files of a command with their paths as seen from the workspace."""
+    return [(use, from_workspace(effect, use.path)) for use in command.files]
+
+
+def from_workspace(effect: Runs, path: str) -> str:
+    """Return a command's path as seen from the workspace."""
+    if not effect.cwd or path.startswith(("/", "~")):
+        return path or "."
+    return literal_path(tidy_path(posixpath.join(effect.cwd, path)))
+
+
+def literal_path(path: str) -> str:
+    """Return a path whose `~` is a name and no home: a call's `cwd` is not expanded by a shell."""
+    return f"./{path}" if path.startswith("~") else path

@@ -1,0 +1,239 @@
+"""L3: rules and guards about files that a command may use though its report does not say so: words of a program that may do
+anything, code, and whole folders.
+
+Invariant: nothing here allows; a command that is proven to read only what its report names has no findings.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.file_certainty import (
+    changes_operands,
+    changes_unnamed,
+    does_only_as_named,
+    is_runner,
+    only_starts,
+    reads_unnamed,
+    shows_repository,
+)
+from tui_agent.policy.decision.file_judge import FileJudge
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.rule_index import RuleIndex
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
+from tui_agent.policy.places.paths import Place, place
+from tui_agent.policy.rules.grammar import What
+from tui_agent.ports.policy import PolicyFacts
+
+_CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
+_MAX_WORDS: Final = 500
+_MAX_TOKENS: Final = 300
+_MAX_PATH: Final = 300
+_ATTACHED: Final = re.compile(r"(?:(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.+))", re.DOTALL)
+_OUTPUT_OPTION: Final = re.compile(
+    r"-[odtPCBwDO]|[\w-]*(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump)[\w-]*",
+    re.IGNORECASE,
+)
+"""Options whose word is likely to be written."""
+_DD_OUTPUT: Final = "of"
+_COPYING: Final = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
+_GIT_SETTINGS: Final = frozenset({"git config", "git config core.hooksPath"})
+_SEARCHES: Final = frozenset({"rg", "grep", "egrep", "fgrep", "git grep", "ag"})
+_DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
+_IN_QUOTES: Final = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`")
+_TOKEN: Final = re.compile(r"(?:^|(?<=[\s'\"`]))[^\s'\"`()<>;,|\[\]{}$]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFileJudge:
+    """Judges the files of commands that may do more than their reports say."""
+
+    rules: RuleIndex
+    files: FileJudge
+    facts: PolicyFacts
+
+    def judge(
+        self, command: CommandReport, uses: Sequence[tuple[FileUse, str]], cwd: str
+    ) -> Iterator[Finding]:
+        """Yield what rules that ask or deny, and guards, say of a command. `uses` are its files as seen from the
+        workspace, `cwd` the folder of the call."""
+        if self.rules.has_against("read") and shows_repository(command):
+            why = f"{command.name} shows files that it does not name, and rules are against some"
+            yield Finding("ask", "rules.unnamed", why)
+        if command.only_reads:
+            yield from self._chosen_names(command, uses)
+            return
+        yield from self._git_settings(command)
+        yield from self._code(command, cwd)
+        yield from self._into_folders(command, uses)
+        if only_starts(command):
+            return
+        named = {path: use for use, path in uses}
+        for value, option in _pieces(command):
+            yield from self._word(command, value, option, named, cwd)
+        yield from self._unnamed(command)
+
+    def _word(
+        self, command: CommandReport, value: Value, option: str, named: Mapping[str, FileUse], cwd: str
+    ) -> Iterator[Finding]:
+        writes = changes_operands(command) or option == _DD_OUTPUT
+        if not (writes or self.rules.against_files or not command.entry):
+            return
+        pattern = value.certainty is Certainty.BOUNDED
+        for path in _paths_from(command, value.text, cwd):
+            if path in named and does_only_as_named(command):
+                continue
+            at = place(path, self.facts)
+            compiled = path in named and named[path].action == "read" and bool(command.remember)
+            if (writes and not compiled) or (not command.entry and _DISK.match(at.absolute)):
+                refused = self.files.refuse_write(at, pattern=pattern)
+                yield from () if refused is None else (refused,)
+            yield from self._read_word(command, at, pattern=pattern)
+            if (writes and not compiled) or self._may_change(command, option):
+                yield from self._changed_word(command, at, pattern=pattern)
+
+    def _read_word(self, command: CommandReport, at: Place, *, pattern: bool) -> Iterator[Finding]:
+        yield from self.files.rules_against(at, ("read",), pattern=pattern)
+        if not is_runner(command) or Effect.CONNECTS in command.effects or command.code:
+            yield from self.files.rules_below(at, ("read",), pattern=pattern)
+
+    def _changed_word(self, command: CommandReport, at: Place, *, pattern: bool) -> Iterator[Finding]:
+        for finding in self.files.rules_against(at, _CHANGES, pattern=pattern):
+            yield finding if changes_operands(command) else replace(finding, verdict="ask")
+        yield from self.files.rules_below(at, _CHANGES, pattern=pattern)
+
+    def _chosen_names(self, command: CommandReport, uses: Sequence[tuple[FileUse, str]]) -> Iterator[Finding]:
+        """Refuse a search for text in files with secrets, though only their names are shown."""
+        if command.name in _SEARCHES and "--files" not in {word.known for word in command.words}:
+            refused = [self.files.refuse_chosen(use) for use, _ in uses]
+            yield from (finding for finding in refused if finding is not None)
+
+    def _into_folders(self, command: CommandReport, uses: Sequence[tuple[FileUse, str]]) -> Iterator[Finding]:
+        """Judge the files that a command puts into a folder under their own names (`cp .bashrc ~`)."""
+        if command.name not in _COPYING:
+            return
+        # With an option that is not known (`-t`) the first may be the target as well.
+        sources = [(use, path) for use, path in uses if use.action != "write" or command.doubts]
+        targets = [path for use, path in uses if use.action in ("write", "mention") or command.doubts]
+        for use, source in sources:
+            pattern = use.certainty is Certainty.BOUNDED
+            name = posixpath.basename(source.rstrip("/"))
+            if command.name == "ln":
+                yield from self.files.rules_below(place(source, self.facts), ("read",), pattern=pattern)
+            for target in targets if name not in ("", ".", "..") else ():
+                at = place(posixpath.join(target, name), self.facts)
+                refused = self.files.refuse_write(at, pattern=pattern)
+                if Effect.DELETES in command.effects:
+                    refused = self.files.refuse_ruin(place(target, self.facts), target) or refused
+                found = [
+                    *self.files.rules_against(at, ("edit",), pattern=pattern),
+                    *([refused] if refused else []),
+                ]
+                yield from found
+                if (
+                    use.action == "move"
+                    and place(source, self.facts).inside
+                    and not place(target, self.facts).inside
+                ):
+                    yield self.files.write(place(source, self.facts), removes=True, pattern=pattern)
+
+    def _may_change(self, command: CommandReport, option: str) -> bool:
+        if does_only_as_named(command):
+            return False
+        return bool(_OUTPUT_OPTION.fullmatch(option)) if is_runner(command) else True
+
+    def _unnamed(self, command: CommandReport) -> Iterator[Finding]:
+        """Ask about a command that changes or shows files which its words do not name."""
+        if self.rules.has_against(*_CHANGES) and changes_unnamed(command):
+            why = f"it is not known which files {command.name or 'it'} changes, and rules are against some"
+            yield Finding("ask", "rules.unnamed", why)
+        if self.rules.has_against("read") and reads_unnamed(command):
+            why = f"it is not known which files {command.name or 'it'} reads, and rules are against some"
+            yield Finding("ask", "rules.unnamed", why)
+
+    def _git_settings(self, command: CommandReport) -> Iterator[Finding]:
+        """Ask about settings of git that may name a program, also where all other commands run unasked."""
+        if self.facts.sandboxed or command.name not in _GIT_SETTINGS:
+            return
+        texts = [word.known or "?" for word in command.words]
+        named = (
+            [text for text in texts[texts.index("config") + 1 :] if not text.startswith("-")]
+            if "config" in texts
+            else []
+        )
+        if len(named) > 1:
+            why = f"it sets {named[0]} for git, which may name a program that git runs"
+            yield Finding("ask", f"{self.facts.policy}.guarded", why, default_no=True, needs_person=True)
+
+    def _code(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
+        """Ask about code that names a file which a rule or a guard is against."""
+        if command.runs_next and not command.doubts:
+            return
+        for text in _code_texts(command):
+            for match in list(_TOKEN.finditer(text))[:_MAX_TOKENS]:
+                name = match[0]
+                quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"
+                if len(name) > _MAX_PATH or not (quoted or "/" in name or name.startswith(".")):
+                    continue
+                for path in _paths_from(command, name, cwd):
+                    yield from self._code_path(place(path, self.facts))
+
+    def _code_path(self, at: Place) -> Iterator[Finding]:
+        guarded = self.files.judge_code(at)
+        if guarded is not None:
+            yield guarded
+        for finding in self.files.rules_against(at, ("read", *_CHANGES)):
+            why = f"code that it runs names {at.given}, and a rule is against using it"
+            yield replace(finding, verdict="ask", reason=why)
+
+
+def _pieces(command: CommandReport) -> Iterator[tuple[Value, str]]:
+    """Yield the parts of a command's words that may be paths, each with the option that it stands at, "" for none."""
+    before = ""
+    for value in command.words[1:_MAX_WORDS]:
+        text = value.text
+        if (
+            text in command.code
+            or value.certainty is Certainty.UNKNOWN
+            or not text
+            or " " in text
+            or "\n" in text
+            or len(text) > _MAX_PATH
+        ):
+            before = ""
+            continue
+        attached = _ATTACHED.fullmatch(text)
+        if attached is not None:
+            option, path = (attached[1], attached[2]) if attached[1] else (attached[3], attached[4])
+            for part in dict.fromkeys((path, *re.split("[=:,]", path))):
+                yield replace(value, text=part), option
+        if not text.startswith("-"):
+            yield value, before
+        before = text if text.startswith("-") and "=" not in text else ""
+    for name, value in command.settings:
+        if value.known and " " not in value.text:
+            yield value, name
+
+
+def _paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
+    """Yield a path as seen from the workspace, from each folder that the command may run in."""
+    if not text:
+        return
+    if text.startswith(("/", "~")):
+        yield text
+        return
+    for folder in command.folders:
+        if folder is not None and not folder.startswith("~"):
+            yield posixpath.normpath(posixpath.join(cwd, folder, text))
+
+
+def _code_texts(command: CommandReport) -> Iterator[str]:
+    yield from command.code
+    if not command.entry or command.doubts:
+        for match in _IN_QUOTES.finditer(command.source):
+            yield next(text for text in match.groups() if text is not None)
+    if "<<" in command.source:
+        yield command.source
