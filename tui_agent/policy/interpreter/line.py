@@ -36,7 +36,8 @@ _NO_CHARACTER: Final = "it holds a code that stands for no character"
 _NO_COMMAND: Final = "it holds no command"
 _TWO_COMMANDS: Final = "it names two commands, one as words and one as a script"
 _REDIRECT: Final = re.compile(r"(?:\d*|&)(<|<>|>[>|&]?)(?![>&|(<])(.*)", re.DOTALL)
-_PATTERN_WORD: Final = re.compile(r"(>[>|&]?)?[ \t]*([^\s;&|()<>'\"`$\\]*[*?\[][^\s;&|()<>'\"`$\\]*)")
+_LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
+_PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_LOOSE: Final = 1000
 """Possible commands of a refused text that are read."""
@@ -158,10 +159,11 @@ def _possible_commands(text: str) -> tuple[list[Words], bool]:
 
 def _report_patterns(text: str, folders: Folders, doubt: Doubt) -> Iterator[CommandReport]:
     """Report the shell patterns of a text, which a loose reading does not show: any command of it may use them."""
-    found = list(dict.fromkeys(match.groups() for match in _PATTERN_WORD.finditer(text)))[:_MAX_TEXTS]
+    words = (match.groups() for match in _LOOSE_WORD.finditer(text))
+    found = list(dict.fromkeys(word for word in words if not _PATTERN_SIGNS.isdisjoint(word[1])))[:_MAX_TEXTS]
     if not found:
         return
-    words = tuple(Value(word, Certainty.BOUNDED, word, many=True) for _, word in found)
+    patterns = tuple(Value(word, Certainty.BOUNDED, word, many=True) for _, word in found)
     written = [
         FileUse(join_path(folder, word), "write", Certainty.BOUNDED)
         for redirect, word in found
@@ -171,7 +173,7 @@ def _report_patterns(text: str, folders: Folders, doubt: Doubt) -> Iterator[Comm
     ]
     yield CommandReport(
         text,
-        (unknown_value(text), *words),
+        (unknown_value(text), *patterns),
         "a command",
         files=tuple(written),
         folders=folders,

@@ -98,7 +98,6 @@ def test_bounded_words(line: str, text: str, many: bool, option: bool, files: bo
         ('show "$(files /x y)"', "", False),
         ('show "$(files; files)"', "", False),
         ('files | show | while read -r f; do show "$f"; done', "", False),
-        ('files | while read f; do show "$f"; done', "", False),
         ('files | while read -r f g; do show "$f"; done', "", False),
         ('files | filter a | while read -r f; do show "$f"; done', "", False),
         ('while read -r f; do show "$f"; done < names', "", False),
