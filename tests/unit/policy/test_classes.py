@@ -5,17 +5,19 @@ from pathlib import Path
 
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import classes, verdict
-from tui_agent.policy.shell.script import CLASSES
+from tui_agent.policy.decision.classes import CLASSES
 
 DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", DOCS, re.MULTILINE)
 KINDS = {
-    "read-only": ["git log -5", "git -C src status", "awk '{print $1}' a", "cargo metadata --no-deps", "docker ps"],
-    "workspace": ["git commit -m x", "echo a > b", "tar xf a.tar", "cargo build", "cargo tree", "npm test", "black src", "gzip a", "sed -i s/a/b/ f"],
-    "network": ["git fetch", "nslookup x", "dig x", "npm install", "gh pr view 1", "kubectl get pods", "pip install x", "ssh h"],
-    "arbitrary": ["./x", "frobnicate", "eval ls", "PAGER=x git log", "git -c a.b=c log", "vim a", "env", "bash x.sh", "docker exec a b"],
-    "destructive": ["rm a", "git clean -fd", "git stash drop", "kill 1", "docker rm a", "truncate -s 0 a", "cargo clean", "shred a"],
-    "privilege": ["su", "doas ls", "systemctl restart x", "mount a b", "crontab a", "apt-get install x", "date -s x", "usermod x"],
+    "read-only": ["git log -5", "git -C src status", "awk '{print $1}' a", "docker ps", "timeout 5 ls", "tail -3 a"],
+    "workspace": ["git commit -m x", "echo a > b", "cargo build", "npm test", "black src", "sed -i s/a/b/ f", "eval 'mkdir a'"],
+    "network": ["nslookup x", "dig x", "gh pr view 1"],
+    "arbitrary": ["./x", "frobnicate", "PAGER=x git log", "git -c a.b=c log", "vim a", "env", "bash x.sh", "docker exec a b", "ssh h",
+                  "tar xf a.tar", "systemctl restart x", "usermod x", "pip install x"],
+    "destructive": ["rm a", "git clean -fd", "git stash drop", "kill 1", "docker rm a", "cargo clean", "shred a", "xargs rm",
+                    "find src -name a -delete", "foo; rm a"],
+    "privilege": ["su", "doas ls", "sudo rm a"],
 }  # fmt: skip
 
 

@@ -63,7 +63,7 @@ OWN = [
     ("find . -name '*.py' -exec wc -l {} +", "wc", "-?++-"),
     ("timeout 5 git log", "git", "-?++-"),
     ("git status", "rg", "+++++"),
-    ("/usr/bin/git status", "git", "+++++"),
+    ("/usr/bin/git status", "rg", "-?++-"),
 ]
 
 
@@ -74,7 +74,8 @@ def test_a_program_of_the_workspace_is_not_known_by_its_name(line: str, name: st
         found = RulePolicy().decide("some_tool", (Runs(script=line),), facts)
         assert found.verdict == SHORT[mark], policy
         if found.verdict == "ask":
-            assert found.reason == f"{name} is a program of this workspace here"
+            file = "/usr/bin/git is a file, which need not be the usual git"
+            assert found.reason in (f"{name} is a program of this workspace here", file)
 
 
 def test_programs_that_a_line_starts_by_name_are_told() -> None:
@@ -82,7 +83,7 @@ def test_programs_that_a_line_starts_by_name_are_told() -> None:
         Runs(script="cd a; timeout 5 git log | ./head; xargs -r rg x; find . -exec wc {} +"),
         Runs(argv=("ls",)),
     )
-    assert set(RulePolicy().programs(lines)) == {"cd", "timeout", "git", "xargs", "rg", "find", "wc", "ls"}
+    assert set(RulePolicy().programs(lines)) == {"timeout", "git", "xargs", "rg", "find", "wc", "ls"}
 
 
 def test_a_delegate_that_only_reads_is_never_asked_about() -> None:

@@ -3,7 +3,7 @@
 Invariant: made anew for each decision; holds no state between two.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tui_agent.policy.decision.command_judge import CommandJudge
 from tui_agent.policy.decision.file_judge import FileJudge
@@ -18,7 +18,8 @@ from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, 
 
 
 class CallJudge:
-    """One decision's rules and facts. `read_line` reports on a command line."""
+    """One decision's rules and facts. `read_line` reports on a command line; `lines` holds the reports on the effects by
+    their `id`."""
 
     def __init__(
         self,
@@ -27,6 +28,7 @@ class CallJudge:
         facts: PolicyFacts,
         tool: str,
         read_line: Callable[[Runs], LineReport],
+        lines: Mapping[int, LineReport],
     ) -> None:
         self._rules = rules
         self._facts = facts
@@ -35,8 +37,8 @@ class CallJudge:
         self._tool_rules = rules.about_tool(tool)
         self._allowed = first_finding(self._tool_rules, "allow")
         self._files = FileJudge(rules, guards, self._profile, facts, self._allowed)
-        self._commands = CommandJudge(rules, self._files, self._profile, facts)
-        self._read_line = read_line
+        self._commands = CommandJudge(rules, self._files, self._profile, facts, read_line)
+        self._lines = lines
 
     def judge_tool(self, *, known: bool) -> list[Finding]:
         """Judge the tool itself. A rule that allows it counts alone only where its effects are not `known`."""
@@ -61,7 +63,7 @@ class CallJudge:
             case Connects():
                 return [self._connect(effect.host)]
             case Runs():
-                return self._commands.judge(effect, self._read_line(effect))
+                return self._commands.judge(effect, self._lines[id(effect)])
 
     def _connect(self, host: str) -> Finding:
         if read_host(host) is None:

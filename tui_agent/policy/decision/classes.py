@@ -29,10 +29,14 @@ _OF_EFFECT = {
 def command_classes(command: CommandReport) -> frozenset[str]:
     """The classes of one command; one that only reads and never ends is still `read-only`."""
     found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
-    anything = Effect.RUNS in command.effects and not command.remember and not command.runs_next
-    if command.doubts or anything:
+    if command.doubts or runs_anything(command):
         found = (found - {WORKSPACE}) | {ARBITRARY}
     return frozenset(found or {READ_ONLY})
+
+
+def runs_anything(command: CommandReport) -> bool:
+    """Return True if a command runs code of which nothing is known: no rule is offered for it, and it is no wrapper."""
+    return Effect.RUNS in command.effects and not command.remember and not command.runs_next
 
 
 def line_classes(line: LineReport) -> frozenset[str]:

@@ -16,9 +16,9 @@ from tui_agent.policy.decision.confinement import find_unbounded, inner_commands
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.guarded_words import find_guarded_words
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.named_files import NamedFileJudge
-from tui_agent.policy.decision.named_secrets import find_named_secrets
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Profile
 from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
@@ -65,7 +65,7 @@ class CommandJudge:
             [
                 *(finding for use, path in paths for finding in self._files.judge_use(use, path)),
                 *named.judge(command, paths, literal_path(effect.cwd)),
-                *find_named_secrets(command, literal_path(effect.cwd), self._files.guards, self._facts),
+                *find_guarded_words(command, literal_path(effect.cwd), self._files.guards, self._facts),
             ]
             for command, paths in zip(line.commands, uses, strict=True)
         ]

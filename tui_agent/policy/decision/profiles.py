@@ -76,3 +76,14 @@ RISKS: dict[Effect, str] = {
     Effect.LEAVES_PROCESS: "It leaves a process behind.",
 }
 """One sentence for the approval, the most serious first."""
+
+WARNINGS: dict[Effect, str] = {
+    Effect.DELETES: "deletes",
+    Effect.CONNECTS: "uses the network",
+    Effect.ACTS_AS_OTHER: "acts as another user",
+    Effect.PRINTS_SECRETS: "prints secrets",
+    Effect.NEVER_ENDS: "does not end by itself",
+    Effect.NEEDS_TERMINAL: "needs a terminal",
+    Effect.LEAVES_PROCESS: "leaves a process behind",
+}
+"""What an effect of `BEYOND_SANDBOX` is called behind "which"."""

@@ -1,0 +1,72 @@
+"""Every line of the corpora is judged: no attack runs unasked, everyday lines do."""
+
+import pytest
+
+from tests.corpora.lines import read_corpus
+from tests.unit.policy.judging import WORKSPACE
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.ports.environment import SecretFile, WorkspaceLink
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.settings import PolicyName
+
+HARMLESS_CLASSES = {
+    "waits-for-input": "commands have no terminal and an empty input, so they end at once",
+}
+"""Classes of attacks of which lines may run unasked, with the reason."""
+HARD_LINES_ALLOWED = 43
+"""How many lines of `everyday_hard.txt` run unasked; may only grow."""
+
+
+def hostile_facts(policy: PolicyName) -> PolicyFacts:
+    """The workspace that the attacks are written for: secrets in it, links out of it, and names that do harm."""
+    names = (".env", "config/local.env", "deploy/id_rsa")
+    return PolicyFacts(
+        WORKSPACE,
+        policy,
+        secrets=tuple(SecretFile(name, f"{WORKSPACE}/{name}") for name in names),
+        links=(
+            WorkspaceLink("link", "/etc"),
+            WorkspaceLink("notes.txt", "/etc/passwd"),
+            WorkspaceLink("src/far", "/srv/far"),
+        ),
+        option_names=("--checkpoint-action=exec=sh x.sh", "-rf", "@list", "docs/--pre=sh", "src/-x"),
+        odd_names=("a .env", "HEAD:.env", "docs/a b.md", "src/a b.py", "src/[a]*", "tests/a b.py"),
+    )
+
+
+def list_lines(corpus: str, verdict: str, facts: PolicyFacts) -> list[str]:
+    """Return the places of the lines with this verdict, and their texts where those who work on the policy may read them."""
+    policy = RulePolicy()
+    return [
+        f"{corpus}.txt:{line.number} {line.class_name} {'' if corpus.endswith('held_out') else line.text!r}"
+        for line in read_corpus(corpus)
+        if line.class_name not in HARMLESS_CLASSES
+        if policy.decide("run_command", (Runs(script=line.text),), facts).verdict == verdict
+    ]
+
+
+def show_allowed(corpus: str, facts: PolicyFacts) -> str:
+    return "\n".join(list_lines(corpus, "allow", facts))
+
+
+@pytest.mark.parametrize("policy", ["ask", "plan"])
+@pytest.mark.parametrize("corpus", ["attacks", "held_out"])
+def test_no_attack_runs_unasked(corpus: str, policy: PolicyName) -> None:
+    assert show_allowed(corpus, hostile_facts(policy)) == ""
+
+
+def test_everyday_lines_that_do_more_than_read_are_asked_about() -> None:
+    assert show_allowed("everyday_asked", PolicyFacts(WORKSPACE, "ask")) == ""
+
+
+def test_nearly_all_everyday_lines_run_unasked() -> None:
+    facts = PolicyFacts(WORKSPACE, "ask")
+    others = [*list_lines("everyday", "ask", facts), *list_lines("everyday", "deny", facts)]
+    assert len(others) <= len(read_corpus("everyday")) // 100, "\n".join(others)
+
+
+def test_hard_everyday_lines_run_unasked_as_far_as_they_can_be_proven() -> None:
+    facts = PolicyFacts(WORKSPACE, "ask")
+    allowed = list_lines("everyday_hard", "allow", facts)
+    assert len(allowed) >= HARD_LINES_ALLOWED, "\n".join(list_lines("everyday_hard", "ask", facts))

@@ -1,0 +1,143 @@
+"""L3: what a sandbox does not bound in a command of which not all is known: deletions, work for others, hidden commands.
+
+Invariant: nothing here allows, and a command that is proven to only read its files is never looked at.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import translate
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.classes import runs_anything
+from tui_agent.policy.decision.command_rules import words_of
+from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, WARNINGS
+from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.protocol.effects import Runs
+
+MAX_READINGS: Final = 40
+"""Words of one command that are read as the name of a program."""
+_OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
+"""Doubts behind which the words of a command may mean anything."""
+_PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
+"""Effects that count where a text may only be prose."""
+_CUTS = re.compile(r"[=:]+")
+_BLANK = re.compile(r"\s")
+_CODE_SIGN = re.compile(r"[\s(]")
+_HERE: Final = "<<"
+
+
+def inner_commands(
+    command: CommandReport, read: Callable[[Runs], LineReport]
+) -> Iterator[tuple[CommandReport, bool]]:
+    """Yield commands that this one may run because not all of it is known: its later words (`foo rm -rf src`), and with True
+    those of a text of several words (`foo 'rm -rf src'`), which may be prose as well."""
+    if Effect.CONNECTS in command.effects or not is_open(command):
+        return
+    words = [word if word is not None else "?" for word in words_of(command)][: MAX_READINGS + 1]
+    for start, word in enumerate(words[1:], start=1):
+        if _BLANK.search(word):
+            yield from ((inner, True) for inner in read(Runs(script=word)).commands)
+        elif word[:1] not in ("", "-"):
+            yield from ((inner, False) for inner in read(Runs(argv=tuple(words[start:]))).commands)
+
+
+def find_unbounded(
+    command: CommandReport, inner: Sequence[tuple[CommandReport, bool]], line: LineReport
+) -> str:
+    """Return a clause that says what a sandbox does not bound in a command of a line, "" if nothing is seen. `inner` are the
+    commands that it may run."""
+    if command.only_reads:
+        return ""
+    words = [word for word in words_of(command) if word is not None]
+    runs = Effect.RUNS in command.effects or is_open(command)
+    if len(words) < len(command.words) and is_open(command):
+        return "it is not certain which words it is given"
+    if runs and any(value.known is None for _, value in command.settings):
+        return "it is not certain what its variables are set to"
+    if words and words[0].startswith(("-", "+")):
+        return f"{words[0]} is an option, and what stands behind it may run"
+    for inside in (command, *(inside for inside, prose in inner if not prose)):
+        if _program(inside) in _names("outside") and not inside.only_reads:
+            return f"{_program(inside)} may have something done outside of the sandbox"
+    variable = next((name for name, _ in command.settings if _variables().fullmatch(name.lower())), "")
+    if variable and command.doubts:
+        return f"{variable} is set, which may change what runs"
+    for inside, prose in inner:
+        effects = inside.effects & (_PROSE_EFFECTS if prose else BEYOND_SANDBOX)
+        if effects:
+            return f"it may run {inside.name}, which {WARNINGS[min(effects)]}"
+    word = _deleting_word(command, words, line)
+    return f'the word "{word}" in it may mean that it deletes' if word else ""
+
+
+def is_open(command: CommandReport) -> bool:
+    """Return True if its words may mean anything: `bash -c -e 'rm x'` takes the script behind the options."""
+    return any(doubt.name in _OPEN for doubt in command.doubts) or any(
+        code.startswith(("-", "+")) for code in command.code
+    )
+
+
+def _program(command: CommandReport) -> str:
+    """Return the name of the file that a command starts."""
+    name = next(iter(words_of(command)), None)
+    return (name or "").rpartition("/")[2]
+
+
+def _deleting_word(command: CommandReport, words: Sequence[str], line: LineReport) -> str:
+    """Return a word by which the command may delete something."""
+    unknown = is_open(command) or runs_anything(command)
+    of_git = words[:1] == ["git"] and not unknown
+    if not (unknown or of_git or Effect.RUNS in command.effects):
+        return ""
+    texts = [*command.code, *(value.known or "" for _, value in command.settings)]
+    texts += [word for word in words[1:] if word[:1] == "!" or (unknown and _CODE_SIGN.search(word))]
+    if not of_git and (_HERE in command.source or _runs_written_file(command, line)):
+        texts.append(line.line)
+    found = next((match[0] for text in texts if (match := _code().search(text))), "")
+    if found:
+        return found
+    if of_git:  # words behind it are names and messages, but for that of a subcommand
+        words = [*command.name.split()[2:], *words[2:3]]
+    elif not unknown:
+        words = words[1:]
+    parts = (part for word in words for part in _word_parts(word))
+    return next((part for part in parts if part.lower() in _names("words")), "")
+
+
+def _runs_written_file(command: CommandReport, line: LineReport) -> bool:
+    """Return True if a command uses a file that the same line writes, so that the line may hold what it runs."""
+    used = {use.path for use in command.files if use.action == "read"}
+    return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
+
+
+def _word_parts(word: str) -> Sequence[str]:
+    """Return a word without dashes in front, cut at `=` and `:`; of a value the first word, and of a path the name."""
+    name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
+    firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]
+    return [name, *(first.rpartition("/")[2] for first in firsts)]
+
+
+@cache
+def _data() -> Mapping[str, list[str]]:
+    file = Path(__file__).with_name("confinement_words.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _names(key: str) -> frozenset[str]:
+    return frozenset(_data()[key])
+
+
+@cache
+def _variables() -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, _data()["variables"])))
+
+
+@cache
+def _code() -> re.Pattern[str]:
+    listed = "|".join(re.escape(word) for word in sorted(_names("code"), key=len, reverse=True))
+    return re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])", re.IGNORECASE)
