@@ -5,6 +5,7 @@ Invariant: nothing here allows; where no rule is against commands or hosts nothi
 
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from tui_agent.policy.bash.loose_reading import loose_commands
@@ -26,6 +27,7 @@ _ALSO_KNOWN_AS = {
 }
 """Git commands that do the work of another: a rule about the second means the first."""
 _MOST_SUFFIXES = 40
+_BLANK = re.compile(r"\s")
 
 
 def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
@@ -83,23 +85,54 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
-    """Ask where a command may run another that no reading shows: code, a text that names a program of a rule."""
-    texts = [*command.code, *(value.known or "" for _, value in command.settings)]
-    texts += [word.known or "" for word in command.words[1:]]
+    """Find what a command may run that no reading shows: texts that it is given, and words that a program which nobody
+    knows may put together."""
+    texts = list(_command_texts(command))
     for text in texts:
-        inner = loose_commands(text).commands if " " in text else ()
+        inner = loose_commands(text).commands
         for rule in rules.against_commands:
             if any(fits_words(rule.rest, words, certain=False) for words in inner):
                 yield rule_finding(rule)
-    uncertain = any(doubt.hides_command for doubt in command.doubts)
     pattern = _names_pattern(rules.program_names)
     named = pattern is not None and any(pattern.search(text) for text in texts)
-    alias = (
-        _GIT in rules.program_names and command.name == _GIT
-    )  # a name that git does not have may be an alias
-    if uncertain or named or alias:
+    uncertain = any(doubt.hides_command for doubt in command.doubts)
+    # A name that git does not have may be an alias.
+    alias = _GIT in rules.program_names and command.name == _GIT
+    apart = not command.entry and any(_has_in_order(rule.rest, command) for rule in rules.against_commands)
+    if uncertain or named or alias or apart:
         why = f"it is not certain which commands {command.name or 'it'} runs, and rules are against some"
         yield Finding("ask", "rules.hidden", why)
+
+
+def _command_texts(command: CommandReport) -> Iterator[str]:
+    """Yield texts that a command may run: code, variables, and where its words may mean anything, those of several words."""
+    for text in command.code:
+        yield text
+        if "\\n" in text:
+            yield text.replace("\\n", "\n")
+    yield from _setting_texts(command)
+    if not is_told_texts(command):
+        return
+    for text in (word.known or "" for word in command.words[bool(command.entry) :]):
+        if _BLANK.search(text):
+            yield text
+            if text.startswith("-"):
+                yield text[2:]  # behind an option of one letter
+
+
+def is_told_texts(command: CommandReport) -> bool:
+    """Return True if a text that a command is given may be run or sent. A known program that runs the project takes it for a
+    text: the message of `git commit -m`."""
+    known = bool(command.entry) and not command.doubts
+    runs = Effect.RUNS in command.effects and not command.remember
+    return not known or runs or Effect.CONNECTS in command.effects
+
+
+def _has_in_order(rule: str, command: CommandReport) -> bool:
+    """Return True if all words of a rule stand among those of a command: `parallel git ::: push`."""
+    words = iter((word.known or "").lower() for word in command.words)
+    shapes = [shape.lower() for shape in rule.split() if shape != "*"]
+    return len(shapes) > 1 and all(any(fnmatchcase(word, shape) for word in words) for shape in shapes)
 
 
 @lru_cache(maxsize=16)
@@ -117,7 +150,9 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
     texts: list[str] = [
         text
         for text in (*words, *command.code, *command.hosts)
-        if text and (connects or "." in text or ":" in text or text.startswith(DEVICES))
+        if text
+        and (is_told_texts(command) or not _BLANK.search(text))
+        and (connects or "." in text or ":" in text or text.startswith(DEVICES))
     ]
     hosts = [host for text in texts for host in candidates(text)]
     hosts += [host for text in (*texts, *_setting_texts(command)) for host in spoken_of(text)]

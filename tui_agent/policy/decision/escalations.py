@@ -130,7 +130,7 @@ def _leaves_out(shape: str, names: Sequence[str]) -> bool:
 
 def _chooses(shape: str, names: Sequence[str]) -> bool:
     """True if a pattern that chooses files may mean the file."""
-    return "/" in shape or "{" in shape or fnmatchcase(names[-1], shape)
+    return "/" in shape or "{" in shape or fnmatchcase(names[-1].lower(), shape.lower())
 
 
 ESCALATIONS: tuple[Escalation, ...] = (

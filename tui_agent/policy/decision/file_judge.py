@@ -351,4 +351,8 @@ def _leaves_out(use: FileUse, rule: Rule) -> bool:
     if any(fnmatchcase(name, shape.strip("/")) for shape in use.excludes for name in plain):
         return True
     last = parts[-1] if parts and parts[-1] in plain else ""
-    return bool(last and use.only) and not any(fnmatchcase(last, shape) for shape in use.only)
+    return bool(last and use.only) and not any(_may_choose(shape, last) for shape in use.only)
+
+
+def _may_choose(shape: str, name: str) -> bool:
+    return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())

@@ -26,6 +26,7 @@ MAX_WRAPPERS: Final = 5
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
+_INPUTS: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _TESTS: Final = frozenset({"test", "[", "[["})
 """They print none of their words."""
 _SHOW_ALL: Final = frozenset({"export", "set"})
@@ -84,6 +85,8 @@ class CommandReader:
 
     def _look_up(self, draft: Draft, program: str) -> Entry | None:
         draft.name = program
+        if " " in program:
+            return None  # the catalog names subcommands so
         folder, slash, name = program.rpartition("/")
         if not slash:
             return self._catalog.entry(program)
@@ -274,7 +277,7 @@ def _read_unknown(draft: Draft, program: str | None) -> CommandResult:
 def _plain_texts(values: Sequence[Value]) -> Iterator[str]:
     """The texts of words up to the first that is an option or not certain."""
     for value in values:
-        if value.known is None or value.many or value.known.startswith("-"):
+        if value.known is None or value.many or value.known.startswith("-") or " " in value.known:
             return
         yield value.known
 
@@ -286,7 +289,7 @@ def _enters(parsed: ParsedOption) -> bool:
 def _reads_script_from_input(operands: Operands, default: str) -> bool:
     """Return True if the program runs what it reads from its standard input."""
     named = [value for meaning, value in operands.used if meaning == "script file"]
-    return any(value.known == "-" for value in named) or (operands.missing == "script file" and not default)
+    return any(value.known in _INPUTS for value in named) or (operands.missing == "script file" and not default)
 
 
 def _use_input(draft: Draft, entry: Entry, stdin: Value) -> None:

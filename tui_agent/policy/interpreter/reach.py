@@ -10,6 +10,7 @@ from tui_agent.policy.catalog.model import Option, Program
 from tui_agent.policy.interpreter.git_words import left_out_path
 from tui_agent.policy.interpreter.operands import Operands
 from tui_agent.policy.interpreter.options import ParsedOption
+from tui_agent.policy.interpreter.report import Certainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ def _name_patterns(options: Sequence[ParsedOption]) -> tuple[tuple[str, ...] | N
         text = parsed.word.known
         if parsed.option.means == "exclude":
             excludes += [] if text is None else [text]
+        elif parsed.word.certainty is Certainty.BOUNDED and not parsed.word.text.startswith("!"):
+            # Whatever words a pattern becomes, each of them lets no more through than the pattern itself.
+            includes.append(parsed.word.text)
         elif text is None:
             certain = False
         elif text.startswith("!"):
