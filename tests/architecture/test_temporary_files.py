@@ -30,8 +30,6 @@ NAMES_THEM = {
     "tui_agent/environments/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
     "tui_agent/environments/sandbox/confine.py": "where a command's own private folders are mounted",
     "tui_agent/environments/sandbox/own_files.py": "tells what lies in a command's own private folders from others",
-    "tui_agent/policy/programs/graver.py": "tells writing to the system from writing to shared folders",
-    "tui_agent/policy/rules/run_rules.py": "tells a write to a command's own private folders from others",
 }
 """Files that speak of shared folders, each with its reason; none of them makes a file there."""
 FOLLOWED = {

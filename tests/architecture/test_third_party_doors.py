@@ -8,7 +8,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "textual": ("tui_agent/tui/",),
     "rich": ("tui_agent/tui/",),
     "litellm": ("tui_agent/models/litellm_client.py",),
-    "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/shell", "tui_agent/policy/bash"),
+    "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
     "tiktoken": ("tui_agent/context/tokens.py",),
     "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
     "httpx": ("tui_agent/models/",),

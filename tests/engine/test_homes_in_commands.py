@@ -19,7 +19,7 @@ from tui_agent.protocol.events.policy import PermissionDecided
         ("cat ~/../notes.txt", "ask.reads-outside"),
         ("cd ~/.. && cat notes.txt", "ask.reads-outside"),
         ("cat ~/key", "guard.secret"),
-        ("cat ~+/../notes.txt", "ask.commands"),
+        ("cat ~+/../notes.txt", "ask.unproven"),
     ],
 )
 async def test_a_file_of_the_home_is_not_read_unasked(

@@ -107,7 +107,7 @@ async def test_an_unasked_search_finds_the_rest_and_says_what_was_empty_to_it(co
 
 async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None:
     found = await seen("grep -rn canary .", "ask", FILES, sandbox=False)
-    assert found.asked == ("it reads .env with all else below, which may hold secrets",)
+    assert found.asked == ("it would also read .env, which may hold secrets",)
     assert "APP_TOKEN=canary" in found.told
 
 
