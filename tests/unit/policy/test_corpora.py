@@ -1,5 +1,7 @@
 """Every line of the corpora is judged: no attack runs unasked, everyday lines do."""
 
+import shlex
+
 import pytest
 
 from tests.corpora.lines import read_corpus
@@ -14,6 +16,17 @@ HARMLESS_CLASSES = {
     "waits-for-input": "commands have no terminal and an empty input, so they end at once",
 }
 """Classes of attacks of which lines may run unasked, with the reason."""
+HARMLESS_LINES = {"journalctl": "it starts its pager only on a terminal"}
+"""Single lines of other classes that may run unasked, with the reason."""
+INSIDE = [
+    "git status && {line}",
+    "( {line} )",
+    "if true; then {line}; fi",
+    'echo "$({line})"',
+    "bash -c {quoted}",
+    "timeout 5 sh -c {quoted}",
+    "{line} & wait",
+]
 HARD_LINES_ALLOWED = 43
 """How many lines of `everyday_hard.txt` run unasked; may only grow."""
 
@@ -41,7 +54,7 @@ def list_lines(corpus: str, verdict: str, facts: PolicyFacts) -> list[str]:
     return [
         f"{corpus}.txt:{line.number} {line.class_name} {'' if corpus.endswith('held_out') else line.text!r}"
         for line in read_corpus(corpus)
-        if line.class_name not in HARMLESS_CLASSES
+        if line.class_name not in HARMLESS_CLASSES and line.text not in HARMLESS_LINES
         if policy.decide("run_command", (Runs(script=line.text),), facts).verdict == verdict
     ]
 
@@ -50,10 +63,22 @@ def show_allowed(corpus: str, facts: PolicyFacts) -> str:
     return "\n".join(list_lines(corpus, "allow", facts))
 
 
-@pytest.mark.parametrize("policy", ["ask", "plan"])
+@pytest.mark.parametrize("policy", ["ask", "plan", "accept-edits"])
 @pytest.mark.parametrize("corpus", ["attacks", "held_out"])
 def test_no_attack_runs_unasked(corpus: str, policy: PolicyName) -> None:
     assert show_allowed(corpus, hostile_facts(policy)) == ""
+
+
+@pytest.mark.parametrize("form", INSIDE)
+def test_no_misused_program_runs_unasked_inside_another_command(form: str) -> None:
+    policy = RulePolicy()
+    facts = hostile_facts("ask")
+    lines = [line.text for line in read_corpus("attacks") if line.class_name.startswith("misused-")]
+    whole = [form.format(line=line, quoted=shlex.quote(line)) for line in lines if line not in HARMLESS_LINES]
+    assert len(whole) > 400
+    assert [
+        line for line in whole if policy.decide("run_command", (Runs(script=line),), facts).verdict == "allow"
+    ] == []
 
 
 def test_everyday_lines_that_do_more_than_read_are_asked_about() -> None:
