@@ -19,7 +19,7 @@ from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import check_table_path
-from tui_agent.policy.places.confined import secret_inside
+from tui_agent.policy.places.confined import secret_inside, steering_names
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.wiring import judging
@@ -139,7 +139,8 @@ class Bench:
     def of(cls, base: Ground, policy: RulePolicy) -> "Bench":
         """Look around in the folder of this start, as a session without a sandbox would."""
         env = LocalEnvironment(base.options.cwd)
-        scan = SecretFiles(env.root, secret_inside(), base.config.sandbox.readable).scan()
+        readable = base.config.sandbox.readable
+        scan = SecretFiles(env.root, secret_inside(), readable, steering_names()).scan()
         facts = PolicyFacts(
             workspace=env.root,
             policy=base.config.policy,
@@ -149,6 +150,7 @@ class Bench:
             links=scan.links,
             option_names=scan.option_names,
             odd_names=scan.odd_names,
+            steering_files=scan.steering_files,
             unscanned=scan.unscanned,
         )
         return cls(policy, facts, env)

@@ -264,6 +264,7 @@ class Gate:
             links=case.scan.links,
             option_names=case.scan.option_names,
             odd_names=case.scan.odd_names,
+            steering_files=case.scan.steering_files,
             unscanned=case.scan.unscanned,
         )
 

@@ -64,6 +64,8 @@ class _Folder:
     """Folders in it that come from a registry."""
     repositories: tuple[str, ...] = ()
     """Folders in it of a version control system: they are looked through last, and for links alone."""
+    steering: tuple[str, ...] = ()
+    """Files in it that decide what some programs do."""
 
 
 class SecretFiles:
@@ -72,7 +74,14 @@ class SecretFiles:
     Blocking: meant for a thread.
     """
 
-    def __init__(self, root: str, secret: Callable[[str], bool], readable: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        root: str,
+        secret: Callable[[str], bool],
+        readable: Sequence[str] = (),
+        steering: frozenset[str] = frozenset(),
+    ) -> None:
+        self._steering = steering
         self._root = root.rstrip("/")
         self._secret = secret
         self._readable = tuple(readable)
@@ -118,12 +127,14 @@ class SecretFiles:
             odd_names = [f"{at}{name}" for at, folder in seen.items() for name in folder.odd_names]
             installed = [f"{at}{name}" for at, folder in seen.items() for name in folder.installed]
             # What no repository tracks came from a registry, whose archives hold no links.
+            steering = [f"{at}{name}" for at, folder in seen.items() for name in folder.steering]
             unscanned = [name for name in installed if self._git.may_track_below(f"{self._root}/{name}")]
             return WorkspaceScan(
                 secrets,
                 tuple(map(self._follow, links[:MAX_LINKS])),
                 tuple(option_names),
                 tuple(odd_names),
+                tuple(steering),
                 (*unscanned, *self._waiting, *links[MAX_LINKS:]),
             )
 
@@ -194,6 +205,7 @@ class SecretFiles:
             odd_names,
             installed,
             tuple(entry.name for entry in entries if entry.name in _REPOSITORIES and not entry.is_symlink()),
+            tuple(entry.name for entry in entries if entry.name in self._steering),
         )
 
     def _file(self, name: str, *, link: bool) -> SecretFile | None:

@@ -250,7 +250,8 @@ class WorkspaceScan:
     `secrets` are files that may hold secrets, but for those that the user opened to commands. `links` are all symbolic links.
     `option_names` are files and folders of which the name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it
     for an option. `odd_names` have a blank, a quote, a backslash, or one of `: * ? [`, so that they fall into pieces where a list
-    of names is cut at blanks, or mean something else to a program; a folder's ends with a slash. `unscanned` are folders in
+    of names is cut at blanks, or mean something else to a program; a folder's ends with a slash. `steering_files` decide what some
+    programs do (`rust-toolchain.toml`). `unscanned` are folders in
     which nobody looked for any of this; "" is the workspace itself.
     """
 
@@ -258,6 +259,7 @@ class WorkspaceScan:
     links: tuple[WorkspaceLink, ...] = ()
     option_names: tuple[str, ...] = ()
     odd_names: tuple[str, ...] = ()
+    steering_files: tuple[str, ...] = ()
     unscanned: tuple[str, ...] = ()
 
 

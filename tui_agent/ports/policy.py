@@ -45,6 +45,8 @@ class PolicyFacts:
     odd_names: tuple[str, ...] = ()
     """The same for names that fall into pieces where a list is cut at blanks, or that a program may take for something else:
     those with a blank, a quote, a backslash or one of `: * ? [`."""
+    steering_files: tuple[str, ...] = ()
+    """Files of the workspace that decide what some programs do, as seen from it."""
     unscanned: tuple[str, ...] = ()
     """Folders of the workspace that were not looked into for such links and names, as seen from it."""
 

@@ -8,7 +8,7 @@ from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.detect import Found
-from tui_agent.policy.places.confined import guarded_outside, guarded_places, secret_inside
+from tui_agent.policy.places.confined import guarded_outside, guarded_places, secret_inside, steering_names
 from tui_agent.wiring.ground import Ground
 
 OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
@@ -38,6 +38,7 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
         guarded=guarded_outside(own),
         secret=secret_inside(),
         readable=config.sandbox.readable,
+        steering=steering_names(),
     )
     found = detect.found() if config.sandbox.mode == "auto" else OFF
     return Confinement(found, bounds, config.data_dir / "sandbox")

@@ -95,6 +95,15 @@ def test_names_that_may_be_taken_for_options_are_found(tmp_path: Path) -> None:
     assert set(scan.scan().option_names) == {"--checkpoint=1", "sub/@list", "sub/|touch x", "=x", "+y", "-d/"}
 
 
+def test_files_that_steer_programs_are_found_by_name(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "crate").mkdir(parents=True)
+    for name in ("crate/rust-toolchain", "crate/other", "rust-toolchain.txt"):
+        (root / name).write_text("")
+    scan = SecretFiles(str(root), nothing_secret, (), frozenset({"rust-toolchain"})).scan()
+    assert scan.steering_files == ("crate/rust-toolchain",)
+
+
 def test_names_that_fall_into_pieces_or_mean_something_else_are_found(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     (root / "my docs").mkdir(parents=True)

@@ -52,7 +52,8 @@ class Bounds:
     that no command writes, `absent` those of them that none may make either; `own` are the product's folders; `writable`
     are more folders that the user opened. `guarded` tells of a path outside whether no command may ever write it, and
     `trees` are such places below the home, there or not. `secret` tells of a path in the workspace whether it may hold
-    secrets, and `readable` are patterns of such that the user opened to commands.
+    secrets, `readable` are patterns of such that the user opened to commands, and `steering` are names of files that
+    decide what some programs do.
     """
 
     root: str
@@ -66,6 +67,7 @@ class Bounds:
     guarded: Callable[[str], bool] | None = None
     secret: Callable[[str], bool] | None = None
     readable: tuple[str, ...] = ()
+    steering: frozenset[str] = frozenset()
 
     def refusal(self) -> str:
         """Why commands of this workspace cannot be confined; empty where they can."""

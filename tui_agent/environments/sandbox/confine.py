@@ -70,7 +70,11 @@ class Confinement:
     def __init__(self, found: Found, bounds: Bounds, records: Path) -> None:
         self._found = found
         self.bounds = bounds
-        self._secrets = SecretFiles(bounds.root, bounds.secret, bounds.readable) if bounds.secret else None
+        self._secrets = (
+            SecretFiles(bounds.root, bounds.secret, bounds.readable, bounds.steering)
+            if bounds.secret
+            else None
+        )
         self._placeholders = Placeholders(bounds.root, records)
         self._lock = Lock()
         self._records = records

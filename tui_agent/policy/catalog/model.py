@@ -162,7 +162,8 @@ class Program(Model):
     `certain_outputs`: what some calls
     of this very entry print, in place of `prints`.
     `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is offered. `downloads`: it may
-    fetch code and run it. `forbidden` says why no profile runs it ("it stops the machine"). `builtin`: the shell itself does it, so no file in `PATH` can stand in its place.
+    fetch code and run it. `forbidden` says why no profile runs it ("it stops the machine"). `steered_by` are names of
+    files of a project that decide what it runs, reads or writes (`rust-toolchain.toml`): where one is, only a sandbox bounds it. `builtin`: the shell itself does it, so no file in `PATH` can stand in its place.
     """
 
     about: str
@@ -185,4 +186,5 @@ class Program(Model):
     downloads: bool = False
     builtin: bool = False
     forbidden: str = ""
+    steered_by: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()

@@ -71,6 +71,16 @@ def runs_configured_programs(
     return "this repository's configuration names programs that git would run"
 
 
+def is_steered_by_project(
+    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
+) -> str:
+    """Without a sandbox, a file of the project decides what the program runs, reads or writes."""
+    if facts.sandboxed:
+        return ""
+    name = next((path for path in facts.steering_files if path.rpartition("/")[2] in command.steered_by), "")
+    return f"{name} may decide what {command.name} runs, reads or writes" if name else ""
+
+
 def reads_secrets_below(
     command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
 ) -> str:
@@ -136,6 +146,7 @@ def _chooses(shape: str, names: Sequence[str]) -> bool:
 ESCALATIONS: tuple[Escalation, ...] = (
     Escalation("workspace-program", is_workspace_program),
     Escalation("git-configuration", runs_configured_programs),
+    Escalation("project-file", is_steered_by_project),
     Escalation("link", follows_link, "It may read files that it does not name.", True),
     Escalation("below", reads_secrets_below, "Its output may hold secrets, and the model sees it.", True),
 )

@@ -108,7 +108,8 @@ class CommandReport:
     the line starts ("" is that folder itself) or absolute; None in it: it is not certain. `settings` are variables set in
     front of it. `code` is text that it is given to run. `runs_next`: it only starts the commands behind it in the report.
     `remember`: see `catalog.model.Program`. `hosts` are hosts that it may talk to. `forbidden` says why no profile runs it:
-    it ends every program, stops the machine or makes a file system; empty for all others.
+    it ends every program, stops the machine or makes a file system; empty for all others. `steered_by`: see
+    `catalog.model.Program`.
     """
 
     source: str
@@ -127,6 +128,7 @@ class CommandReport:
     remember: int = 0
     doubts: tuple[Doubt, ...] = ()
     forbidden: str = ""
+    steered_by: tuple[str, ...] = ()
 
     @property
     def only_reads(self) -> bool:

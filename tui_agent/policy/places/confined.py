@@ -53,6 +53,13 @@ def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
     return lambda path: bool(guards.write(Place(path, path, None), nowhere))
 
 
+@cache
+def steering_names() -> frozenset[str]:
+    """Return the names of files that decide what some programs do in a project."""
+    text = (Path(__file__).parent / "places.toml").read_text(encoding="utf-8")
+    return frozenset(tomllib.loads(text)["steering"]["names"])
+
+
 def secret_inside() -> Callable[[str], bool]:
     """Tells of a path as seen from a workspace that it lies in whether the policy lets no agent read it; of a folder, given
     with a slash at its end, whether that holds for all in it."""

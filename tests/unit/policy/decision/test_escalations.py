@@ -1,10 +1,13 @@
 """Each escalation by itself: when it turns an allowed command into a question, and when it does not."""
 
+from dataclasses import replace
+
 import pytest
 
 from tui_agent.policy.decision.escalations import (
     ESCALATIONS,
     escalate,
+    is_steered_by_project,
     is_workspace_program,
     reads_secrets_below,
     runs_configured_programs,
@@ -174,15 +177,35 @@ def test_a_command_reads_secrets_that_it_does_not_name(uses: list[tuple[FileUse,
     assert (name in found) if name else not found
 
 
+def test_a_file_of_the_project_may_decide_what_a_program_does() -> None:
+    cargo = replace(command("cargo"), steered_by=("rust-toolchain.toml",))
+    steered = facts(steering_files=("web/pyproject.toml", "rust-toolchain.toml"))
+    assert is_steered_by_project(cargo, (), steered) == (
+        "rust-toolchain.toml may decide what cargo runs, reads or writes"
+    )
+    assert not is_steered_by_project(command("ls"), (), steered)
+    assert not is_steered_by_project(cargo, (), facts(steering_files=("pyproject.toml",)))
+    assert not is_steered_by_project(
+        cargo, (), facts(steering_files=("rust-toolchain.toml",), sandboxed=True)
+    )
+
+
 def test_a_sandbox_hides_files_with_secrets_so_nothing_is_asked() -> None:
     hidden = facts(secrets=(ENV,), sandboxed=True)
     assert not reads_secrets_below(command("grep"), read("", below=True), hidden)
 
 
 def test_escalations_come_in_their_order_and_only_ask() -> None:
-    every = facts(own_programs=frozenset({"git"}), git_steered=True, links=LINKS, secrets=(ENV,))
+    every = facts(
+        steering_files=("go.mod",),
+        own_programs=frozenset({"git"}),
+        git_steered=True,
+        links=LINKS,
+        secrets=(ENV,),
+    )
     uses = [*pattern("*.txt"), *read("", below=True)]
-    found = list(escalate(command("git"), uses, every))
+    git = replace(command("git"), steered_by=("go.mod",))
+    found = list(escalate(git, uses, every))
     assert [finding.rule_id for finding in found] == [f"guard.{each.name}" for each in ESCALATIONS]
     assert {finding.verdict for finding in found} == {"ask"}
     assert not list(escalate(command("git"), uses, facts()))
