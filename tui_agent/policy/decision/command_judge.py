@@ -12,7 +12,7 @@ from dataclasses import replace
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, findings_against, words_of
-from tui_agent.policy.decision.confinement import find_unbounded, inner_commands
+from tui_agent.policy.decision.confinement import find_unbounded, inner_commands, written_scripts
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
@@ -72,6 +72,9 @@ class CommandJudge:
         exact = [rule for rule in self._rules.of("exact") if rule.rest == command_line(effect)]
         inner = [tuple(inner_commands(command, self._read_line)) for command in line.commands]
         stops = [*findings_against(self._rules, line), *self._forbidden(line)]
+        if self._rules.has_against("run", "connect"):
+            for script in written_scripts(line):
+                stops += findings_against(self._rules, self._read_line(script))
         stops += [finding for may_run in inner for finding in self._ruin_within(effect, may_run)]
         stops += [rule_finding(rule) for rule in exact if rule.verdict != "allow"]
         stops += [

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
@@ -20,6 +21,8 @@ from tui_agent.protocol.effects import Runs
 
 MAX_READINGS: Final = 40
 """Words of one command that are read as the name of a program."""
+MAX_WRITTEN: Final = 200
+"""Commands that are read of scripts which a line may write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Doubts behind which the words of a command may mean anything."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
@@ -43,6 +46,15 @@ def inner_commands(
             yield from ((inner, True) for inner in read(Runs(script=word)).commands)
         elif word[:1] not in ("", "-"):
             yield from ((inner, False) for inner in read(Runs(argv=tuple(words[start:]))).commands)
+
+
+def written_scripts(line: LineReport) -> Iterator[Runs]:
+    """Yield the commands of a script that the line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
+    if any(runs_written_file(command, line) for command in line.commands):
+        loose = loose_commands(line.line)
+        yield from (Runs(script=text) for text in loose.texts[:MAX_READINGS])
+        for words in loose.commands[:MAX_WRITTEN]:
+            yield Runs(argv=tuple("?" if word is None else word for word in words))
 
 
 def find_unbounded(
@@ -95,7 +107,7 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
         return ""
     texts = [*command.code, *(value.known or "" for _, value in command.settings)]
     texts += [word for word in words[1:] if word[:1] == "!" or (unknown and _CODE_SIGN.search(word))]
-    if not of_git and (_HERE in command.source or _runs_written_file(command, line)):
+    if not of_git and (_HERE in command.source or runs_written_file(command, line)):
         texts.append(line.line)
     found = next((match[0] for text in texts if (match := _code().search(text))), "")
     if found:
@@ -108,7 +120,7 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
     return next((part for part in parts if part.lower() in _names("words")), "")
 
 
-def _runs_written_file(command: CommandReport, line: LineReport) -> bool:
+def runs_written_file(command: CommandReport, line: LineReport) -> bool:
     """Return True if a command uses a file that the same line writes, so that the line may hold what it runs."""
     used = {use.path for use in command.files if use.action == "read"}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
