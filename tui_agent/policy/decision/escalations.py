@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from tui_agent.policy.decision.file_judge import matches_path
 from tui_agent.policy.decision.finding import Finding
-from tui_agent.policy.decision.links import follows_link
+from tui_agent.policy.decision.links import follows_link, goes_below
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import SecretFile
@@ -89,9 +89,19 @@ def reads_secrets_below(
         return ""
     names = secrets_read(uses, [secret for secret in facts.secrets if not secret.in_git], facts)
     if not names:
-        return ""
+        folder = next((folder for folder in facts.unscanned if _reads_below(folder, uses, facts)), None)
+        return "" if folder is None else f"nobody looked for secrets below {folder or 'this folder'}"
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"it would also read {names[0]}{more}, which may hold secrets"
+
+
+def _reads_below(folder: str, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts) -> bool:
+    """True if a command reads files below a folder without naming them."""
+    for use, path in uses:
+        relative = place(path, facts).relative
+        if use.action == "read" and use.below and relative is not None and goes_below(relative, folder, use):
+            return True
+    return False
 
 
 def secrets_read(

@@ -25,13 +25,13 @@ def follows_link(command: CommandReport, uses: Sequence[tuple[FileUse, str]], fa
             if reason:
                 return reason
         for folder in facts.unscanned:
-            if _goes_below(relative, folder, use):
+            if goes_below(relative, folder, use):
                 return f"nobody looked for links below {folder or 'this folder'}"
     return ""
 
 
 def _why(link: WorkspaceLink, relative: str, use: FileUse, follows: bool, facts: PolicyFacts) -> str:
-    through = _goes_below(relative, link.name, use)
+    through = goes_below(relative, link.name, use)
     if not through and not _ends_at(relative, link.name, use):
         return ""
     inside = place(link.target, facts).relative
@@ -55,7 +55,7 @@ def _ends_at(relative: str, name: str, use: FileUse) -> bool:
     return relative == "" or f"{name}/".startswith(f"{relative}/")
 
 
-def _goes_below(relative: str, folder: str, use: FileUse) -> bool:
+def goes_below(relative: str, folder: str, use: FileUse) -> bool:
     """True if a use can reach below a folder: by further names behind it, or with all below."""
     if use.certainty is not Certainty.BOUNDED:
         return (

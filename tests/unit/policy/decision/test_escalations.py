@@ -177,6 +177,14 @@ def test_a_command_reads_secrets_that_it_does_not_name(uses: list[tuple[FileUse,
     assert (name in found) if name else not found
 
 
+def test_what_nobody_searched_for_secrets_is_asked_about() -> None:
+    unscanned = facts(unscanned=("web/node_modules", "deep"))
+    assert reads_secrets_below(command("grep"), read("", below=True), unscanned)
+    assert reads_secrets_below(command("grep"), read("deep/er", below=True), unscanned)
+    assert not reads_secrets_below(command("grep"), read("src", below=True), unscanned)
+    assert not reads_secrets_below(command("cat"), read("deep/a.py"), unscanned)
+
+
 def test_a_file_of_the_project_may_decide_what_a_program_does() -> None:
     cargo = replace(command("cargo"), steered_by=("rust-toolchain.toml",))
     steered = facts(steering_files=("web/pyproject.toml", "rust-toolchain.toml"))
