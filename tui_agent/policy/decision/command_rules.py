@@ -35,11 +35,30 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))
+        if any(doubt.hides_command for command in line.commands for doubt in command.doubts):
+            yield from _against_text(rules, line.line)
     if rules.has_against("connect"):
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:
         yield from _unreadable(rules)
+
+
+def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
+    """Find what the readings of a text would run, also behind other words: one of its commands may print a script for
+    another (`echo git push | tee log | sh`)."""
+    readings = {
+        words[start:]
+        for words in loose_commands(text).commands
+        for start in range(min(len(words), _MOST_SUFFIXES))
+    }
+    for words in readings:
+        if words[0] is not None:
+            yield from (
+                rule_finding(rule)
+                for rule in rules.against_commands
+                if fits_words(rule.rest, words, certain=False)
+            )
 
 
 def words_of(command: CommandReport) -> Words:

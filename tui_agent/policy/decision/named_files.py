@@ -193,8 +193,13 @@ class NamedFileJudge:
 def _pieces(command: CommandReport) -> Iterator[tuple[Value, str]]:
     """Yield the parts of a command's words that may be paths, each with the option that it stands at, "" for none."""
     before = ""
+    subcommand = command.name.split()[1:]
     for value in command.words[1:_MAX_WORDS]:
         text = value.text
+        if subcommand and text == subcommand[0]:
+            del subcommand[0]
+            before = ""
+            continue
         if (
             text in command.code
             or value.certainty is Certainty.UNKNOWN

@@ -5,8 +5,10 @@ meant: by the given name and by the real file, whatever the letter case, links i
 """
 
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Final
 
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.finding import Finding
@@ -26,6 +28,10 @@ from tui_agent.policy.rules.grammar import (
 )
 from tui_agent.ports.policy import PolicyFacts
 
+_SOURCE_FILE: Final = re.compile(
+    r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
+)
+"""Names that hardly any folder has: no rule about files anywhere means something below one."""
 _FILE_RULES: tuple[What, ...] = ("read", "edit", "remove")
 
 
@@ -69,12 +75,14 @@ class RuleIndex:
 
     def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Return the rules that ask or deny about something that may lie below a folder."""
+        file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
         return [
             rule
             for rule in self.of(what)
             if rule.verdict != "allow"
+            and not (file and not has_fixed_place(rule))
             and any(may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
         ]
 

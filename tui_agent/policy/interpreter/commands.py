@@ -26,7 +26,7 @@ MAX_WRAPPERS: Final = 5
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
-_INPUTS: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_INPUTS: Final = frozenset({"-", "/dev/stdin", "/proc/self/fd/0"})
 _TESTS: Final = frozenset({"test", "[", "[["})
 """They print none of their words."""
 _SHOW_ALL: Final = frozenset({"export", "set"})
@@ -289,7 +289,10 @@ def _enters(parsed: ParsedOption) -> bool:
 def _reads_script_from_input(operands: Operands, default: str) -> bool:
     """Return True if the program runs what it reads from its standard input."""
     named = [value for meaning, value in operands.used if meaning == "script file"]
-    return any(value.known in _INPUTS for value in named) or (operands.missing == "script file" and not default)
+    streams = any(value.known in _INPUTS or (value.known or "").startswith("/dev/fd/") for value in named)
+    return streams or (
+        operands.missing == "script file" and not default
+    )
 
 
 def _use_input(draft: Draft, entry: Entry, stdin: Value) -> None:

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning
+from tui_agent.policy.interpreter.expansion import STREAM
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
 from tui_agent.policy.interpreter.languages.protocol import ScriptReader
 from tui_agent.policy.interpreter.patterns import escape, prefix_of, unescape
@@ -30,8 +31,10 @@ _FILE_ACTIONS: Final[Mapping[str, FileAction]] = {
 }
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
+_ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]*:")
+"""A scheme, or another machine: what some programs take for more than a name (`xmllint file:///x`, `tar tf host:x`)."""
 MAX_PATH: Final = 4096
-DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", STREAM})
 """Files that hold nothing of their own."""
 _SCRIPT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -83,6 +86,7 @@ class Draft:
             0 if program is None else program.remember,
             tuple(dict.fromkeys(doubts)),
             forbidden="" if program is None else program.forbidden,
+            steered_by=() if program is None else program.steered_by,
         )
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:
@@ -168,7 +172,7 @@ class Draft:
             if pattern and goes_back(joined):
                 self.files.append(FileUse("", action, Certainty.UNKNOWN, below=reach.below))
                 self.doubt("value", f"it is not certain where {path} leads")
-                continue
+                # It counts as it reads as well: for guards, and for rules that deny.
             self.files.append(
                 FileUse(
                     joined,
@@ -240,8 +244,10 @@ class Draft:
 
     def _use_file(self, meaning: str, value: Value) -> None:
         action = _FILE_ACTIONS[meaning]
-        if (value.known == "-" and meaning in ("read", "write")) or value.known in DEVICES:
+        if (value.known == "-" and meaning == "read") or value.known in DEVICES:
             return
+        if value.known is not None and _ADDRESS.match(value.text):
+            self.doubt("operand", f"{value.source} may be an address")
         if value.known is not None and value.text[:1] in ("@", "|"):
             self.doubt(
                 "option-like", f"{value.source} begins with {value.text[0]}, which {self.name} may obey"

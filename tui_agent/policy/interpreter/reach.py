@@ -12,6 +12,8 @@ from tui_agent.policy.interpreter.operands import Operands
 from tui_agent.policy.interpreter.options import ParsedOption
 from tui_agent.policy.interpreter.report import Certainty
 
+_PATH_FILTERS = frozenset({"path filter", "revision or path"})
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -34,7 +36,7 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
         "untracked": any(option.reads_untracked for option in listed),
     }
     includes, excludes = _name_patterns(options)
-    left_out = [left_out_path(value) for meaning, value in operands.used if meaning == "path filter"]
+    left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
     return Reach(
         below=program.reads_below or any(option.below for option in listed),
         skips=frozenset(kind for kind in program.skips if not read[kind]),
