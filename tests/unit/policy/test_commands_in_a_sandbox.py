@@ -128,6 +128,15 @@ nohup make &
 setsid make
 make &
 foo setsid make
+fzf
+foo fzf
+npm run dev
+npm run test -- --watch
+jest --watch
+rails server
+./manage.py runserver
+mkdocs serve
+python manage.py runserver
 """.strip().splitlines()
 SCRIPTS = [
     "sh <<< 'rm -rf tests'",

@@ -17,7 +17,8 @@ def decide(command: str, policy: PolicyName = "accept-edits", *rules: str) -> De
     "command",
     [
         "python3 x.py", "pytest -q", "pytest > out.txt", "make", "npm test", "cargo build", "./run.sh", "git commit -m x && pytest",
-        "mkdir a; python3 x.py", "env A=1 python3 x.py", "timeout 5 make", "git -c alias.x='!sh e.sh' x", "git unheard-of",
+        "mkdir a; python3 x.py", "env A=1 python3 x.py", "timeout 5 make", "git -c alias.x='!sh e.sh' x", "git config core.pager 'sh x.sh'", "git config alias.x '!sh x.sh'", "git config user.email a", "ls --zzz",
+        "git unheard-of",
     ],
 )  # fmt: skip
 def test_code_that_runs_unasked_only_reads_the_repository(command: str) -> None:

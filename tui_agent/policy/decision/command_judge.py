@@ -339,8 +339,10 @@ def _is_not_understood(command: CommandReport) -> bool:
 
 
 def _is_of_git(command: CommandReport) -> bool:
-    """Return True if all that a command does is known, and git itself does it: it may write the repository."""
-    runs_code = Effect.RUNS in command.effects and (command.code or not command.name.startswith("git "))
+    """Return True if all that a command does is known, and git itself does it: it may write the repository, but for the
+    settings that name programs for git."""
+    of_git = command.name.startswith("git ") and not command.name.startswith("git config")
+    runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
     return not command.doubts and not runs_code
 
 

@@ -75,6 +75,8 @@ def find_unbounded(
     for inside in (command, *(inside for inside, prose in inner if not prose)):
         if _program(inside) in _names("outside") and not inside.only_reads:
             return f"{_program(inside)} may have something done outside of the sandbox"
+        if _program(inside) in _names("waiting"):
+            return f"{_program(inside)} waits for a terminal, or does not end by itself"
     variable = next((name for name, _ in command.settings if _variables().fullmatch(name.lower())), "")
     if variable and command.doubts:
         return f"{variable} is set, which may change what runs"
@@ -83,7 +85,10 @@ def find_unbounded(
         if effects:
             return f"it may run {inside.name}, which {WARNINGS[min(effects)]}"
     word = _deleting_word(command, words, line)
-    return f'the word "{word}" in it may mean that it deletes' if word else ""
+    if word:
+        return f'the word "{word}" in it may mean that it deletes'
+    word = _listed_word(words[1:], "endless") if runs else ""
+    return f'the word "{word}" in it may mean that it does not end by itself' if word else ""
 
 
 def is_open(command: CommandReport) -> bool:
@@ -116,8 +121,12 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
         words = [*command.name.split()[2:], *words[2:3]]
     elif not unknown:
         words = words[1:]
+    return _listed_word(words, "words")
+
+
+def _listed_word(words: Sequence[str], key: str) -> str:
     parts = (part for word in words for part in _word_parts(word))
-    return next((part for part in parts if part.lower() in _names("words")), "")
+    return next((part for part in parts if part.lower() in _names(key)), "")
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
