@@ -179,7 +179,7 @@ def test_two_readers_of_an_address_never_disagree(number: int, data: st.DataObje
     kept = data.draw(st.integers(0, 3))
     numbers = [*parts[:kept], int.from_bytes(bytes(parts[kept:]), "big")]
     written = ".".join(
-        data.draw(st.sampled_from([str, hex, lambda one: f"0{one:o}"]))(one) for one in numbers
+        data.draw(st.sampled_from([str, hex, lambda octal: f"0{octal:o}"]))(part) for part in numbers
     )
     real = socket.inet_ntoa(socket.inet_aton(written))
     host = read_host(written)
@@ -201,7 +201,8 @@ def test_the_host_that_a_url_parser_finds_is_among_those_that_are_looked_at(
         return
     read = read_host(found or "")
     if read is not None:
-        seen = {name for one in candidates(f"http://{front}{glue}{host}") for name in one.names}
+        hosts = candidates(f"http://{front}{glue}{host}")
+        seen = {name for candidate in hosts for name in candidate.names}
         assert read.names & seen
 
 

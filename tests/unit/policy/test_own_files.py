@@ -1,6 +1,4 @@
-"""In a sandbox a command may read, run, change and take away what such commands made in its /tmp; what is there outside, not."""
-
-import pytest
+"""In a sandbox a command may read, run, change and delete the files that such commands made in its /tmp, and no others."""
 
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, decide
@@ -13,7 +11,7 @@ OWN = frozenset(
     f"/tmp/{name}"
     for name in ("o", "o.txt", "d", "d/x", "d/CMakeLists.txt", "x", "x.c", "x.py", "l", "l/a", ".env")
 )
-"""At these paths nothing is outside."""
+"""Paths at which there is nothing outside the sandbox."""
 
 
 def judged(script: str, policy: PolicyName = "accept-edits", rules: tuple[str, ...] = ()) -> Decision:
@@ -21,7 +19,7 @@ def judged(script: str, policy: PolicyName = "accept-edits", rules: tuple[str, .
     return RulePolicy(rules).decide("run_command", (Runs(script=script),), facts)
 
 
-MINE = """
+OWN_LINES = """
 echo hi > /tmp/o.txt; tail -1 /tmp/o.txt
 make 2>&1 | tee /tmp/l; tail /tmp/l
 pytest -q > /tmp/o 2>&1; grep -n FAILED /tmp/o
@@ -37,22 +35,22 @@ ls -la /tmp/d
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("script", MINE)
-def test_what_only_commands_of_the_sandbox_made_is_theirs(script: str) -> None:
+@rows("script", OWN_LINES)
+def test_files_that_commands_of_the_sandbox_made_are_their_own(script: str) -> None:
     found = judged(script)
     assert found.verdict == "allow"
-    assert set(found.own) == OWN  # whoever runs it shows it nothing else there
+    assert set(found.own) == OWN  # the sandbox shows it nothing else there
     assert decide(script).verdict == "ask"
 
 
-def test_reading_it_needs_no_yes_where_writing_does() -> None:
+def test_reading_them_needs_no_yes_where_writing_does() -> None:
     assert judged("tail -1 /tmp/o.txt", "ask").verdict == "allow"
     assert judged("echo x > /tmp/o.txt", "ask").verdict == "ask"
     assert judged("rm /tmp/o.txt", "ask").verdict == "ask"
     assert judged("rm /tmp/o.txt", "plan").verdict == "deny"
 
 
-NOT_MINE = """
+FOREIGN = """
 cat /tmp/theirs
 echo x > /tmp/theirs
 echo x >> /tmp/theirs; cat src/a
@@ -82,12 +80,12 @@ echo 'rm -rf src' > /tmp/x; sh /tmp/x
 """.strip().splitlines()
 
 
-@rows("script", NOT_MINE)
-def test_what_lies_there_outside_or_leads_on_is_asked_about(script: str) -> None:
+@rows("script", FOREIGN)
+def test_other_files_and_links_to_them_are_asked_about(script: str) -> None:
     assert judged(script).verdict != "allow"
 
 
-def test_rules_count_there_too_and_file_tools_see_the_machines_own() -> None:
+def test_rules_count_there_too_and_file_tools_see_the_files_of_the_machine() -> None:
     assert judged("cat /tmp/o.txt", rules=("deny read /tmp/**",)).verdict == "deny"
     assert judged("echo x > /tmp/o.txt", rules=("ask edit /tmp/**",)).verdict == "ask"
     assert judged("rm /tmp/o.txt", rules=("deny remove /tmp/**",)).verdict == "deny"
@@ -95,6 +93,6 @@ def test_rules_count_there_too_and_file_tools_see_the_machines_own() -> None:
     assert RulePolicy().decide("read_file", (Reads(path="/tmp/o.txt"),), facts).verdict == "ask"
 
 
-def test_without_a_sandbox_nothing_there_is_anybodys_own() -> None:
+def test_without_a_sandbox_no_file_there_is_its_own() -> None:
     facts = PolicyFacts(WORKSPACE, "accept-edits", own_files=OWN)
     assert RulePolicy().decide("run_command", (Runs(script="cat /tmp/o.txt"),), facts).verdict == "ask"

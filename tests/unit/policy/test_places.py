@@ -88,16 +88,16 @@ def test_a_name_that_only_looks_like_it_is_read(path: str) -> None:
 
 
 @rows("path", PROTECTED)
-def test_what_decides_what_runs_is_not_written_even_where_it_is_not_there_yet(path: str) -> None:
+def test_a_file_that_decides_what_runs_is_not_written_even_where_it_is_not_there_yet(path: str) -> None:
     assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
     assert in_all_profiles(Writes(path=path, removes=True)) == {"deny"}
 
 
-@pytest.mark.parametrize("path", BY_THEMSELVES)
-def test_what_runs_by_itself_is_asked_about_where_other_writes_are_not(path: str) -> None:
+@rows("path", BY_THEMSELVES)
+def test_a_file_that_other_programs_run_is_asked_about_where_other_writes_are_not(path: str) -> None:
     assert decide(Writes(path="a.py"), "accept-edits").verdict == "allow"
     found = decide(Writes(path=path), "accept-edits")
-    assert (found.verdict, "run by other programs" in found.reason) == ("ask", True)
+    assert (found.verdict, "other programs run" in found.reason) == ("ask", True)
     assert decide(Writes(path=path), "accept-edits", f"allow edit {path}").verdict == "allow"
     assert decide(Writes(path=path), "bypass").verdict == "allow"
     assert decide(Reads(path=path), "plan").verdict == "allow"
@@ -118,7 +118,7 @@ def test_the_real_file_counts_under_any_name(real: str) -> None:
 
 
 @pytest.mark.parametrize("name", [".env~", "a/#.env#", ".id_rsa.swp", "tls.key.bak"])
-def test_what_an_editor_keeps_of_secrets_is_kept_from_commands_too(name: str) -> None:
+def test_copies_of_secrets_that_an_editor_makes_are_kept_from_commands_too(name: str) -> None:
     assert secret_inside()(name)
     assert not secret_inside()(
         name.replace(".env", "notes").replace("id_rsa", "notes").replace(".key", ".txt")
@@ -132,7 +132,7 @@ NAMES = [name for name in (*SECRETS, *PLAIN, *PROTECTED, *BY_THEMSELVES) if not 
 def test_a_whole_path_tells_all_that_its_end_tells(spelling: Callable[[str], str]) -> None:
     """So what was given need not be looked at where the real path ends in it."""
     guards, facts = Guards(), PolicyFacts(WORKSPACE, "ask")
-    for path in (one for name in NAMES for one in (spelling(name), f"sub/{spelling(name)}")):
+    for path in (path for name in NAMES for path in (spelling(name), f"sub/{spelling(name)}")):
         alone, whole = Place("x", path, path), Place("x", f"{WORKSPACE}/{path}", path)
         assert guards.secret(alone) <= guards.secret(whole), ascii(path)
         assert bool(guards.write(alone, facts)) <= bool(guards.write(whole, facts)), ascii(path)

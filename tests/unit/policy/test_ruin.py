@@ -1,9 +1,14 @@
-"""What only destroys is refused in every profile; what comes close to it is asked about, with its risk in words."""
+"""Commands that only destroy are refused in every profile; those that come close are asked about, with their risk."""
+
+import posixpath
 
 import pytest
 
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined, decide
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 RUIN = [
@@ -13,7 +18,7 @@ RUIN = [
     "find . | while read f; do rm \"$f\"; done", "echo / | xargs rm -rf", "rm -rf $(echo /)", "eval 'rm -rf /'",
     "eval rm -rf '~'", "busybox rm -rf /", "cd ~ && bash -c 'rm -rf *'", "rsync -a --delete empty/ /", "rsync -a --delete empty/ ~/",
     "kill -9 -1", "kill -KILL -1", "kill -s 9 -- -1", "kill -- -1", "kill -1",
-    ":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "while true; do bash & done", "while :; do (sleep 9 &); done",
+    "echo a\n\\\nrm -rf ~", "ls ==\nrm -rf ~", "sh -c ':(){ :|:& };:'", "f() (f & f)\nf", ":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "while true; do bash & done", "while :; do (sleep 9 &); done",
     "for ((;;)); do ls & done", "until false; do ls & done",
     "init 0", "init 6", "telinit 6", "systemctl poweroff", "systemctl --force reboot", "sudo systemctl halt", "reboot", "shutdown -h now",
     "mkfs.ext4 /dev/sda1", "mke2fs /dev/sda1", "sudo mkfs -t ext4 /dev/sda",
@@ -32,11 +37,10 @@ def test_ruin_is_refused_in_every_profile(script: str) -> None:
     for policy in POLICIES:
         found = decide(script, policy)
         assert (found.verdict, found.rule_id) == ("deny", "guard.ruin"), policy
-        assert {"destructive", "privilege"} & set(found.classes)
 
 
 @rows("script", GUARDED)
-def test_what_is_guarded_is_written_in_no_profile(script: str) -> None:
+def test_a_guarded_file_is_written_in_no_profile(script: str) -> None:
     for policy in POLICIES:
         found = decide(script, policy)
         assert found.verdict == "deny", policy
@@ -46,35 +50,30 @@ def test_what_is_guarded_is_written_in_no_profile(script: str) -> None:
 @rows(
     "script",
     [
-        "rm -rf build/*",
-        "rm -rf src",
-        "rm *.pyc",
-        "find src -exec rm {} +",
-        "find . -name '*.pyc' -exec rm {} +",
-        "kill -1 1234",
-        "kill 1",
-        "find . -mtime +30 -exec rm {} +",
-        "rsync -a --delete a/ b/",
-        "git clean -fdx",
-        "git reset --hard",
-        "git push --force",
-        "crontab -r",
+        "rm -rf build/*", "rm -rf src", "rm *.pyc", "find src -exec rm {} +", "find . -name '*.pyc' -exec rm {} +", "kill 1",
+        "rsync -a --delete a/ b/", "git clean -fdx", "git reset --hard", "git push --force", "crontab -r", "shred -u a",
+        "kubectl delete ns prod", "terraform destroy",
+    ],
+)  # fmt: skip
+def test_a_command_that_may_destroy_is_asked_about_with_its_risk(script: str) -> None:
+    found = decide(script)
+    assert found.verdict == "ask"
+    assert found.risk and found.default_no
+
+
+@rows(
+    "script",
+    [
         "systemctl stop sshd",
         "docker run -v /:/host x",
         "history -c",
         "userdel -r eve",
         "chmod u+s /tmp/x",
-        "shred -u a",
         "dropdb x",
-        "kubectl delete ns prod",
-        "terraform destroy",
     ],
 )
-def test_what_destroys_is_asked_about_with_its_risk(script: str) -> None:
-    found = decide(script)
-    assert found.verdict == "ask"
-    assert found.risk and found.default_no
-    assert {"destructive", "privilege"} & set(found.classes)
+def test_a_command_that_serves_no_reading_is_asked_about(script: str) -> None:
+    assert decide(script).verdict == "ask"
 
 
 @pytest.mark.parametrize(
@@ -83,9 +82,11 @@ def test_what_destroys_is_asked_about_with_its_risk(script: str) -> None:
         'while read -r f; do wc -l "$f" & done < list',
         "while true; do make & sleep 10; done",
         "for f in a b; do ls $f & done; wait",
+        "f() { ls | cat; }; f | sort; f &",
+        'walk() { ls "$1"; walk "$1/a"; }; walk src | sort',
     ],
 )
-def test_a_loop_that_ends_or_waits_is_no_ruin(script: str) -> None:
+def test_a_loop_that_ends_and_a_function_that_ends_are_no_ruin(script: str) -> None:
     assert decide(script, "bypass").rule_id != "guard.ruin"
 
 
@@ -132,3 +133,43 @@ def test_ruin_is_found_behind_files_that_are_none() -> None:
     for script in ("rm a b /home/**", "rm a ~/**", "rm src/a.py ./**"):
         assert decide(script, "bypass").rule_id == "guard.ruin", script
     assert decide("rm a b src/**", "bypass").verdict == "allow"
+
+
+HOME = "/data/people/ada"
+
+
+def verdict_beside(script: str) -> str:
+    """The verdict of `bypass` in a workspace that does not lie in the home, with all paths led to where they are."""
+    policy, effects, workspace = RulePolicy(), (Runs(script=script),), "/work/timesheet"
+    paths = {path: path.replace("~", HOME, 1) for path in policy.paths(effects, ())}
+    resolved = {path: posixpath.normpath(posixpath.join(workspace, real)) for path, real in paths.items()}
+    return policy.decide("run_command", effects, PolicyFacts(workspace, "bypass", resolved)).verdict
+
+
+@rows(
+    "script",
+    [
+        "rm -rf ~/../ada", "rm -rf ~/../ada/*", "rm -rf ~/x/..", "rm -rf ~/../../people", "rm -rf /data/people/ada",
+        "rm -rf /data/people/*", "rm -rf /data", "rm -rf ../../data/people", "cd ~/.. && rm -rf ada", "chmod -R 777 /data/people",
+        "mv ~/../ada /tmp/x", "find /data/people -delete",
+    ],
+)  # fmt: skip
+def test_a_home_that_lies_elsewhere_is_not_taken_away(script: str) -> None:
+    assert verdict_beside(script) == "deny"
+
+
+@rows("script", ["rm -rf ~/../eve/x", "rm -rf ~/build", "rm -rf ~/build/*", "rm -rf /data/other"])
+def test_a_folder_beside_or_below_a_home_is_no_ruin(script: str) -> None:
+    assert verdict_beside(script) != "deny"
+
+
+def test_a_folder_that_a_tool_names_with_a_tilde_is_no_home() -> None:
+    policy = RulePolicy()
+    for cwd, path in (("~", "./~/a"), ("~/..", "./~/../a"), ("~root", "./~root/a")):
+        effect = Runs(script="rm a", cwd=cwd)
+        paths = policy.paths((effect,), ())
+        assert path in paths
+        assert not [path for path in paths if path.startswith("~") and path != "~"]
+        choices = policy.decide("t", (effect,), PolicyFacts("/work/timesheet", "ask")).choices
+        [rule] = [choice.rule for choice in choices if choice.reach == "session"]
+        assert rule.startswith(("allow exact cd './~", "allow exact rm a"))

@@ -1,4 +1,4 @@
-"""Commands that read files with secrets without naming them: asked about where no sandbox keeps them from it."""
+"""Commands that read files with secrets without naming them are asked about where no sandbox hides those files."""
 
 import pytest
 
@@ -11,16 +11,16 @@ from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName
 
 
-def there(name: str, *, ignored: bool = False, in_git: bool = False) -> SecretFile:
+def secret_file(name: str, *, ignored: bool = False, in_git: bool = False) -> SecretFile:
     return SecretFile(name, f"{WORKSPACE}/{name}", in_git=in_git, ignored=ignored)
 
 
 SECRETS = (
-    there(".env", ignored=True),
-    there("config/credentials.json", ignored=True),
-    there("open/secrets.yml"),
-    there("certs/own.pem", in_git=True),
-    there("open/.aws/"),
+    secret_file(".env", ignored=True),
+    secret_file("config/credentials.json", ignored=True),
+    secret_file("open/secrets.yml"),
+    secret_file("certs/own.pem", in_git=True),
+    secret_file("open/.aws/"),
 )
 
 
@@ -42,7 +42,6 @@ READS = [
     "rg -uuu X",
     "rg --no-ignore X config",
     "ag -u X",
-    "ack X",
     "git grep --no-index X",
     "git grep --untracked X",
     "git diff --no-index /dev/null .",
@@ -61,10 +60,10 @@ READS = [
 
 
 @rows("script", READS)
-def test_it_is_asked_about(script: str) -> None:
+def test_a_command_that_reads_secrets_below_a_folder_is_asked_about(script: str) -> None:
     found = decide(script)
     assert (found.verdict, found.rule_id, found.default_no) == ("ask", "guard.below", True)
-    assert [one.reach for one in found.choices if one.offered] == ["once"]
+    assert [choice.reach for choice in found.choices if choice.offered] == ["once"]
     assert decide(script, "bypass").verdict == "ask"
     assert decide(script, "ask", "allow run grep *", "allow run rg *").verdict == "ask"
 
@@ -76,7 +75,6 @@ def test_it_is_asked_about(script: str) -> None:
         "grep -n X *",
         "grep X config/*.toml",
         "grep -rn X . --include='*.py'",
-        "grep -rn X --exclude='.env*' --exclude-dir=config --exclude-dir=open .",
         "rg X src",
         "rg X config",
         "rg --hidden X config",
@@ -84,8 +82,6 @@ def test_it_is_asked_about(script: str) -> None:
         "rg -uu X -g '!.env' -g '!config/' -g '!open/**'",
         "git grep X",
         "git diff",
-        "git ls-files | xargs grep X",
-        "wc -l $(git ls-files)",
         "find . -name '*.py' -exec cat {} +",
         "cat *",
         "cat *.md",
@@ -97,11 +93,11 @@ def test_it_is_asked_about(script: str) -> None:
         "grep X README.md",
     ],
 )
-def test_what_reads_none_of_them_is_not_asked_about(script: str) -> None:
+def test_a_command_that_reads_none_of_them_is_not_asked_about(script: str) -> None:
     assert decide(script).verdict == "allow", decide(script).reason
 
 
-def test_in_a_sandbox_it_is_not_asked_and_told_what_it_would_have_read() -> None:
+def test_in_a_sandbox_it_runs_and_the_hidden_files_are_named() -> None:
     found = decide("grep -rn X config open", sandboxed=True)
     assert (found.verdict, found.below) == (
         "allow",
@@ -129,4 +125,4 @@ def test_a_delegate_that_only_looks_is_refused_it() -> None:
     ],
 )
 def test_the_first_that_it_reads_is_named_and_the_others_counted(script: str, named: str) -> None:
-    assert decide(script).reason == f"it reads {named} with all else below, which may hold secrets"
+    assert decide(script).reason == f"it would also read {named}, which may hold secrets"

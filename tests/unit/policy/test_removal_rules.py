@@ -38,7 +38,7 @@ def test_it_allows_nothing_else(line: str) -> None:
     assert verdict(line, RULE) == "ask"
 
 
-def test_a_link_is_what_it_leads_to() -> None:
+def test_a_link_counts_as_its_target() -> None:
     assert verdict("rm -rf build/x", RULE, build__x="/home/ada/other") != "allow"
     assert verdict("rm -rf build/x", RULE, "deny edit build/x/keep/**") == "deny"
     assert verdict("rm -rf build/.git", RULE) == "deny"
