@@ -47,7 +47,7 @@ LOOK = {
         '[branch "main"]',
         "remote = origin",
     ],
-    "a remote that none are fetched from": ['[remote "o"]', "promisor = false", "uploadpack = ./serve"],
+    "a remote that none are fetched from": ['[remote "o"]', "promisor = false"],
     "its own watcher": ["[core]", "fsmonitor = true", "untrackedCache = true"],
     "large files": ['[filter "lfs"]', "clean = git-lfs clean -- %f", "process = git-lfs filter-process"],
     "hooks of husky": ["[core]", "hooksPath = .husky/_"],
@@ -67,25 +67,17 @@ def test_a_usual_configuration_names_none(repository: Path, name: str) -> None:
     assert not runs_programs(str(configured(repository, *LOOK[name])))
 
 
-def test_the_repository_above_of_a_worktree_and_of_a_submodule_count_too(repository: Path) -> None:
+def test_the_repository_above_counts_and_those_of_its_submodules(repository: Path) -> None:
     below = repository / "src" / "deep"
     below.mkdir(parents=True)
-    module = repository / ".git" / "modules" / "lib"
-    module.mkdir(parents=True)
-    (module / "config").write_text("[core]\nbare = false\n")
+    module = repository / ".git" / "modules" / "a" / "lib"
+    subprocess.run(["git", "init", "-q", "--bare", str(module)], check=True)
     assert not runs_programs(str(below))
     (module / "config").write_text("[core]\nfsmonitor = ./watch\n")
     assert runs_programs(str(below))
     (module / "config").unlink()
-    linked = repository.parent / "linked"
-    own = repository / ".git" / "worktrees" / "linked"
-    own.mkdir(parents=True)
-    linked.mkdir()
-    (linked / ".git").write_text(f"gitdir: {own}\n")
-    (own / "commondir").write_text("../..\n")
-    assert not runs_programs(str(linked))
     configured(repository, "[diff]", "external = ./show")
-    assert runs_programs(str(linked))
+    assert runs_programs(str(below))
 
 
 def test_a_hook_that_runs_at_a_look_and_a_configuration_that_cannot_be_read_count(repository: Path) -> None:
@@ -106,9 +98,7 @@ def test_without_a_repository_there_is_nothing(tmp_path: Path) -> None:
     assert not runs_programs(str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    "line", ["git status", "/usr/bin/git diff", "cd src && git log | head", "time git ls-files"]
-)
+@pytest.mark.parametrize("line", ["git status", "git diff", "cd src && git log | head", "time git ls-files"])
 def test_a_look_by_git_is_asked_about_then(
     repository: Path, line: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
