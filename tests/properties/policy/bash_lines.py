@@ -60,6 +60,9 @@ REDIRECTS = (
     ">f", "> f", ">>f", ">|f", "2>f", "2>/dev/null", "2>&1", ">&2", "1>&2", "&>f", "&>>f", "</dev/null", "<<<x", "<<< 'a b'", '<<<"$x"',
     ">'f g'", "3<&0", ">$x", ">&f", "2>&-", "<>f",
 )  # fmt: skip
+BODY_LINES = (
+    "a", "rm x", "it is", "$x", 'a ${y}"', "$(rm x)", "'$(ls $x)", "$(ls", "$(cat <<F", "$(cat <<'F'", "F", "`rm x`", ")", "b;c", "#", "\\", "",
+)  # fmt: skip
 SEPARATORS = (
     ";",
     "\n",
@@ -151,6 +154,7 @@ class LineSource:
                 "for x in {words}; do {a}; done", "for f in {words}\ndo{blank}{a}\ndone", "while {a}; do {b}; done", "until {a}\ndo {b}\ndone",
                 "if {a}; then{blank}{b}; fi", "if {a}; then {b}; else {a}; fi", "if {a}\nthen {b}\nelif {a}; then {b}\nfi", "{{ {a}; }}",
                 "{{{blank}{a}\n}}", "({a})", "( {a} )", "! {a}", "ls $({a})", 'ls "$({a})" b', "x=$({a}) ls", 'cat "a$(\n{a}\n)"', "{a} | {b}",
+                "cat <({a})", "ls x <({a}) <( {b} ) y", "cat a<({a})", "cat <({a}){b}",
             )
         )  # fmt: skip
         text = shape.format(a=inner, b=other, blank=blank, words=self._words(3) or "a")
@@ -165,7 +169,16 @@ class LineSource:
         chance = self._random.random()
         if chance < 0.05:
             return self._pick(
-                ("[[ -f {w} ]]", "[[ {w} == {w} ]]", "[[ ! -n {w} ]]", "[[ {w} && {w} ]]", "[[ {w} =~ {w} ]]")
+                (
+                    "[[ -f {w} ]]",
+                    "[[ {w} == {w} ]]",
+                    "[[ ! -n {w} ]]",
+                    "[[ {w} && {w} ]]",
+                    "[[ -f {w} && {w} != {w} ]]",
+                    "[[ -n {w}||! -d {w} ]]",
+                    "[[ -f {w} && ]]",
+                    "[[ {w} =~ {w} ]]",
+                )
             ).format(w=self._pick(WORDS))
         if chance < 0.12:
             return self._here_document()
@@ -182,10 +195,9 @@ class LineSource:
     def _here_document(self) -> str:
         delimiter = self._pick(("E", "'E'", '"E"', "EOF", "'EOF'"))
         name = delimiter.strip("'\"")
-        body = "".join(
-            f"{self._pick(('a', 'rm x', 'it is', '$x', '`rm x`', name + 'x', ' ' + name, ')', 'b;c', '#', chr(92), ''))}\n"
-            for _ in range(self._random.randint(0, 3))
-        )
+        own = (f"{name}x", f" {name}")
+        count = self._random.randint(0, 3)
+        body = "".join(f"{self._pick((*BODY_LINES, *own))}\n" for _ in range(count))
         rest = self._pick(
             (
                 "",

@@ -15,6 +15,7 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import (
     ForLoop,
     Pattern,
+    ProcessOutput,
     Redirect,
     Refusal,
     Script,
@@ -311,6 +312,8 @@ def _piece_pattern(word: Word, index: int, surroundings: _Surroundings) -> str |
             return None if surroundings.makes_files or "/" in word.source else re.escape(text)
         case Substitution():
             return ""  # stubs print nothing
+        case ProcessOutput():
+            return "/dev/fd/[0-9]+"
         case Variable("@" | "*", quoted):
             return None
         case Variable(name, quoted):

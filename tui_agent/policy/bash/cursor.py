@@ -5,6 +5,8 @@ Invariant: a line end is passed only in `next_line`, which also passes the here-
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from tui_agent.letters import concealed
@@ -111,6 +113,13 @@ class Cursor:
         if self.position <= self._body_line < end:
             raise self.refusal("quotes go on beyond the line in which a here-document begins")
         self.position = end
+
+    @contextmanager
+    def inside_body(self) -> Iterator[None]:
+        """Read in the body that was found last, as if it were not waited for."""
+        body, self._body_line = (self._body_line, self._body_end), -1
+        yield
+        self._body_line, self._body_end = body
 
     def read_body(self, delimiter: str) -> tuple[int, int]:
         """Find the body of a here-document that begins behind this line. Return its offsets; the position stays."""

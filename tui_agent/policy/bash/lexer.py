@@ -10,7 +10,16 @@ from enum import Enum, auto
 from typing import Final
 
 from tui_agent.policy.bash.cursor import WORD_ENDS, Cursor
-from tui_agent.policy.bash.syntax import Pattern, Piece, Script, Substitution, Text, Variable, Word
+from tui_agent.policy.bash.syntax import (
+    Pattern,
+    Piece,
+    ProcessOutput,
+    Script,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+)
 
 MAX_BRACE_WORDS: Final = 100
 MAX_SCRIPT_BRACE_WORDS: Final = 1_000
@@ -22,6 +31,7 @@ _ESCAPED_IN_QUOTES: Final = frozenset('$"\\`')
 _QUOTED_RUN = re.compile(r'[^"$`\\]+')
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_EXPANDED_IN_BODY = re.compile(r"\$(?:[A-Za-z_(]|\{[A-Za-z_])")
 _SPECIAL: Final = frozenset("0123456789?#$!@*")
 _LITERAL_DOLLAR_IN_QUOTES: Final = frozenset('" |)/.,:;%=\\')
 _LITERAL_DOLLAR: Final = frozenset(("", " ", "\t", "\n"))
@@ -75,6 +85,42 @@ class WordReader:
         if not any(variants):
             raise cursor.refusal("its braces make no word", start)
         return tuple(Word(source, start, self._merge(pieces, start)) for pieces in variants if pieces)
+
+    def at_process_output(self) -> bool:
+        """Return True if a word `<(…)` begins here, behind a blank."""
+        cursor = self._cursor
+        return cursor.has("<(") and cursor.text[: cursor.position][-1:] in (" ", "\t")
+
+    def read_process_output(self) -> Word:
+        """Read a word `<(…)`, which nothing may be glued to."""
+        cursor, start = self._cursor, self._cursor.position
+        if cursor.has("<(("):
+            raise cursor.refusal("`((` stands in `<(…)`")
+        cursor.position += 2
+        script = self._read_substitution()
+        if not cursor.at_word_end() or cursor.character in ("<", ">", "("):
+            raise cursor.refusal("text is glued to `<(…)`", start)
+        return Word(cursor.text[start : cursor.position], start, (ProcessOutput(script),))
+
+    def read_body(self, start: int, end: int) -> Word:
+        """Read the text of a here-document that bash expands, from offset to offset: variables and substitutions. Nothing
+        is quoted in it, so that every other sign stands for itself."""
+        cursor, behind = self._cursor, self._cursor.position
+        pieces: list[Piece] = []
+        cursor.position = start
+        while cursor.position < end:
+            text = cursor.text[cursor.position : end].partition("$")[0]
+            if text:
+                pieces.append(Text(text, quoted=True))
+                cursor.position += len(text)
+            elif cursor.match(_EXPANDED_IN_BODY) is None:
+                raise cursor.refusal("a `$` in a here-document is not read")
+            else:
+                pieces.append(self._read_dollar(quoted=True))
+        if cursor.position != end:
+            raise cursor.refusal("a substitution goes on beyond the end of its here-document", start)
+        cursor.position = behind
+        return Word(cursor.text[start:end], start, tuple(pieces))
 
     def _merge(self, pieces: list[Piece], start: int) -> tuple[Piece, ...]:
         """Join texts that stand side by side; refuse a `~` of which the meaning depends on what surrounds it."""
@@ -278,8 +324,8 @@ class WordReader:
         low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
         if low == high or abs(high - low) >= MAX_BRACE_WORDS:
             raise self._cursor.refusal("its braces make too many words, or only one")
-        step = 1 if low <= high else -1
-        return [str(value) if numeric else chr(value) for value in range(low, high + step, step)]
+        direction = 1 if low <= high else -1
+        return [str(value) if numeric else chr(value) for value in range(low, high + direction, direction)]
 
     def _read_alternatives(self) -> list[list[Piece]]:
         cursor, opening = self._cursor, self._cursor.position

@@ -227,25 +227,37 @@ class _ScriptReader:
         return Conditional(tuple(branches), otherwise, self._redirects.read_all())
 
     def _read_test(self) -> SimpleCommand:
-        """Read `[[ … ]]` with one test: of a file, of a text being empty, or of two texts being equal."""
+        """Read `[[ … ]]` with tests joined by `&&` and `||`: of a file, of a text being empty, or of two texts being equal."""
         cursor, start = self._cursor, self._cursor.position
-        words = [Word("[[", start, (Text("[["),))]
-        cursor.position += 2
-        cursor.skip_blanks()
-        while cursor.match(_TEST_END) is None and not cursor.at_word_end():
-            words += self._words.read(Role.TEST)
-            cursor.skip_blanks()
-        inner = [word.source for word in words[1:]]
-        if inner[:1] == ["!"]:
-            inner.pop(0)
-        of_one = len(inner) == 2 and inner[0] in _FILE_TESTS
-        of_two = len(inner) == 3 and inner[1] in _COMPARISONS and inner[0][0] not in "-!"
-        if cursor.match(_TEST_END) is None or not (of_one or of_two):
+        words = [Word("[[", start, (Text("[["),)), *self._read_test_term("[[", start)]
+        while cursor.has("&&") or cursor.has("||"):
+            joiner = cursor.text[cursor.position : cursor.position + 2]
+            words.append(Word(joiner, cursor.position, (Text(joiner),)))
+            words += self._read_test_term(joiner, start)
+        if cursor.match(_TEST_END) is None:
             raise cursor.refusal("a test in `[[` is not simple", start)
         words.append(Word("]]", cursor.position, (Text("]]"),)))
         cursor.position += 2
         source = cursor.text[start : cursor.position]
         return SimpleCommand(source, start, tuple(words), (), self._redirects.read_all())
+
+    def _read_test_term(self, opening: str, start: int) -> list[Word]:
+        cursor = self._cursor
+        cursor.position += len(opening)
+        cursor.skip_blanks()
+        words: list[Word] = []
+        while cursor.match(_TEST_END) is None and not cursor.at_word_end():
+            words += self._words.read(Role.TEST)
+            cursor.skip_blanks()
+        inner = [word.source for word in words]
+        if inner[:1] == ["!"]:
+            inner.pop(0)
+        of_one = len(inner) == 2 and inner[0] in _FILE_TESTS
+        of_two = len(inner) == 3 and inner[1] in _COMPARISONS and inner[0][0] not in "-!"
+        joined = any(word.literal in ("&&", "||") for word in words)
+        if not (of_one or of_two) or joined:
+            raise cursor.refusal("a test in `[[` is not simple", start)
+        return words
 
     def _read_simple_command(self) -> SimpleCommand:
         cursor, start = self._cursor, self._cursor.position
@@ -254,7 +266,9 @@ class _ScriptReader:
         words: list[Word] = []
         end = start
         while True:
-            if self._redirects.at_redirect():
+            if words and not self._at_name(words) and self._words.at_process_output():
+                words.append(self._words.read_process_output())
+            elif self._redirects.at_redirect():
                 redirects.append(self._redirects.read())
             elif cursor.at_word_end():
                 break

@@ -1,6 +1,7 @@
 """L3: reads redirections and here-documents of the bash subset.
 
-Invariant: the body of a here-document holds nothing that bash expands, unless its delimiter is quoted.
+Invariant: of the body of a here-document bash expands only variables and substitutions, and nothing where its delimiter is
+quoted.
 """
 
 import re
@@ -19,7 +20,7 @@ _DESCRIPTOR = re.compile(r"[0-9]" + DELIMITER)
 _HERE_DELIMITER = re.compile(
     rf"(?:'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z_][A-Za-z0-9_]*)){DELIMITER}"
 )
-_EXPANDED = frozenset("$`\\")
+_ESCAPING = frozenset("`\\")
 _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
 """Older releases of bash look for the end of a substitution in here-documents, too."""
 
@@ -80,8 +81,11 @@ class RedirectReader:
         name = next(text for text in delimiter.groups() if text is not None)
         start, end = cursor.read_body(name)
         body = cursor.text[start:end]
-        if delimiter[3] is not None and not _EXPANDED.isdisjoint(body):
-            raise cursor.refusal("bash expands the text of a here-document", start)
+        if delimiter[3] is not None and not _ESCAPING.isdisjoint(body):
+            raise cursor.refusal("a here-document holds a backslash or a backquote that bash expands", start)
         if cursor.substitutions and not _MISREAD_IN_SUBSTITUTION.isdisjoint(body):
             raise cursor.refusal("a here-document in a substitution holds quotes or brackets", start)
+        if delimiter[3] is not None and "$" in body:
+            with cursor.inside_body():
+                return self._words.read_body(start, end)
         return Word(body, start, (Text(body, quoted=True),))

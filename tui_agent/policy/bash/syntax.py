@@ -38,7 +38,14 @@ class Substitution:
     quoted: bool
 
 
-Piece: TypeAlias = Text | Pattern | Variable | Substitution
+@dataclass(frozen=True, slots=True)
+class ProcessOutput:
+    """`<(…)`, always a whole word: the name of a stream from which the output of a script can be read."""
+
+    script: "Script"
+
+
+Piece: TypeAlias = Text | Pattern | Variable | Substitution | ProcessOutput
 
 
 @dataclass(frozen=True, slots=True)

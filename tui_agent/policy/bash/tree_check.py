@@ -13,6 +13,7 @@ from tui_agent.policy.bash.syntax import (
     Conditional,
     ForLoop,
     Group,
+    ProcessOutput,
     Refusal,
     Script,
     SimpleCommand,
@@ -85,9 +86,16 @@ def _commands_below(command: Command) -> Iterator[SimpleCommand]:
         case Conditional():
             scripts = tuple(script for branch in command.branches for script in branch)
             scripts += (command.otherwise,) if command.otherwise is not None else ()
-    words += tuple(redirect.target for redirect in command.redirects if redirect.target is not None)
+    words += tuple(
+        word
+        for redirect in command.redirects
+        for word in (redirect.target, redirect.body)
+        if word is not None
+    )
     for word in words:
-        scripts += tuple(piece.script for piece in word.pieces if isinstance(piece, Substitution))
+        scripts += tuple(
+            piece.script for piece in word.pieces if isinstance(piece, Substitution | ProcessOutput)
+        )
     for script in scripts:
         yield from simple_commands(script)
 

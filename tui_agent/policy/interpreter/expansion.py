@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
-from tui_agent.policy.bash.syntax import Pattern, Piece, Script, Substitution, Text, Variable, Word
+from tui_agent.policy.bash.syntax import (
+    Pattern,
+    Piece,
+    ProcessOutput,
+    Script,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+)
 from tui_agent.policy.catalog.variables import Variables
 from tui_agent.policy.interpreter.patterns import ANY_PATH, NUMBERS, OPTION_SIGNS, escape, prefix_of
 from tui_agent.policy.interpreter.report import Certainty, Value
@@ -18,6 +27,8 @@ _BLANKS = re.compile(r"[ \t\n]+")
 _NUMBER_NAMES = frozenset(
     {"?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID"}
 )
+STREAM = "/dev/fd/63"
+"""The name of a stream that `<(…)` stands for; which number it has does not matter."""
 _PATTERN_SIGNS = frozenset("*?[")
 
 RunScript = Callable[[Script, State], Value]
@@ -140,7 +151,7 @@ class Expander:
                     whole.add(known_value(piece.text))
                 case Variable():
                     whole.add(self._in_place(self._variable(piece), whole))
-                case Substitution():
+                case Substitution() | ProcessOutput():
                     whole.add(self._substitution(piece))
                 case _:
                     assert_never(piece)
@@ -158,6 +169,8 @@ class Expander:
                     current = current or _Field()
                     current.add(_file_pattern(piece.text))
                     current.many = True
+                case ProcessOutput():
+                    current = _Field([self._substitution(piece)])
                 case Variable() | Substitution():
                     value = (
                         self._variable(piece) if isinstance(piece, Variable) else self._substitution(piece)
@@ -186,8 +199,9 @@ class Expander:
         )
         return value if begins else unknown_value(value.source)
 
-    def _substitution(self, piece: Substitution) -> Value:
-        return self._run(piece.script, self._state)
+    def _substitution(self, piece: Substitution | ProcessOutput) -> Value:
+        output = self._run(piece.script, self._state)
+        return output if isinstance(piece, Substitution) else known_value(STREAM)
 
     def _variable(self, piece: Variable) -> Value:
         name = piece.name

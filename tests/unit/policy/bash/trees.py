@@ -9,6 +9,7 @@ from tui_agent.policy.bash.syntax import (
     Group,
     Pattern,
     Piece,
+    ProcessOutput,
     Redirect,
     Script,
     SimpleCommand,
@@ -69,4 +70,6 @@ def _piece(piece: Piece) -> str:
         case Substitution():
             text = f"$({show(piece.script)})"
             return f'"{text}"' if piece.quoted else text
+        case ProcessOutput():
+            return f"<({show(piece.script)})"
     assert_never(piece)

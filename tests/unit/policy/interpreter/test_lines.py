@@ -12,7 +12,7 @@ from tests.unit.policy.interpreter.lines import calls, doubts, files, read
         ("ls\n\\put a b", "put a b"),
         ("x=$((1)); put a b", "put a b"),
         ("for ((;;)); do put a b; done", "put a b"),
-        ("cat <<EOF\n$(put a b)\nEOF", "put a b"),
+        ("cat <<EOF\n`put a b`\nEOF", "put a b"),
         ("shell -c 'x=$((1)); put a b'", "put a b"),
         ("arr=(1 2); shell -c 'put a b'", "put a b"),
     ],
