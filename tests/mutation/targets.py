@@ -34,9 +34,11 @@ TARGETS = (
     Target(
         "policy",
         (
-            "tui_agent/policy/judge.py",
-            "tui_agent/policy/rules/run_rules.py",
-            "tui_agent/policy/rules/findings.py",
+            "tui_agent/policy/decision/command_judge.py",
+            "tui_agent/policy/decision/escalations.py",
+            "tui_agent/policy/decision/file_judge.py",
+            "tui_agent/policy/decision/policy.py",
+            "tui_agent/policy/interpreter/options.py",
         ),
         ("tests/unit/policy/test_decisions_exactly.py", "tests/unit/policy"),
     ),

@@ -49,14 +49,14 @@ def test_what_is_left_out_is_there_and_little() -> None:
     assert all(found)
 
 
-PATH = "tui_agent/policy/rules/findings.py"
+PATH = "tui_agent/policy/decision/finding.py"
 LOOKS = """
 from tui_agent.policy.decision.finding import strongest
 def test_none_is_asked():
     assert strongest([]).verdict == "ask"
 """
 LOOKS_AWAY = """
-import tui_agent.policy.rules.findings
+import tui_agent.policy.decision.finding
 def test_nothing():
     pass
 """

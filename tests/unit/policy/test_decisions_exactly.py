@@ -80,7 +80,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     (
         "make .env",
         "bypass",
-        ("ask", "bypass.secrets", MENTIONED, "", True),
+        ("ask", "bypass.secrets", MENTIONED.replace("the program", "make"), "", True),
     ),
     (
         "",

@@ -93,7 +93,8 @@ class CommandJudge:
             stops += self._command(line, at, command, uses[at], files[at], unbounded)
         if effect.cwd:
             stops.append(self._files.read(place(literal_path(effect.cwd), self._facts)))
-        return [self._with_risk(finding, line) for finding in self._with_all_wishes(stops)]
+        risk = _risk_of(line)
+        return [_with_risk(finding, risk) for finding in self._with_all_wishes(stops)]
 
     def _forbidden(self, line: LineReport) -> Iterator[Finding]:
         reasons = [command.forbidden or reason_to_forbid(command) for command in line.commands]
@@ -270,21 +271,26 @@ class CommandJudge:
             for finding in findings
         ]
 
-    def _with_risk(self, finding: Finding, line: LineReport) -> Finding:
-        if finding.verdict != "ask" or finding.rule_id in ("reads.workspace",):
-            return finding
-        effects = {effect for command in line.commands for effect in command.effects}
-        risk = DOWNLOADS if any(command.downloads for command in line.commands) else ""
-        risk = risk or next((sentence for effect, sentence in RISKS.items() if effect in effects), "")
-        if not risk and {Effect.CONNECTS, Effect.RUNS} <= effects:
-            risk = FETCHES_CODE
-        return replace(finding, risk=risk, default_no=True) if risk else finding
-
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
 """Doubts about the words themselves: a sandbox runs nothing unasked of which the words are not certain."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
 """Doubts that no rule about a command's words can settle."""
+
+
+def _risk_of(line: LineReport) -> str:
+    """Return the most serious risk of a line as one sentence, or ""."""
+    if any(command.downloads for command in line.commands):
+        return DOWNLOADS
+    effects = {effect for command in line.commands for effect in command.effects}
+    risk = next((sentence for effect, sentence in RISKS.items() if effect in effects), "")
+    return risk or (FETCHES_CODE if {Effect.CONNECTS, Effect.RUNS} <= effects else "")
+
+
+def _with_risk(finding: Finding, risk: str) -> Finding:
+    if not risk or finding.verdict != "ask" or finding.rule_id == "reads.workspace":
+        return finding
+    return replace(finding, risk=risk, default_no=True)
 
 
 def is_ordinary(command: CommandReport) -> bool:

@@ -48,6 +48,15 @@ _TOKEN: Final = re.compile(r"(?:^|(?<=[\s'\"`]))[^\s'\"`()<>;,|\[\]{}$]+")
 
 
 @dataclass(frozen=True, slots=True)
+class _Traits:
+    """What holds for all words of a command, computed once: it may have thousands. See `file_certainty`."""
+
+    changes_operands: bool
+    is_runner: bool
+    only_as_named: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NamedFileJudge:
     """Judges the files of commands that may do more than their reports say."""
 
@@ -72,37 +81,46 @@ class NamedFileJudge:
         if only_starts(command):
             return
         named = {path: use for use, path in uses}
+        traits = _Traits(changes_operands(command), is_runner(command), does_only_as_named(command))
         for value, option in _pieces(command):
-            yield from self._word(command, value, option, named, cwd)
+            yield from self._word(command, traits, value, option, named, cwd)
         yield from self._unnamed(command)
 
     def _word(
-        self, command: CommandReport, value: Value, option: str, named: Mapping[str, FileUse], cwd: str
+        self,
+        command: CommandReport,
+        traits: "_Traits",
+        value: Value,
+        option: str,
+        named: Mapping[str, FileUse],
+        cwd: str,
     ) -> Iterator[Finding]:
-        writes = changes_operands(command) or option == _DD_OUTPUT
+        writes = traits.changes_operands or option == _DD_OUTPUT
         if not (writes or self.rules.against_files or not command.entry):
             return
         pattern = value.certainty is Certainty.BOUNDED
         for path in _paths_from(command, value.text, cwd):
-            if path in named and does_only_as_named(command):
+            if path in named and traits.only_as_named:
                 continue
             at = place(path, self.facts)
             compiled = path in named and named[path].action == "read" and bool(command.remember)
             if (writes and not compiled) or (not command.entry and _DISK.match(at.absolute)):
                 refused = self.files.refuse_write(at, pattern=pattern)
                 yield from () if refused is None else (refused,)
-            yield from self._read_word(command, at, pattern=pattern)
-            if (writes and not compiled) or self._may_change(command, option):
-                yield from self._changed_word(command, at, pattern=pattern)
+            yield from self._read_word(command, traits, at, pattern=pattern)
+            if (writes and not compiled) or _may_change(traits, option):
+                yield from self._changed_word(traits, at, pattern=pattern)
 
-    def _read_word(self, command: CommandReport, at: Place, *, pattern: bool) -> Iterator[Finding]:
+    def _read_word(
+        self, command: CommandReport, traits: "_Traits", at: Place, *, pattern: bool
+    ) -> Iterator[Finding]:
         yield from self.files.rules_against(at, ("read",), pattern=pattern)
-        if not is_runner(command) or Effect.CONNECTS in command.effects or command.code:
+        if not traits.is_runner or Effect.CONNECTS in command.effects or command.code:
             yield from self.files.rules_below(at, ("read",), pattern=pattern)
 
-    def _changed_word(self, command: CommandReport, at: Place, *, pattern: bool) -> Iterator[Finding]:
+    def _changed_word(self, traits: "_Traits", at: Place, *, pattern: bool) -> Iterator[Finding]:
         for finding in self.files.rules_against(at, _CHANGES, pattern=pattern):
-            yield finding if changes_operands(command) else replace(finding, verdict="ask")
+            yield finding if traits.changes_operands else replace(finding, verdict="ask")
         yield from self.files.rules_below(at, _CHANGES, pattern=pattern)
 
     def _chosen_names(self, command: CommandReport, uses: Sequence[tuple[FileUse, str]]) -> Iterator[Finding]:
@@ -139,11 +157,6 @@ class NamedFileJudge:
                     and not place(target, self.facts).inside
                 ):
                     yield self.files.write(place(source, self.facts), removes=True, pattern=pattern)
-
-    def _may_change(self, command: CommandReport, option: str) -> bool:
-        if does_only_as_named(command):
-            return False
-        return bool(_OUTPUT_OPTION.fullmatch(option)) if is_runner(command) else True
 
     def _unnamed(self, command: CommandReport) -> Iterator[Finding]:
         """Ask about a command that changes or shows files which its words do not name."""
@@ -242,3 +255,8 @@ def _code_texts(command: CommandReport) -> Iterator[str]:
             yield next(text for text in match.groups() if text is not None)
     if "<<" in command.source:
         yield command.source
+
+
+def _may_change(traits: _Traits, option: str) -> bool:
+    """Return True if a command may change the file of a word behind this option."""
+    return not traits.only_as_named and (not traits.is_runner or bool(_OUTPUT_OPTION.fullmatch(option)))
