@@ -27,6 +27,8 @@ class Effect(StrEnum):
 Meaning: TypeAlias = Literal[
     "text",  # any text; names no file and changes nothing: a search pattern, a format
     "number",  # digits, with an optional sign or unit; nothing else
+    "count",  # a number up to 10,000 without a unit
+    "seconds",  # a number up to 99 without a unit
     "read",  # a file whose content is read
     "list",  # a file or folder of which only names, sizes or dates are shown
     "write",  # a file that is made or changed
@@ -52,6 +54,7 @@ Meaning: TypeAlias = Literal[
     "script file",  # a file with code that is run; where an operand that is missing would be one, it reads its input
     "awk",
     "jq",
+    "printf",
     "sed",
     "find",  # languages that are read: interpreter/languages
     "fd",

@@ -21,6 +21,10 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt,
 from tui_agent.policy.interpreter.state import START, Folders, enter_folder, goes_back, join_path
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+")
+_BOUNDED_NUMBERS: Final = {
+    "count": re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"),
+    "seconds": re.compile(r"\d{0,2}(\.\d+)?"),
+}
 _FILE_ACTIONS: Final[Mapping[str, FileAction]] = {
     "read": "read",
     "list": "list",
@@ -100,6 +104,8 @@ class Draft:
                 pass
             case "number":
                 self._use_number(value)
+            case "count" | "seconds":
+                self._use_bounded(_BOUNDED_NUMBERS[meaning], value)
             case "read" | "list" | "write" | "edit" | "move" | "delete":
                 self._use_file(meaning, value)
             case "file list":
@@ -131,7 +137,7 @@ class Draft:
             case "script file":
                 self._use_file("read", value)
                 self.effects.add(Effect.RUNS)
-            case "awk" | "jq" | "sed":
+            case "awk" | "jq" | "printf" | "sed":
                 self._read_script(meaning, value)
             case "command" | "find" | "fd" | "xargs" | "test":
                 self.doubt("operand", f"{value.source} of {self.name} may be a command")
@@ -241,6 +247,10 @@ class Draft:
             self.doubt("value", f"{value.source} of {self.name} is not a number")
         elif number is None and value.content != "number":
             self.doubt("value", f"it is not certain that {value.source} of {self.name} is a number")
+
+    def _use_bounded(self, numbers: re.Pattern[str], value: Value) -> None:
+        if value.known is None or not numbers.fullmatch(value.known):
+            self.doubt("value", f"{value.source} of {self.name} may be too large to end soon")
 
     def _use_file(self, meaning: str, value: Value) -> None:
         action = _FILE_ACTIONS[meaning]

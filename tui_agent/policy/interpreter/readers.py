@@ -6,12 +6,13 @@ Invariant: every meaning that is a language has one.
 from collections.abc import Mapping
 from typing import Final
 
-from tui_agent.policy.interpreter.languages import awk, fd, find, jq, sed, test, xargs
+from tui_agent.policy.interpreter.languages import awk, fd, find, jq, printf, sed, test, xargs
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ScriptReader
 
 SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.read_script,
     "jq": jq.read_script,
+    "printf": printf.read_script,
     "sed": sed.read_script,
 }
 ARGUMENT_READERS: Final[Mapping[str, ArgumentReader]] = {
