@@ -138,9 +138,8 @@ class CommandReader:
         self._use_options(draft, options)
         for place, (meaning, value) in enumerate(operands.used):
             if meaning == "enter" and entry.program.builtin:
-                if value.known != "-":
-                    draft.add_file(value, "list")  # `cd` itself runs where it stands
-            elif meaning == "revision or path" and place >= call.guarded:
+                continue  # `cd` itself shows nothing, and what follows is judged in its folder
+            if meaning == "revision or path" and place >= call.guarded:
                 draft.use("path filter", value)
             else:
                 draft.use(meaning, value)
@@ -290,9 +289,7 @@ def _reads_script_from_input(operands: Operands, default: str) -> bool:
     """Return True if the program runs what it reads from its standard input."""
     named = [value for meaning, value in operands.used if meaning == "script file"]
     streams = any(value.known in _INPUTS or (value.known or "").startswith("/dev/fd/") for value in named)
-    return streams or (
-        operands.missing == "script file" and not default
-    )
+    return streams or (operands.missing == "script file" and not default)
 
 
 def _use_input(draft: Draft, entry: Entry, stdin: Value) -> None:

@@ -196,7 +196,7 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
         ("git log :a", ["read :a", "read a"]),
         ("git log :2:a", ["read :2:a", "read a"]),
         ("git log -- ':(top,exclude)a' ':!b'", []),
-        ("cd x && git log HEAD:a", ["list x", "read x/a", "read a"]),
+        ("cd x && git log HEAD:a", ["read x/a", "read a"]),
         ("git -C x log HEAD:a", ["list x", "read x/a", "read a"]),
         ("git log $(hash):a", ["read ≈a"]),
         ("git log x$(hash)..b", []),

@@ -9,14 +9,14 @@ HARMLESS = [
     "l", "l 5", "/a/I,/b/Ip", "b end\n:end", r"\|/usr|p", "y/abc/xyz/", "1~2d", "/x/,+3p", "0,/x/d", "2!d", "1 ! d", "1,5 p",
     "/x/i\\\nnew", "2c\\\nnew", "a text", "a\\text", "a\\\none\\\ntwo", "1i // head", "$!N;P;D", "/x/{s/a/b/;p}", "s/a/b/3", "s/a/b/gI",
     "# a comment: w x\np", "s,/usr/,/opt/,", r"s/[^\/]*$//", "s/[[:space:]]*$//", "s/a/\\\n/", "n;d", "g;G;h;H;x", "=", "/x/=", "t",
-    ":a\ns/x/y/\nta", "$!{N;ba}", ":a;$!{N;ba};s/x/y/", ":a;p;d;ba", "/x/{:a;n;ba}", "1{p};2{p;}", "N;s/\\n/,/;P;D", "s#a#b#;s_a_b_", "/a/ , /b/ p", "s/e/w/", "/w x/d", "s/'/\"/g",
+    "$!{N;ba}", ":a;$!{N;ba};s/x/y/", ":a;p;d;ba", "/x/{:a;n;ba}", "1{p};2{p;}", "N;s/\\n/,/;P;D", "s#a#b#;s_a_b_", "/a/ , /b/ p", "s/e/w/", "/w x/d", "s/'/\"/g",
 ]  # fmt: skip
 DOUBTED = [
     "w x", "1w x", "r x", "R x", "W x", "e", "e id", "1e id", "F", "z", "v", "s/a/b/e", "s/a/b/w x", "s/a/b/ge", "s/a/id/;e",
     "s/a/b/M", "s/a/b/m", "s/a/b/gw x", "p;w x", "p\nw x", "{w x}", "{p;e}", "/x/{r y\n}", "$!{s/a/b/w x\n}", "a x\nw y", "i\\\ntext\nw out",
     "a\\", "a", "a\n", "i\\  \ntext", "2c\\\nx\nr f", "a x\\\ne ls", "c\\a\\\nw x", ":a;e", "b x;w f", "}e", "\\ne", "\\|x|e", "\\wxwp",
     "s/[/]/x/;e", "s/[/]/w x/", "s/[]/]/x/", r"s/[\]/]/x/", r"s/[\]]/x/", "s/a/b", "s/a", "s", "y/a/b/w x", "y/a/b/e", "s/a\n/b/", "s/a/b\n/", "saabae",
-    "s a b e", "sxaxbxe", "s\\a\\b\\", "1,w x", "1,", ",5p", "5", "1,2", "1,2,3p", ":", ": ;w x", ":a;ba", ":a;$!ba", ":a;$!N;ba", ":a;/x/{N};ba", "{:a;{p;ba}}", ":a;p;ba", ":a;/x/{n};ba", "p p",
+    "s a b e", "sxaxbxe", "s\\a\\b\\", "1,w x", "1,", ",5p", "5", "1,2", "1,2,3p", ":", ": ;w x", ":a;ba", ":a;s/x/y/;ta", ":a;$!ba", ":a;$!N;ba", ":a;/x/{N};ba", "{:a;{p;ba}}", ":a;p;ba", ":a;/x/{n};ba", "p p",
     "pw x", "d w", "=w x", "q w x", "5q 3 w", "l w", "b x w f", ":a w x", "t x\rw f", "p\rw x", "p\x0bw x", "p\u00a0w x", "é", "M", "s/a/b/;M",
     ":a;a\\\nw x", "b;s/a/b\\\nw x/", "ba}w x", "#n\\\nw x", "1e", "1~w x", "/a/Mp", "/a/e", "s/a/b/}e", "y/a\\\nb/cde/w", "p;;w x", "{;{;w x;};}",
 ]  # fmt: skip

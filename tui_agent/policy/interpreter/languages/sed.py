@@ -123,7 +123,7 @@ class _Script(ScriptScanner):
             if not label:
                 raise UnreadError("a label of this sed script has no name")
             self._loops[-1].add(label)
-        elif command == "b" and label in self._loops[-1]:
+        elif command in ("b", "t") and label in self._loops[-1]:
             raise UnreadError("this sed script may never end")
         self._behind_label = True
 
