@@ -46,9 +46,12 @@ _CONTROLS: Final = {
 _SEPARATOR_VARIABLE = re.compile(r"\$(?:IFS(?![A-Za-z0-9_])|\{IFS[^}]{0,20}\})")
 _EMPTY = re.compile(r"\$[@*0-9]|\$\{[@*0-9]\}|\$\(\s*\)|``")
 _BRACE_LIST = re.compile(r"\{([^{}\s]*)\}")
-_REDIRECT = re.compile(r"(?:(?<![0-9])[0-9]+|\{\w+\})?(?:&>>?|[<>][<>&|-]*)[ \t]*[^\s;&|()<>`]*")
 _CUT = re.compile(r"[\n;&|(){}`]|[$<>]\(")
 _QUOTED = r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\""""
+_REDIRECT = re.compile(
+    rf"(?:(?<![^\s;&|()])[0-9]+|\{{\w+\}})?(?:&>>?|[<>][<>&|]*)[ \t]*(?:[^\s;&|()<>`'\"\\]|{_QUOTED})*",
+    re.DOTALL,
+)
 _TOKEN = re.compile(rf"(?:[^\s;&|()`'\"\\]|{_QUOTED})+|[\n;&|()`]", re.DOTALL)
 _PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|(.)""", re.DOTALL)
 _QUOTED_TEXT = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
