@@ -309,8 +309,10 @@ def _piece_pattern(word: Word, index: int, surroundings: _Surroundings) -> str |
             return re.escape(START["HOME"] + text[1:] if at_home else text)
         case Pattern(text):
             return None if surroundings.makes_files or "/" in word.source else re.escape(text)
-        case Substitution():
-            return ""  # stubs print nothing
+        case Substitution(script, quoted):
+            # Stubs print nothing, but bash may write an error or the report of `time` to where output goes.
+            silent = all(redirect.operator != ">&" for redirect in _redirects(script))
+            return "" if silent else "[^\0]*" if quoted else None
         case Variable("@" | "*", quoted):
             return None
         case Variable(name, quoted):

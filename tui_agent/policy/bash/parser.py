@@ -38,6 +38,8 @@ _RESERVED = re.compile(
 _LOOP_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+=|\[)")
+_OF_TIME = re.compile("-|time" + DELIMITER)
+_PORTABLE = re.compile("-p" + DELIMITER)
 _TEST_END = re.compile(r"\]\]" + DELIMITER)
 _CONNECTORS: Final[tuple[Connector, ...]] = ("&&", "||", "&", ";")
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "defhLnrswxz")
@@ -276,9 +278,7 @@ class _ScriptReader:
     @staticmethod
     def _at_name(words: list[Word]) -> bool:
         """Return True if the next word names the command: bash reads it so behind `time` as well."""
-        return all(word.source in ("time", "-p") for word in words) and (
-            not words or words[0].source == "time"
-        )
+        return [word.source for word in words] in ([], ["time"], ["time", "-p"])
 
     def _read_name_or_assignment(self, words: list[Word], assignments: list[Assignment]) -> None:
         cursor = self._cursor
@@ -287,6 +287,8 @@ class _ScriptReader:
         reserved = cursor.match(_RESERVED)
         if reserved is not None:
             raise cursor.refusal(f"`{reserved[0]}` stands in an odd place")
+        if words and cursor.match(_OF_TIME) is not None and not (len(words) == 1 and cursor.match(_PORTABLE)):
+            raise cursor.refusal("`time` has an option, or stands twice")
         name = cursor.match(_ASSIGNMENT)
         if name is None:
             words += self._words.read(Role.COMMAND)
