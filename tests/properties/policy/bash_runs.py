@@ -250,7 +250,7 @@ def compare(line: str, script: Script, run: Run) -> list[str]:
     for name, value in zip(WATCHED, run.values or (), strict=bool(run.values)):
         if value != START.get(name, "") and name not in names:
             found.append(f"bash set {name} to {value!r}")
-    known = [target.literal for target in written]
+    known = [target.literal and target.literal.removeprefix("./") for target in written]
     found += [f"bash made the file {name!r}" for name in run.files if name not in known and None not in known]
     return found
 

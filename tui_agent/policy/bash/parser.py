@@ -27,7 +27,7 @@ from tui_agent.policy.bash.syntax import (
     WhileLoop,
     Word,
 )
-from tui_agent.policy.bash.tree_check import disagreement
+from tui_agent.policy.bash.tree_check import disagreement, simple_commands
 
 MAX_COMMANDS: Final = 500
 
@@ -38,6 +38,7 @@ _RESERVED = re.compile(
 _LOOP_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+=|\[)")
+_TIME = re.compile("time" + DELIMITER)
 _OF_TIME = re.compile("-|time" + DELIMITER)
 _PORTABLE = re.compile("-p" + DELIMITER)
 _TEST_END = re.compile(r"\]\]" + DELIMITER)
@@ -56,6 +57,12 @@ def parse_script(text: str) -> Script | Refusal:
     return disagreement(text, script) or script
 
 
+def _is_one_command(script: Script) -> bool:
+    commands = [command for item in script.items for command in item.pipeline.commands]
+    first = commands[0]
+    return len(commands) == 1 and isinstance(first, SimpleCommand) and len(list(simple_commands(script))) == 1
+
+
 class _ScriptReader:
     def __init__(self, text: str) -> None:
         self._cursor = Cursor(text)
@@ -69,13 +76,16 @@ class _ScriptReader:
         return self._read_list() if self._cursor.character else Script(())
 
     def _read_substitution(self) -> Script:
-        cursor = self._cursor
+        cursor, start, bodies = self._cursor, self._cursor.position, self._cursor.bodies
         if cursor.awaits_body:
             raise cursor.refusal("a substitution stands behind the begin of a here-document")
         cursor.substitutions += 1
         script = self._read_list(")")
         if cursor.awaits_body:
             raise cursor.refusal("a here-document begins in a substitution and ends behind it")
+        # bash 5.2 joins the commands behind a here-document where it writes a substitution anew.
+        if cursor.bodies > bodies and not _is_one_command(script):
+            raise cursor.refusal("a here-document stands in a substitution of several commands", start)
         cursor.substitutions -= 1
         cursor.position += 1
         return script
@@ -132,6 +142,8 @@ class _ScriptReader:
         while cursor.has("|") and not cursor.has("||"):
             cursor.position += 2 if cursor.has("|&") else 1
             cursor.skip_lines()
+            if cursor.match(_TIME) is not None:
+                raise cursor.refusal("`time` stands behind `|`")
             commands.append(self._read_command())
             cursor.skip_blanks()
         return Pipeline(tuple(commands))
@@ -257,6 +269,8 @@ class _ScriptReader:
         end = start
         while True:
             if self._redirects.at_redirect():
+                if words and self._at_name(words):
+                    raise cursor.refusal("a redirection follows on `time`")
                 redirects.append(self._redirects.read())
             elif cursor.at_word_end():
                 break
