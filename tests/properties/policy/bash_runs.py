@@ -251,7 +251,7 @@ def compare(line: str, script: Script, run: Run) -> list[str]:
     for name, value in zip(WATCHED, run.values or (), strict=bool(run.values)):
         if value != START.get(name, "") and name not in names:
             found.append(f"bash set {name} to {value!r}")
-    known = [target.literal for target in written]
+    known = [target.literal and target.literal.removeprefix("./") for target in written]
     found += [f"bash made the file {name!r}" for name in run.files if name not in known and None not in known]
     return found
 
@@ -310,8 +310,10 @@ def _piece_pattern(word: Word, index: int, surroundings: _Surroundings) -> str |
             return re.escape(START["HOME"] + text[1:] if at_home else text)
         case Pattern(text):
             return None if surroundings.makes_files or "/" in word.source else re.escape(text)
-        case Substitution():
-            return ""  # stubs print nothing
+        case Substitution(script, quoted):
+            # Stubs print nothing, but bash may write an error or the report of `time` to where output goes.
+            silent = all(redirect.operator != ">&" for redirect in _redirects(script))
+            return "" if silent else "[^\0]*" if quoted else None
         case ProcessOutput():
             return "/dev/fd/[0-9]+"
         case Variable("@" | "*", quoted):

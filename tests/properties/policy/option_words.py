@@ -27,12 +27,12 @@ _ENDING = frozenset({"--help", "--version", "--"})
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One option of an entry with the words that it takes as the catalog says; `option` is empty for the call that shows
-    how the program complains. `number`: any other word than a number is doubted."""
+    how the program complains. `guarded`: only some words are allowed, and all others doubted."""
 
     entry: str
     option: str
     words: int
-    number: bool = False
+    guarded: bool = False
 
     @property
     def line(self) -> str:
@@ -68,7 +68,7 @@ def find_mismatches(probes: Sequence[Probe]) -> tuple[Counter[str], list[str]]:
         if not probe.option:
             continue
         eaten = _count_eaten(complaints[probe.entry], output)
-        if eaten is None or (eaten == 0 and probe.number):
+        if eaten is None or (eaten == 0 and probe.guarded):
             counts["tell nothing"] += 1
         elif eaten == probe.words or (eaten == -1 and (probe.words or _takes_any_next(probe))):
             counts["as listed"] += 1
@@ -83,6 +83,10 @@ def find_mismatches(probes: Sequence[Probe]) -> tuple[Counter[str], list[str]]:
 def _can_probe(entry: Entry) -> bool:
     program = entry.program
     known = shutil.which(entry.name.split(" ")[0]) is not None and not program.builtin
+    if any(
+        option.word == "required" for word, option in entry.options.items() if word in entry.name.split(" ")
+    ):
+        return False  # the entry of an option that would take the first word
     return known and program.effects <= {Effect.READS} and program.option_style not in ("none", "tar")
 
 
@@ -91,7 +95,7 @@ def _probes_of(entry: Entry) -> list[Probe]:
     for spelling, option in entry.options.items():
         if not option.ends and spelling not in _ENDING:
             words = 0 if option.word != "required" else 1 if option.second is None else 2
-            probes.append(Probe(entry.name, spelling, words, option.means == "number"))
+            probes.append(Probe(entry.name, spelling, words, option.means == "number" or bool(option.values)))
     return probes
 
 

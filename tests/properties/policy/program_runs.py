@@ -46,7 +46,7 @@ DRIVER = Path(__file__).with_name("sandbox_driver.py")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call did: everything that a harmless one does not do, and the beginning of its output."""
+    """All that a call did and a harmless one does not do, and the beginning of its output."""
 
     faults: tuple[str, ...]
     output: str

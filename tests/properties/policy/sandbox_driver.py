@@ -81,10 +81,10 @@ class Arena:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         for name, text in self._files.items():
-            _put(WORK / name, text)
+            _write_file(WORK / name, text)
         for name in ("x.sh", "EVIL"):
-            _put(WORK / name, STUB, 0o755)
-        _put(OUTSIDE / "key", "CANARY-OUTSIDE\n")
+            _write_file(WORK / name, STUB, 0o755)
+        _write_file(OUTSIDE / "key", "CANARY-OUTSIDE\n")
         (WORK / "linked").symlink_to(OUTSIDE)
         prepare = (
             "tar cf a.tar README.md src; git init -q -b main; git add README.md src/main.py names.txt; "
@@ -99,7 +99,7 @@ class Arena:
         return _stamps()
 
 
-def _put(path: Path, text: str, mode: int = 0o644) -> None:
+def _write_file(path: Path, text: str, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(mode)
@@ -123,7 +123,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
     setup = json.load(sys.stdin)
     for name in setup["stubs"]:
-        _put(TOP / "stubs" / name, STUB, 0o755)
+        _write_file(TOP / "stubs" / name, STUB, 0o755)
     arena = Arena(setup["files"], setup["seconds"])
     lines = setup["lines"]
     for start in range(0, len(lines), TOGETHER):

@@ -34,13 +34,14 @@ class RefusedError(Exception):
 class Cursor:
     """A text and the place up to which it has been read. Everything that is not recognised is refused."""
 
-    __slots__ = ("_body_end", "_body_line", "depth", "position", "substitutions", "text")
+    __slots__ = ("_body_end", "_body_line", "bodies", "depth", "position", "substitutions", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
         self.depth = 0
         self.substitutions = 0
+        self.bodies = 0
         self._body_line = -1
         self._body_end = -1
 
@@ -133,6 +134,7 @@ class Cursor:
             if self.text.startswith(delimiter, line):
                 if line_stop - line != len(delimiter):
                     raise self.refusal("a line of a here-document begins like its last line", line)
+                self.bodies += 1
                 self._body_line, self._body_end = line_end, min(line_stop + 1, len(self.text))
                 return start, line
             line = line_stop + 1

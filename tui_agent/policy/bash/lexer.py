@@ -324,8 +324,8 @@ class WordReader:
         low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
         if low == high or abs(high - low) >= MAX_BRACE_WORDS:
             raise self._cursor.refusal("its braces make too many words, or only one")
-        direction = 1 if low <= high else -1
-        return [str(value) if numeric else chr(value) for value in range(low, high + direction, direction)]
+        values = range(low, high + 1) if low < high else range(low, high - 1, -1)
+        return [str(value) if numeric else chr(value) for value in values]
 
     def _read_alternatives(self) -> list[list[Piece]]:
         cursor, opening = self._cursor, self._cursor.position

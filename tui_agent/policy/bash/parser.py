@@ -27,7 +27,7 @@ from tui_agent.policy.bash.syntax import (
     WhileLoop,
     Word,
 )
-from tui_agent.policy.bash.tree_check import disagreement
+from tui_agent.policy.bash.tree_check import disagreement, simple_commands
 
 MAX_COMMANDS: Final = 500
 
@@ -38,6 +38,9 @@ _RESERVED = re.compile(
 _LOOP_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+=|\[)")
+_TIME = re.compile("time" + DELIMITER)
+_OF_TIME = re.compile("-|time" + DELIMITER)
+_PORTABLE = re.compile("-p" + DELIMITER)
 _TEST_END = re.compile(r"\]\]" + DELIMITER)
 _CONNECTORS: Final[tuple[Connector, ...]] = ("&&", "||", "&", ";")
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "defhLnrswxz")
@@ -54,6 +57,12 @@ def parse_script(text: str) -> Script | Refusal:
     return disagreement(text, script) or script
 
 
+def _is_one_command(script: Script) -> bool:
+    commands = [command for item in script.items for command in item.pipeline.commands]
+    first = commands[0]
+    return len(commands) == 1 and isinstance(first, SimpleCommand) and len(list(simple_commands(script))) == 1
+
+
 class _ScriptReader:
     def __init__(self, text: str) -> None:
         self._cursor = Cursor(text)
@@ -67,13 +76,16 @@ class _ScriptReader:
         return self._read_list() if self._cursor.character else Script(())
 
     def _read_substitution(self) -> Script:
-        cursor = self._cursor
+        cursor, start, bodies = self._cursor, self._cursor.position, self._cursor.bodies
         if cursor.awaits_body:
             raise cursor.refusal("a substitution stands behind the begin of a here-document")
         cursor.substitutions += 1
         script = self._read_list(")")
         if cursor.awaits_body:
             raise cursor.refusal("a here-document begins in a substitution and ends behind it")
+        # bash 5.2 joins the commands behind a here-document where it writes a substitution anew.
+        if cursor.bodies > bodies and not _is_one_command(script):
+            raise cursor.refusal("a here-document stands in a substitution of several commands", start)
         cursor.substitutions -= 1
         cursor.position += 1
         return script
@@ -130,6 +142,8 @@ class _ScriptReader:
         while cursor.has("|") and not cursor.has("||"):
             cursor.position += 2 if cursor.has("|&") else 1
             cursor.skip_lines()
+            if cursor.match(_TIME) is not None:
+                raise cursor.refusal("`time` stands behind `|`")
             commands.append(self._read_command())
             cursor.skip_blanks()
         return Pipeline(tuple(commands))
@@ -269,6 +283,8 @@ class _ScriptReader:
             if words and not self._at_name(words) and self._words.at_process_output():
                 words.append(self._words.read_process_output())
             elif self._redirects.at_redirect():
+                if words and self._at_name(words):
+                    raise cursor.refusal("a redirection follows on `time`")
                 redirects.append(self._redirects.read())
             elif cursor.at_word_end():
                 break
@@ -290,9 +306,7 @@ class _ScriptReader:
     @staticmethod
     def _at_name(words: list[Word]) -> bool:
         """Return True if the next word names the command: bash reads it so behind `time` as well."""
-        return all(word.source in ("time", "-p") for word in words) and (
-            not words or words[0].source == "time"
-        )
+        return [word.source for word in words] in ([], ["time"], ["time", "-p"])
 
     def _read_name_or_assignment(self, words: list[Word], assignments: list[Assignment]) -> None:
         cursor = self._cursor
@@ -301,6 +315,8 @@ class _ScriptReader:
         reserved = cursor.match(_RESERVED)
         if reserved is not None:
             raise cursor.refusal(f"`{reserved[0]}` stands in an odd place")
+        if words and cursor.match(_OF_TIME) is not None and not (len(words) == 1 and cursor.match(_PORTABLE)):
+            raise cursor.refusal("`time` has an option, or stands twice")
         name = cursor.match(_ASSIGNMENT)
         if name is None:
             words += self._words.read(Role.COMMAND)

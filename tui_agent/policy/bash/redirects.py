@@ -50,9 +50,8 @@ class RedirectReader:
         cursor, start = self._cursor, self._cursor.position
         found = cursor.match(_OPERATOR)
         if found is None:
-            raise cursor.refusal(
-                "a redirection is not read (`<>`, `<<-`, `<(`, `>(` or a descriptor above 9)"
-            )
+            self._refuse_process_substitution()
+            raise cursor.refusal("a redirection is not read: `<>`, `<<-`, or of a descriptor above 9")
         descriptor = int(found[1]) if found[1] else None
         operator = _OPERATORS[found[2]]
         cursor.position = found.end()

@@ -29,6 +29,7 @@ from tui_agent.policy.bash.loose_reading import LooseReading, loose_commands
         "{git,push}",
         "g$@it$1 push ``",
         "git >f 2>&1 {fd}<g push",
+        "<<< 'a b' git 2>&- >\"f g\" push ((",
         "cat <<E'F\ngit push\nE",
         "bash <<-E\n\tgit push\nE",
         "git\rpush",

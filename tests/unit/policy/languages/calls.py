@@ -29,8 +29,8 @@ def call(line: str, options: Iterable[str] = (), piped: Value | None = None) -> 
 
 def lines(reading: ArgumentReading) -> list[str]:
     """The commands that a call runs; `?` stands for any text, and `...` behind a word for several."""
-    return [" ".join(map(_shown, words)) for words in reading.commands]
+    return [" ".join(map(_show, words)) for words in reading.commands]
 
 
-def _shown(word: Value) -> str:
+def _show(word: Value) -> str:
     return (word.text or f"{word.prefix}?") + ("..." if word.many else "")
