@@ -129,6 +129,12 @@ class SecretFiles:
             # What no repository tracks came from a registry, whose archives hold no links.
             steering = [f"{at}{name}" for at, folder in seen.items() for name in folder.steering]
             unscanned = [name for name in installed if self._git.may_track_below(f"{self._root}/{name}")]
+            unscanned += [
+                f"{at}{name[:-1]}"
+                for at, folder in seen.items()
+                for name in folder.files
+                if name.endswith("/")
+            ]
             return WorkspaceScan(
                 secrets,
                 tuple(map(self._follow, links[:MAX_LINKS])),

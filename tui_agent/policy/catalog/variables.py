@@ -51,4 +51,5 @@ def _load() -> Variables:
     data = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     never = re.compile("|".join(translate(pattern) for pattern in data["never"]))
     own = frozenset(data["own"])
-    return Variables(frozenset(data["harmless"]), own, never, frozenset(data["shown"]))
+    locales = {f"{name}={value}" for name in data["locale_names"] for value in data["locale_values"]}
+    return Variables(frozenset({*data["harmless"], *locales}), own, never, frozenset(data["shown"]))

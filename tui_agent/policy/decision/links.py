@@ -6,7 +6,7 @@ elsewhere.
 
 from collections.abc import Sequence
 
-from tui_agent.policy.decision.file_judge import matches_path
+from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import WorkspaceLink
@@ -18,8 +18,10 @@ def follows_link(command: CommandReport, uses: Sequence[tuple[FileUse, str]], fa
     for use, path in uses:
         relative = place(path, facts).relative
         follows = use.follows_links and use.below
-        if relative is None or use.action == "mention" or not (follows or use.certainty is Certainty.BOUNDED):
+        if use.action == "mention" or not (follows or use.certainty is Certainty.BOUNDED):
             continue
+        if relative is None:
+            return f"nobody looked for links at {path}"
         for link in facts.links:
             reason = _why(link, relative, use, follows, facts)
             if reason:

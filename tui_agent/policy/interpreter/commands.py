@@ -28,7 +28,7 @@ UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _INPUTS: Final = frozenset({"-", "/dev/stdin", "/proc/self/fd/0"})
 _TESTS: Final = frozenset({"test", "[", "[["})
-"""They print none of their words."""
+_NUMERIC_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"})
 _SHOW_ALL: Final = frozenset({"export", "set"})
 
 
@@ -151,7 +151,8 @@ class CommandReader:
         if entry.name in _SHOW_ALL and not arguments:
             draft.effects.add(Effect.PRINTS_SECRETS)
             draft.doubt("value", "it shows all variables, which may hold secrets")
-        if entry.name not in _TESTS:
+        # A test prints none of its words, but in the error about one that is not a number.
+        if entry.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in arguments):
             for value in arguments:
                 draft.note_shown(value)
         default = entry.program.default_operand

@@ -230,6 +230,7 @@ class Draft:
     def add_setting(self, name: str, value: Value) -> None:
         """Note a variable that is set for a program."""
         self.settings.append((name, value))
+        self.note_shown(value)
         if not _SCRIPT_NAME.fullmatch(name):
             self.doubt("variable", f"{name or value.source} is not a variable")
         elif self.catalog.variables.may_change_programs(name, value.known, exported=True):

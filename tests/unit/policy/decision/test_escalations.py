@@ -146,6 +146,13 @@ def test_folders_that_were_not_searched_for_links_count_as_links(
     assert bool(found) is applies
 
 
+def test_outside_the_workspace_nobody_looks_for_links() -> None:
+    follows = read("/usr/lib/ssl", below=True, follows_links=True)
+    assert follows_link(command("cat"), pattern("/usr/lib/ssl/privat[e]/*"), facts())
+    assert follows_link(command("grep"), follows, facts())
+    assert not follows_link(command("grep"), read("/usr/lib/ssl", below=True), facts())
+
+
 def test_where_nothing_was_searched_every_pattern_may_meet_a_link() -> None:
     assert follows_link(command("cat"), pattern("*.py"), facts(unscanned=("",)))
     assert not follows_link(command("cat"), read("a.py"), facts(unscanned=("",)))
