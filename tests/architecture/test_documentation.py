@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from docs.generate_programs import PAGE, programs_page
 from docs.generate_reference import (
     COMMAND_LINE,
     CONFIGURATION,
@@ -27,6 +28,7 @@ def test_the_reference_pages_are_current() -> None:
     assert CONFIGURATION.read_text(encoding="utf-8") == configuration_page(), (
         "run `python -m docs.generate_reference`"
     )
+    assert PAGE.read_text(encoding="utf-8") == programs_page(), "run `python -m docs.generate_programs`"
 
 
 def test_every_event_kind_every_exit_status_and_every_setting_is_explained() -> None:

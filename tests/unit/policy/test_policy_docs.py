@@ -1,132 +1,152 @@
-"""docs/policy.md says what the code does: its table of profiles is checked cell by cell, its rules are parsed."""
+"""docs/policy.md says what the code does: tables are checked cell by cell, rules and TOML are loaded."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.stubs.rows import rows
+from tui_agent.policy.catalog.catalog import Catalog, Layer
+from tui_agent.policy.decision.classes import CLASSES
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.programs.layers import ProgramLayer, merged
 from tui_agent.policy.decision.rule_file import load_rules
-from tui_agent.policy.rules.grammar import parse_rule
-from tui_agent.policy.shell.script import CLASSES
+from tui_agent.policy.decision.table_check import check_table_path
+from tui_agent.policy.rules.grammar import WHATS, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
-from tui_agent.protocol.settings import POLICIES
+from tui_agent.protocol.settings import POLICIES, PolicyName
 
 DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
-SAYS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
+VERDICTS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
 ROWS: dict[str, list[Effect]] = {
     "reading in the workspace": [Reads(path="a")],
-    "commands that only read in the workspace": [Runs(script="ls")],
+    "commands that are proven to only read the workspace": [Runs(script="ls"), Runs(script="git log | head")],
     "writing in the workspace": [Writes(path="a")],
-    "removing a file in the workspace": [Writes(path="a", removes=True)],
+    "deleting a file in the workspace": [Writes(path="a", removes=True), Runs(script="rm a")],
     "any other command": [Runs(script="make"), Runs(script="unknown")],
     "the network": [Connects(host="example.org"), Runs(script="curl example.org")],
     "reading or writing outside the workspace": [Reads(path="/srv/a"), Writes(path="/home/b/a")],
-    "a command line that cannot be read with certainty": [Runs(script="if"), Runs(script="for")],
+    "a line outside the subset of bash": [Runs(script="ls \\\n src"), Runs(script="echo $((1+1))")],
+    "a line that hides which program or script runs": [Runs(script="$CMD a"), Runs(script="cat a | sh")],
     "what the guards refuse": [Reads(path=".env"), Writes(path=".git/config"), Runs(script="rm -rf ~")],
 }
 
 
-def table() -> dict[str, list[str]]:
+def judged(
+    effect: Effect, *rules: str, policy: PolicyName = "ask", catalog: Catalog | None = None
+) -> Decision:
+    facts = PolicyFacts("/home/ada/ws", policy)
+    return RulePolicy(rules, catalog=catalog).decide("t", (effect,), facts)
+
+
+def tables(columns: int) -> dict[str, list[str]]:
+    """The rows of all tables with so many columns."""
     lines = [line for line in DOCS.splitlines() if line.startswith("| ")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return {row[0]: row[1:] for row in cells if len(row) == 5 and row[0]}
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return {row[0]: row[1:] for row in cells if len(row) == columns and row[0]}
 
 
-@pytest.mark.parametrize("row", sorted(ROWS))
+@rows("row", list(ROWS))
 def test_the_table_of_profiles_is_true(row: str) -> None:
-    said = table()[row]
-    for policy, cell in zip(POLICIES, said, strict=True):
+    for policy, cell in zip(POLICIES, tables(5)[row], strict=True):
         for effect in ROWS[row]:
-            found = RulePolicy().decide("t", (effect,), PolicyFacts("/home/ada/ws", policy))
-            assert found.verdict == SAYS[cell], (policy, effect)
+            found = judged(effect, policy=policy)
+            assert found.verdict == VERDICTS[cell], (policy, effect)
             assert not cell.endswith("default") or found.default_no
 
 
-def test_every_row_of_the_table_is_tried() -> None:
-    assert set(table()) == set(ROWS)
+def test_every_row_of_the_table_of_profiles_is_tried() -> None:
+    assert set(tables(5)) == set(ROWS)
+
+
+def test_the_first_example_shows_what_the_command_prints() -> None:
+    line = re.search(r"--explain -- '(.*)'", DOCS)
+    assert line is not None
+    shown = DOCS.partition("```\n$")[2].partition("\n```")[0].splitlines()[5:]
+    facts = PolicyFacts("/home/ada/ws", "ask")
+    found = RulePolicy().explain("run_command", (Runs(script=line[1]),), facts)
+    assert [f"  {reason}" for reason in found] == shown
+
+
+INSIDE = [
+    "a | b && c || d; ! e", "(ls)", "{ ls; }", "cat <<'END'\nx\nEND", "cat <<< a", "for f in a b; do ls $f; done",
+    "while ls; do ls; done", "until ls; do ls; done", "if ls; then ls; fi", "x=src; ls $x", "ls {a,b} ~ *.py",
+    "wc -l $(git ls-files)",
+]  # fmt: skip
+OUTSIDE = [
+    "ls \\\n src", "\\ls", "echo $((1+1))", "((x=1))", "a=(b)", "case x in x) ls;; esac", "select x in a; do ls; done",
+    "f() { ls; }; f", "echo ${x%y}", "ls \u202ea", f"ls{' ' * 90}a", "echo " + "a" * 10_000,
+]  # fmt: skip
+
+
+@rows("line, inside", [*((line, True) for line in INSIDE), *((line, False) for line in OUTSIDE)])
+def test_the_subset_of_bash_is_as_listed(line: str, inside: bool) -> None:
+    found = RulePolicy().explain("run_command", (Runs(script=line),), PolicyFacts("/home/ada/ws", "ask"))
+    outside = any(reason.startswith("outside the subset") for reason in found)
+    assert outside is not inside
+
+
+def test_every_class_has_an_example_of_it() -> None:
+    for name in CLASSES:
+        _, example = tables(3)[f"`{name}`"]
+        assert name in judged(Runs(script=example.strip("`"))).classes, name
 
 
 def test_the_rules_that_are_shown_are_rules() -> None:
     block = re.search(r"One line each:\n\n```\n(.*?)```", DOCS, re.DOTALL)
     assert block is not None
     lines = [line.split("   ")[0] for line in block[1].splitlines()]
-    assert {parse_rule(line).what for line in lines} == {
-        "edit",
-        "remove",
-        "read",
-        "run",
-        "exact",
-        "connect",
-        "tool",
-    }
+    assert {parse_rule(line).what for line in lines} == set(WHATS)
 
 
-def files() -> list[str]:
+def blocks() -> list[str]:
     return re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)
 
 
-def test_the_file_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
+def test_the_rule_file_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
-    path.write_text(files()[0], encoding="utf-8")
+    path.write_text(blocks()[2], encoding="utf-8")
     assert [rule.text for rule in load_rules(path)] == ["allow run pytest *"]
 
 
-def test_the_tables_of_programs_that_are_shown_do_what_is_said_of_them() -> None:
-    user = ProgramLayer("user", "programs.toml", files()[1])
-    project = ProgramLayer("project", ".tui_agent/programs.toml", files()[2])
-    policy = RulePolicy(programs=merged([user, project]))
-    facts = PolicyFacts("/home/ada/ws", "ask")
-
-    def judged(script: str) -> Decision:
-        return policy.decide("run_command", (Runs(script=script),), facts)
-
-    assert judged("MY_PAGER_WIDTH=80 showlog -n 5 app.log").verdict == "allow"
-    assert "network" in judged("make deploy").classes and "network" not in judged("make test").classes
-    assert judged("git log").verdict == "ask" and judged("git status").verdict == "allow"
-    assert not judged("make test").choices[2].offered
+def test_the_table_of_a_new_program_is_valid_and_works(tmp_path: Path) -> None:
+    path = tmp_path / "programs.toml"
+    path.write_text(blocks()[0], encoding="utf-8")
+    assert check_table_path(path) == []
+    catalog = Catalog([Layer("user", "programs.toml", blocks()[0])])
+    assert judged(Runs(script="showlog --utc a.log | head"), catalog=catalog).verdict == "allow"
+    assert judged(Runs(script="showlog .env"), catalog=catalog).verdict == "deny"
 
 
-def test_what_the_rules_are_said_to_mean_they_mean() -> None:
-    rows = [line.strip("| ").split(" | ") for line in DOCS.splitlines() if line.startswith("| `deny ")]
-    assert len(rows) == 5
-    said = {row[0].strip("` "): re.findall(r"`([^`]+)`", row[1]) for row in rows}
-    for rule, others in said.items():
-        what = rule.split()[1]
-        for other in others:
-            if other == "private" or other.startswith("deny "):
-                continue
-            path = what == "read" and " " not in other
-            effect: Effect = Reads(path=other) if path else Runs(script=other)
-            if rule == "deny connect 127.0.0.1":
+def test_a_projects_table_only_adds_effects() -> None:
+    catalog = Catalog([Layer("project", ".tui_agent/programs.toml", blocks()[1])])
+    assert "network" in judged(Runs(script="make test"), catalog=catalog).classes
+    assert judged(Runs(script="git log"), catalog=catalog).verdict == "ask"
+    assert judged(Runs(script="git status"), catalog=catalog).verdict == "allow"
+
+
+def test_deny_rules_mean_what_their_table_lists() -> None:
+    found = {rule.strip("`"): cells[0] for rule, cells in tables(2).items() if rule.startswith("`deny ")}
+    assert len(found) == 5
+    for rule, others in found.items():
+        for other in re.findall(r"`([^`]+)`", others):
+            effect: Effect = Runs(script=other)
+            if "connect 127" in rule:
                 effect = Connects(host=other)
-            found = RulePolicy([rule]).decide("t", (effect,), PolicyFacts("/home/ada/ws", "bypass"))
-            assert found.verdict == "deny", (rule, other)
-    lock = RulePolicy(["deny edit **/*.lock"])
-    facts = PolicyFacts("/home/ada/ws", "bypass")
-    assert lock.decide("t", (Runs(script="rm -r src"),), facts).verdict == "ask"
+            elif "read" in rule and " " not in other:
+                effect = Reads(path=other)
+            assert judged(effect, rule, policy="bypass").verdict == "deny", (rule, other)
 
 
-def test_the_shapes_that_are_said_to_be_offered_are() -> None:
-    for script, rule in re.findall(r"`([^`]+)` becomes\s+`([^`]+)`", DOCS):
-        found = RulePolicy().decide("t", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask"))
-        assert found.choices[2].rule == f"allow {rule}", script
+def test_less_sure_meanings_of_rules_are_asked_about() -> None:
+    part = DOCS.partition("but less surely")[2].partition("No rule holds")[0]
+    lines = re.findall(r"`([^`]+)`", part)
+    assert len(lines) == 9
+    for line in lines:
+        rules = ("deny read private/**", "deny edit keep/**", "deny run git push *")
+        assert judged(Runs(script=line), *rules, policy="bypass").verdict == "ask", line
 
 
-def test_every_class_is_explained() -> None:
-    assert all(f"| `{name}` |" in DOCS for name in CLASSES)
-
-
-def test_what_is_said_to_be_asked_about_where_rules_deny_is() -> None:
-    told = DOCS.partition("What can be told only less surely")[2].partition("No rule is promised")[0]
-    lines = [
-        line for line in re.findall(r"`([^`]+)`", told.replace("\n  ", " ")) if " " in line or "$" in line
-    ]
-    policy = RulePolicy(["deny read private/**", "deny edit keep/**", "deny run git push *"])
-    asked = [line for line in lines if line != "rg -g '!private'"]
-    assert len(asked) > 20
-    for line in asked:
-        found = policy.decide("t", (Runs(script=line),), PolicyFacts("/home/ada/ws", "bypass"))
-        assert found.verdict == "ask", line
+@pytest.mark.parametrize(("script", "rule"), re.findall(r"`([^`]+)` becomes\s+`([^`]+)`", DOCS))
+def test_the_rules_that_are_said_to_be_offered_are(script: str, rule: str) -> None:
+    assert judged(Runs(script=script)).choices[2].rule == f"allow {rule}"

@@ -1,0 +1,67 @@
+"""Writes docs/programs.md, what the policy knows of programs, from the catalog: `python -m docs.generate_programs`.
+
+The page cannot differ from the catalog: a test checks that it is current.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_agent.policy.catalog.catalog import PROGRAMS, built_in_catalog
+from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.model import Effect
+
+PAGE = Path(__file__).parent / "programs.md"
+HEAD = """\
+# What the policy knows of programs
+
+<!-- Written by `python -m docs.generate_programs`; do not edit. -->
+
+Each row is one file of `tui_agent/policy/catalog/programs/`, which lists the options that are harmless and says what the
+operands are. A command runs unasked under the policy `ask` if its program only reads, every option is listed, and its files
+may be read. A program or an option that is not listed is asked about. How to add one: [policy.md](policy.md#what-programs-do).
+
+| program | what it does | effects | runs unasked, for example | is asked about |
+|---|---|---|---|---|
+"""
+EXAMPLES = 2
+
+
+def entries() -> Iterator[Entry]:
+    """Every entry of the catalog, programs in front of their subcommands."""
+    catalog = built_in_catalog()
+    files = sorted(path.relative_to(PROGRAMS).with_suffix("") for path in PROGRAMS.rglob("*.toml"))
+    for file in files:
+        entry = catalog.entry(" ".join(file.parts))
+        if entry is not None:
+            yield entry
+
+
+def row(entry: Entry) -> str:
+    """One entry as a row of the table."""
+    program = entry.program
+    effects = ", ".join(effect for effect in Effect if effect in program.effects)
+    cells = (f"`{entry.name}`", program.about, effects, _lines(entry, "allow"), _lines(entry, "ask"))
+    return f"| {' | '.join(cells)} |"
+
+
+def _lines(entry: Entry, decision: str) -> str:
+    found = [example.line for example in entry.program.examples if example.decision == decision]
+    return "<br>".join(f"`{_cell(line)}`" for line in found[:EXAMPLES])
+
+
+def _cell(line: str) -> str:
+    return line.replace("|", "\\|").replace("\n", "↵")
+
+
+def programs_page() -> str:
+    """The whole page."""
+    return HEAD + "\n".join(row(entry) for entry in entries()) + "\n"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(programs_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
