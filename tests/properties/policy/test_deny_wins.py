@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.decision.rule_file import bounded
+from tui_agent.policy.decision.rule_file import bound_rule
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
@@ -59,7 +59,7 @@ def judged(
             reaches = rule.verdict != "allow" or (
                 rule.what in ("run", "edit", "read") and rule.rest[0] != "/"
             )
-            own.append(bounded(rule) if reaches else parse_rule(f"ask {rule.what} {rule.rest}"))
+            own.append(bound_rule(rule) if reaches else parse_rule(f"ask {rule.what} {rule.rest}"))
     granted = tuple(text for text, source in rules if source == "session")
     facts = PolicyFacts("/home/ada/ws", policy, granted=granted, sandboxed=sandboxed)
     return RulePolicy(own).decide("edit_file", (effect,), facts).verdict
@@ -67,15 +67,15 @@ def judged(
 
 @settings(max_examples=500)
 @given(rulings(), st.sampled_from(POLICIES), st.booleans(), st.randoms())
-def test_a_rule_that_denies_wins_and_one_that_asks_wins_over_all_that_allow(
+def test_deny_wins_and_ask_wins_over_allow_in_any_order(
     ruling: tuple[Effect, list[tuple[str, str]]], policy: PolicyName, sandboxed: bool, random: object
 ) -> None:
     effect, rules = ruling
     found = judged(effect, rules, policy, sandboxed=sandboxed)
-    said = {text.split()[0] for text, _ in rules}
-    if "deny" in said:
+    verdicts = {text.split()[0] for text, _ in rules}
+    if "deny" in verdicts:
         assert found == "deny"
-    elif "ask" in said:
+    elif "ask" in verdicts:
         assert found != "allow"
     shuffled = list(rules)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -104,6 +104,6 @@ def test_plan_and_a_reading_delegate_are_never_looser_than_the_others(
 ) -> None:
     effect, rules = ruling
     found = [judged(effect, rules, policy) for policy in POLICIES]
-    assert RANK[found[0]] <= min(RANK[one] for one in found[1:])
+    assert RANK[found[0]] <= min(RANK[verdict] for verdict in found[1:])
     delegate = judged(effect, rules, "read-only-delegate")
     assert delegate != "ask" and (delegate == "deny" or found[0] == "allow")

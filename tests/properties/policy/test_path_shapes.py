@@ -1,4 +1,4 @@
-"""A shell's pattern and a rule's path meet just where some name fits both: held against every short name there is."""
+"""A shell pattern and a rule's path intersect exactly where some name fits both: compared with every short name."""
 
 import itertools
 from fnmatch import fnmatchcase
@@ -34,7 +34,7 @@ def finds(pattern: str, name: str) -> bool:
 
 
 def reaches(shapes: list[str], names: list[str]) -> bool:
-    """Whether a path's pattern fits a path."""
+    """Return True if a path's pattern, name by name, fits a path."""
     if not shapes:
         return not names
     if shapes[0] == "**":

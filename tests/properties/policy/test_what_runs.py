@@ -1,4 +1,4 @@
-"""What bash really does with a line that the policy allows: in a folder of its own, with programs that only note their names."""
+"""An allowed line runs only programs that were judged: bash runs it in a folder of its own, with programs that note their names."""
 
 import shutil
 import subprocess
