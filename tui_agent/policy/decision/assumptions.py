@@ -10,8 +10,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from tui_agent.policy.decision.file_judge import matches_path
 from tui_agent.policy.decision.line_uses import from_workspace
+from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.report import CommandReport, Doubt, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts

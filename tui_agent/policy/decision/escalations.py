@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from tui_agent.policy.decision.file_judge import matches_path
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.links import follows_link, goes_below
+from tui_agent.policy.decision.path_patterns import matches_path, may_choose
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import SecretFile
@@ -137,7 +137,7 @@ def _skips(use: FileUse, secret: SecretFile) -> bool:
         return True
     if any(_leaves_out(shape, names) for shape in use.excludes):
         return True
-    return bool(use.only) and not any(_chooses(shape, names) for shape in use.only)
+    return bool(use.only) and not any(may_choose(shape, names[-1]) for shape in use.only)
 
 
 def _leaves_out(shape: str, names: Sequence[str]) -> bool:
@@ -146,11 +146,6 @@ def _leaves_out(shape: str, names: Sequence[str]) -> bool:
     if "/" in plain:
         return matches_path(plain, "/".join(names), below=True)
     return any(fnmatchcase(name, plain) for name in names)
-
-
-def _chooses(shape: str, names: Sequence[str]) -> bool:
-    """True if a pattern that chooses files may mean the file."""
-    return "/" in shape or "{" in shape or fnmatchcase(names[-1].lower(), shape.lower())
 
 
 ESCALATIONS: tuple[Escalation, ...] = (

@@ -3,13 +3,18 @@
 Invariant: a guard or a rule that denies wins; the profile decides only where no rule does.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
-from typing import Final, assert_never
+from typing import assert_never
 
 from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.path_patterns import (
+    SIGNS,
+    expand_braces,
+    leads_through_pattern,
+    leaves_out,
+    matches_path,
+)
 from tui_agent.policy.decision.profiles import Profile
 from tui_agent.policy.decision.rule_index import (
     RuleIndex,
@@ -28,9 +33,6 @@ _GUARDED = {
     "protected": "decides what runs or what is asked, and is never written",
     "system": "belongs to the system",
 }
-_SIGNS: Final = frozenset("*?[")
-_BRACES: Final = re.compile(r"\{([^{}]*)\}")
-_MAX_CHOICES: Final = 20
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 
 
@@ -123,7 +125,7 @@ class FileJudge:
         if removes:
             rules = [rule for rule in rules if rule.verdict != "allow"]
             removals = self._rules.about_file(at, "remove", self._facts)
-            through = pattern and _leads_through_pattern(at.given)
+            through = pattern and leads_through_pattern(at.given)
             rules += [rule for rule in removals if rule.verdict != "allow" or not through]
         stopped = stopping_finding(rules) or self._pattern_rule(at, whats, pattern)
         if stopped is None and below:
@@ -231,9 +233,9 @@ class FileJudge:
     def refuse_chosen(self, use: FileUse) -> Finding | None:
         """Return a refusal where the names that a search is limited to are those of files with secrets."""
         for shape in use.only:
-            for name in _spread(shape):
+            for name in expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self._facts)
-                if self.guards.secret(at, pattern=bool(set(name) & _SIGNS)):
+                if self.guards.secret(at, pattern=bool(set(name) & SIGNS)):
                     return Finding(
                         "deny", "guard.secret", f"{shape} chooses files with secrets, which are never read"
                     )
@@ -282,7 +284,7 @@ class FileJudge:
 
     def _rule_below(self, at: Place, what: What, use: FileUse | None, *, pattern: bool) -> Finding | None:
         rules = self._against_below(at, what, pattern=pattern)
-        rule = next((rule for rule in rules if use is None or not _leaves_out(use, rule)), None)
+        rule = next((rule for rule in rules if use is None or not leaves_out(use, rule)), None)
         if rule is None:
             return None
         return Finding("ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rule.text}")
@@ -306,53 +308,3 @@ class FileJudge:
         if pattern:
             return self._rules.about_pattern(at, what, self._facts, below=True)
         return self._rules.about_below(at, what, self._facts)
-
-
-def _leads_through_pattern(path: str) -> bool:
-    """Return True if a name of the path that is not the last is a pattern: it may stand for a link to elsewhere."""
-    return not _SIGNS.isdisjoint(path.rpartition("/")[0])
-
-
-def _spread(shape: str) -> Iterator[str]:
-    """Yield the patterns that a pattern with `{a,b}` means."""
-    braces = _BRACES.search(shape)
-    if braces is None:
-        yield shape
-        return
-    for choice in braces[1].split(",")[:_MAX_CHOICES]:
-        yield f"{shape[: braces.start()]}{choice}{shape[braces.end() :]}"
-
-
-def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
-    """Return True if a shell pattern matches a path name by name; `**` is any number of folders. A leading dot must be
-    matched by a dot. With `below`, also if the path lies below what the pattern matches."""
-    return _matches(pattern.split("/"), path.rstrip("/").split("/"), below)
-
-
-def _matches(shapes: Sequence[str], names: Sequence[str], below: bool) -> bool:
-    if not shapes or shapes == [""]:
-        return not names or below
-    if not names:
-        return False
-    if shapes[0] == "**":
-        return any(_matches(shapes[1:], names[start:], below) for start in range(len(names) + 1))
-    if names[0].startswith(".") and not shapes[0].startswith((".", "[.")):
-        return False
-    return fnmatchcase(names[0], shapes[0]) and _matches(shapes[1:], names[1:], below)
-
-
-def _leaves_out(use: FileUse, rule: Rule) -> bool:
-    """Return True if the options of a command leave out what a rule's path means, or choose only other names."""
-    parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
-    names = [name for name in parts if name != "**"]
-    if "hidden" in use.skips and any(name.startswith(".") for name in names):
-        return True
-    plain = [name for name in names if not set(name) & set("*?[")]
-    if any(fnmatchcase(name, shape.strip("/")) for shape in use.excludes for name in plain):
-        return True
-    last = parts[-1] if parts and parts[-1] in plain else ""
-    return bool(last and use.only) and not any(_may_choose(shape, last) for shape in use.only)
-
-
-def _may_choose(shape: str, name: str) -> bool:
-    return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())

@@ -41,6 +41,7 @@ _OUTPUT_OPTION: Final = re.compile(
 _DD_OUTPUT: Final = "of"
 _COPYING: Final = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _GIT_SETTINGS: Final = frozenset({"git config", "git config core.hooksPath"})
+_ENTERING: Final = frozenset({"cd", "pushd"})
 _SEARCHES: Final = frozenset({"rg", "grep", "egrep", "fgrep", "git grep", "ag"})
 _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
 _IN_QUOTES: Final = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`")
@@ -72,6 +73,8 @@ class NamedFileJudge:
         if self.rules.has_against("read") and shows_repository(command):
             why = f"{command.name} shows files that it does not name, and rules are against some"
             yield Finding("ask", "rules.unnamed", why)
+        if command.name in _ENTERING:
+            yield from self._entered(command, cwd)
         if command.only_reads:
             yield from self._chosen_names(command, uses)
             return
@@ -122,6 +125,13 @@ class NamedFileJudge:
         for finding in self.files.rules_against(at, _CHANGES, pattern=pattern):
             yield finding if traits.changes_operands else replace(finding, verdict="ask")
         yield from self.files.rules_below(at, _CHANGES, pattern=pattern)
+
+    def _entered(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
+        """`cd priv*`: which files the commands behind it use is not certain, so a pattern counts itself."""
+        for value in command.words[1:]:
+            if value.certainty is Certainty.BOUNDED:
+                for path in _paths_from(command, value.text, cwd):
+                    yield from self.files.rules_against(place(path, self.facts), ("read",), pattern=True)
 
     def _chosen_names(self, command: CommandReport, uses: Sequence[tuple[FileUse, str]]) -> Iterator[Finding]:
         """Refuse a search for text in files with secrets, though only their names are shown."""

@@ -1,0 +1,69 @@
+"""L3: shell patterns of paths compared with the names of files that exist, and with the paths of rules.
+
+Invariant: pure; takes time in proportion to the pattern and the path, however many `**` the pattern has.
+"""
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from tui_agent.policy.interpreter.report import FileUse
+from tui_agent.policy.rules.grammar import Rule
+
+SIGNS: Final = frozenset("*?[")
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_MAX_CHOICES: Final = 20
+
+
+def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
+    """Return True if a shell pattern matches a path name by name; `**` is any number of folders. A leading dot must be
+    matched by a dot. With `below`, also if the path lies below what the pattern matches."""
+    names = path.rstrip("/").split("/")
+    reached = {0}
+    for shape in pattern.split("/") if pattern else ():
+        if shape == "**":
+            reached = set(range(min(reached), len(names) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(names) and _matches_name(shape, names[at])}
+        if not reached:
+            return False
+    return below or len(names) in reached
+
+
+def _matches_name(shape: str, name: str) -> bool:
+    dotted = name.startswith(".") and not shape.startswith((".", "[."))
+    return not dotted and fnmatchcase(name, shape)
+
+
+def leaves_out(use: FileUse, rule: Rule) -> bool:
+    """Return True if the options of a command leave out what a rule's path means, or choose only other names."""
+    parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
+    names = [name for name in parts if name != "**"]
+    if "hidden" in use.skips and any(name.startswith(".") for name in names):
+        return True
+    plain = [name for name in names if SIGNS.isdisjoint(name)]
+    if any(fnmatchcase(name, shape.strip("/")) for shape in use.excludes for name in plain):
+        return True
+    last = parts[-1] if parts and parts[-1] in plain else ""
+    return bool(last and use.only) and not any(may_choose(shape, last) for shape in use.only)
+
+
+def may_choose(shape: str, name: str) -> bool:
+    """Return True if a pattern that chooses files may mean one of this name; some programs disregard letter case."""
+    return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())
+
+
+def leads_through_pattern(path: str) -> bool:
+    """Return True if a name of the path that is not the last is a pattern: it may stand for a link to elsewhere."""
+    return not SIGNS.isdisjoint(path.rpartition("/")[0])
+
+
+def expand_braces(shape: str) -> Iterator[str]:
+    """Yield the patterns that a pattern with `{a,b}` means."""
+    braces = _BRACES.search(shape)
+    if braces is None:
+        yield shape
+        return
+    for choice in braces[1].split(",")[:_MAX_CHOICES]:
+        yield f"{shape[: braces.start()]}{choice}{shape[braces.end() :]}"
