@@ -49,7 +49,8 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 
 
 def test_public_pages_name_no_tool_that_the_user_need_not_have() -> None:
-    assert not [page.name for page in PAGES if "uv run" in page.read_text(encoding="utf-8")]
+    others = [page for page in PAGES if page != PAGE]  # that page lists every program
+    assert not [page.name for page in others if "uv run" in page.read_text(encoding="utf-8")]
 
 
 def test_the_index_names_every_page() -> None:
