@@ -1,0 +1,262 @@
+"""Repositories as git and usual tools make them steer nothing; the same with one part that leads elsewhere does."""
+
+import os
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.rows import rows
+from tests.stubs.steered_repositories import FSMONITOR, add_config, build_plain, git, link
+from tui_agent.environments.git_index import read_gitlinks
+from tui_agent.environments.git_keys import COMMANDS, SECTIONS
+from tui_agent.environments.git_programs import runs_programs
+from tui_agent.environments.stamped import SteeredError
+
+USUAL = {
+    "lfs": '[lfs]\n\trepositoryformatversion = 0\n[lfs "https://example.org/x.git/info/lfs"]\n\taccess = basic\n\tlocksverify = true\n'
+    '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge --skip -- %f\n\trequired = true\n'
+    "\tprocess = git-lfs filter-process --skip\n",
+    "husky": "[core]\n\thooksPath = .husky/_\n",
+    "VS Code": '[branch "a/b"]\n\tremote = origin\n\tmerge = refs/heads/a/b\n\tvscode-merge-base = origin/main\n'
+    '\tgithub-pr-owner-number = "microsoft#vscode#1234"\n',
+    "GitHub CLI": '[remote "origin"]\n\turl = git@github.com:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+    '\tgh-resolved = base\n[credential "https://github.com"]\n\thelper =\n\thelper = !/usr/bin/gh auth git-credential\n',
+    "a tool's own": '[gitflow "branch"]\n\tmaster = main\n[mine]\n\tfsmonitor = ./watch\n[vscode]\n\tx = "a \\"b\\" ; c"\n',
+    "scalar and maintenance": "[feature]\n\texperimental = true\n[maintenance]\n\tauto = false\n\tstrategy = incremental\n"
+    '[maintenance "gc"]\n\tenabled = false\n',
+    "an identity": "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n\tsigningkey = ~/.ssh/id.pub\n[commit]\n\tgpgsign = true\n"
+    "[gpg]\n\tformat = ssh\n[core]\n\tsshCommand = ssh -i ~/.ssh/work -o IdentitiesOnly=yes\n",
+    "a description": '[branch "x"]\n\tdescription = It does \\"this\\".\\n\\nAnd that.\\n\n',
+    "ignored revisions": "[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n",
+    "aliases": '[alias]\n\tst = status\n\tgo = "!f() { git checkout \\"$1\\"; }; f"\n[pager]\n\tlog = false\n[color "diff"]\n\tmeta = yellow\n',
+    "a merge driver that does nothing": '[merge "ours"]\n\tdriver = true\n',
+    "its own watcher": "[core]\n\tfsmonitor\n\tuntrackedCache = true\n",
+    "a checkout of GitHub's": '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic ***\n[gc]\n\tauto = 0\n',
+    "comments": "# fsmonitor = ./watch\n; external = x\n  # x\n\n",
+}  # fmt: skip
+STEERED = {
+    "a mark of the byte order": "\ufeff[core]\n\tfsmonitor = ./evil\n",
+    "an end of lines as on Windows": "[core]\r\n\tbare = false\r\n",
+    "a key that is not known": "[core]\n\tneverHeardOf = x\n",
+    "hooks in the configuration": '[hook "x"]\n\tcommand = ./evil\n',
+    "a pager": "[pager]\n\tstatus = ./evil\n",
+    "an alias of a command that git may lack": "[alias]\n\tlfs = !./evil\n",
+    "an alias with a subsection": '[alias "lfs"]\n\tcommand = !./evil\n',
+    "an extension of lfs": '[lfs "extension.x"]\n\tclean = ./evil\n',
+    "a filter named as that of lfs": '[filter "lfs"]\n\tclean = ./git-lfs clean -- %f\n',
+    "signatures in the usual format": "[format]\n\tpretty = %GG\n",
+    "signatures in a format": "[pretty]\n\tx = %GG\n",
+    "submodules in differences": "[diff]\n\tsubmodule = log\n",
+    "submodules in searches": "[submodule]\n\trecurse = true\n",
+    "sha256": "[extensions]\n\tobjectFormat = sha256\n",
+    "a mailmap": "[mailmap]\n\tfile = ../key\n",
+    "attributes": "[core]\n\tattributesFile = ../key\n",
+    "a command for ssh": "[core]\n\tsshCommand = ./evil\n",
+    "a helper that is a program": "[credential]\n\thelper = !./evil\n",
+    "a program of a remote": '[remote "o"]\n\tuploadpack = ./evil\n',
+    "a helper of a remote": '[remote "o"]\n\tvcs = x\n',
+    "an update that is a program": '[submodule "x"]\n\tupdate = !./evil\n',
+    "a work tree that is no repository": "[core]\n\tworktree = ../..\n",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_plain(tmp_path_factory.mktemp("plain") / "work")
+
+
+@pytest.fixture
+def work(plain: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(plain, tmp_path / "work", symlinks=True))
+
+
+def steers(work: Path, text: str) -> bool:
+    before = (work / ".git" / "config").read_bytes()
+    add_config(work, text)
+    steered = runs_programs(str(work))
+    (work / ".git" / "config").write_bytes(before)
+    return steered
+
+
+@rows("name", USUAL)
+def test_usual_settings_steer_nothing(plain: Path, name: str) -> None:
+    assert not steers(plain, USUAL[name])
+
+
+@rows("name", STEERED)
+def test_other_settings_do(plain: Path, name: str) -> None:
+    assert steers(plain, STEERED[name])
+
+
+def test_every_section_that_git_knows_is_known() -> None:
+    keys = subprocess.run(["git", "help", "--config"], capture_output=True, text=True, check=True).stdout
+    sections = {
+        line.partition(".")[0].lower() for line in keys.splitlines() if "." in line and " " not in line
+    }
+    assert len(sections) > 80 and not sections - SECTIONS
+
+
+def test_no_alias_stands_for_a_command_that_the_policy_knows() -> None:
+    folder = Path("tui_agent/policy/catalog/programs/git")
+    assert {path.stem.split()[0] for path in folder.glob("*.toml")} == COMMANDS
+
+
+def test_a_clone_with_submodules_and_work_trees_steers_nothing(work: Path, tmp_path: Path) -> None:
+    inner = build_plain(tmp_path / "inner")
+    outer = build_plain(tmp_path / "outer")
+    git(outer, "submodule", "add", "-q", str(inner), "deep")
+    git(outer, "commit", "-q", "-a", "-m", "deep")
+    git(work, "submodule", "add", "-q", str(outer), "libs/outer")
+    git(work, "commit", "-q", "-a", "-m", "outer")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--recurse-submodules", str(work), str(clone))
+    git(clone, "config", "--unset-all", "submodule.active")
+    for folder in (work, clone, clone / "libs" / "outer", clone / "libs" / "outer" / "deep"):
+        assert not runs_programs(str(folder)), folder
+    config = clone / ".git" / "modules" / "libs" / "outer" / "modules" / "deep" / "config"
+    before = config.read_text()
+    config.write_text(before + FSMONITOR)
+    for folder in (clone, clone / "libs" / "outer", clone / "libs" / "outer" / "deep"):
+        assert runs_programs(str(folder)), folder
+    config.write_text(before)
+    shutil.rmtree(clone / "libs" / "outer")
+    assert not runs_programs(str(clone))
+    (clone / "libs" / "outer").mkdir()
+    (clone / "libs" / "outer" / "private").write_text("x\n")
+    assert runs_programs(str(clone))
+
+
+def test_a_linked_work_tree_of_a_repository_elsewhere_steers_nothing(work: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "elsewhere" / "linked"
+    git(work, "worktree", "add", "-q", "--detach", str(linked))
+    git(linked, "config", "extensions.worktreeConfig", "true")
+    git(linked, "config", "--worktree", "core.sparseCheckout", "false")
+    assert not runs_programs(str(linked)) and not runs_programs(str(work))
+    own = work / ".git" / "worktrees" / "linked"
+    back = (own / "gitdir").read_text()
+    (own / "gitdir").write_text(os.path.relpath(back.strip(), own) + "\n")
+    assert not runs_programs(str(linked))
+    (own / "gitdir").write_text(f"{tmp_path / 'other' / '.git'}\n")
+    assert runs_programs(str(linked))
+    (own / "gitdir").write_text(back)
+    git(work, "config", "diff.external", "./evil")
+    assert runs_programs(str(linked))
+
+
+def test_a_work_tree_that_shares_anything_but_its_main_repository_steers(work: Path) -> None:
+    git(work, "worktree", "add", "-q", "--detach", str(work / "linked"))
+    assert not runs_programs(str(work))
+    (work / ".git" / "worktrees" / "linked" / "commondir").write_text("../../../other\n")
+    assert runs_programs(str(work))
+
+
+def test_a_folder_that_shares_a_repository_is_one_itself(work: Path) -> None:
+    planted = work / "docs"
+    (planted / "base" / "refs").mkdir(parents=True)
+    (planted / "base" / "objects").mkdir()
+    (planted / "HEAD").write_text("ref: refs/heads/main\n")
+    (planted / "commondir").write_text("base\n")
+    assert not runs_programs(str(work)) and runs_programs(str(work), ["docs"])
+
+
+def test_states_of_a_repository_steer_nothing(work: Path, tmp_path: Path) -> None:
+    git(work, "gc", "-q")
+    git(work, "commit-graph", "write", "--reachable", "--split")
+    git(work, "stash")
+    git(work, "sparse-checkout", "set", "h")
+    assert not runs_programs(str(work))
+    with pytest.raises(subprocess.CalledProcessError):
+        git(work, "rebase", "-q", "-m", "--onto", "side~1", "main~1", "-x", "false")
+    assert (work / ".git" / "rebase-merge").is_dir() and not runs_programs(str(work))
+    git(tmp_path, "clone", "-q", "--depth", "1", "--no-local", f"file://{work}", "shallow")
+    assert (tmp_path / "shallow" / ".git" / "shallow").exists() and not runs_programs(
+        str(tmp_path / "shallow")
+    )
+
+
+@rows(
+    "name",
+    ["config", "index", "HEAD", "refs/heads/x", "logs/HEAD", "info/attributes", "refs/x", "objects/ab"],
+)
+def test_a_link_in_it_steers(plain: Path, tmp_path: Path, name: str) -> None:
+    work = Path(shutil.copytree(plain, tmp_path / name, symlinks=True))
+    link(name, "../../key")(work)
+    assert runs_programs(str(work))
+
+
+def test_a_link_to_hooks_steers_only_where_one_runs_at_a_look(work: Path) -> None:
+    link("hooks", "../scripts")(work)
+    (work / "scripts").mkdir()
+    assert not runs_programs(str(work))
+    (work / "scripts" / "post-index-change").symlink_to("../evil")
+    assert runs_programs(str(work))
+
+
+def test_objects_may_be_borrowed_within_the_workspace(work: Path) -> None:
+    git(work, "clone", "-q", "--shared", ".", "copy")
+    assert not runs_programs(str(work), ["copy"])
+    assert runs_programs(str(work / "copy"))
+
+
+def test_a_key_of_no_section_steers(work: Path) -> None:
+    (work / ".git" / "config").write_text("bare = false\n")
+    assert runs_programs(str(work))
+
+
+@pytest.fixture
+def index(work: Path) -> Path:
+    git(work, "update-index", "--add", "--cacheinfo", f"160000,{git(work, 'rev-parse', 'HEAD')},vendor/x")
+    return work / ".git" / "index"
+
+
+def test_links_of_an_index_are_read_as_git_reads_them(work: Path, index: Path) -> None:
+    assert read_gitlinks(str(index)) == (b"vendor/x",)
+    for name in ("a" * 200, "b" * 4200):
+        blob = git(work, "hash-object", "-w", "README.md")
+        path = "/".join(name[at : at + 200] for at in range(0, len(name), 200))
+        git(work, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    git(work, "update-index", "--skip-worktree", "vendor/x")
+    assert index.read_bytes()[7] == 3 and read_gitlinks(str(index)) == (b"vendor/x",)
+
+
+def test_the_index_of_many_files_has_a_table_that_must_agree(work: Path, index: Path) -> None:
+    blob = git(work, "hash-object", "-w", "README.md")
+    lines = "".join(f"100644 {blob}\tf{number}\n" for number in range(25_000))
+    subprocess.run(
+        ["git", "-c", "index.threads=2", "update-index", "--index-info"],
+        cwd=work,
+        input=lines.encode(),
+        check=True,
+    )
+    data = index.read_bytes()
+    assert b"IEOT" in data[-200:] and read_gitlinks(str(index)) == (b"vendor/x",)
+    table = data.index(b"IEOT", len(data) - 200) + 12
+    index.write_bytes(data[:table] + struct.pack(">I", 84) + data[table + 4 :])
+    with pytest.raises(SteeredError):
+        read_gitlinks(str(index))
+
+
+@rows(
+    "place, put",
+    [(4, b"\0\0\0\4"), (38, b"\xe1\xa4"), (36, b"\xff\xff\xe0\0"), (-20, b"link\0\0\0\0" + bytes(20)), (-28, b""), (8, b"\0\0\1\0")],
+)  # fmt: skip
+def test_an_index_of_another_kind_is_not_read(index: Path, place: int, put: bytes) -> None:
+    data = index.read_bytes()
+    index.write_bytes(data[:place] + put + (data[place + len(put) :] if place > 0 else b""))
+    with pytest.raises(SteeredError):
+        read_gitlinks(str(index))
+    index.write_bytes(data)
+
+
+def test_what_changes_is_looked_at_again(work: Path) -> None:
+    assert not runs_programs(str(work))
+    config = work / ".git" / "config"
+    text = config.read_text()
+    for _ in range(3):
+        config.write_text(text + "[diff]\n\texternal = a\n")
+        assert runs_programs(str(work))
+        config.write_text(text + "[diffx]\n\texternal= a\n")
+        assert not runs_programs(str(work))
