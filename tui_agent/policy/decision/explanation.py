@@ -23,7 +23,7 @@ from tui_agent.policy.decision.escalations import is_workspace_program, runs_con
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import from_workspace
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
-from tui_agent.policy.rules.hosts import host_of, read_host
+from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
 from tui_agent.protocol.effects import Effect as CallEffect
@@ -167,7 +167,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[DeedEffect]:
-    """What runs besides, or in place of, the program that the catalog knows."""
+    """Programs that run beside, or in place of, the one that the catalog knows."""
     if runs_configured_programs(command, (), facts):
         yield DeedEffect(word="runs", about="programs that this repository names", grave=True)
     if is_workspace_program(command, (), facts):
@@ -183,7 +183,7 @@ def _file_effects(effect: Runs, command: CommandReport, new: Collection[str]) ->
         ]
         if not paths or (action in ("list", "mention") and not command.only_reads):
             continue
-        about = _few(paths)
+        about = _join_some(paths)
         if action == "write" and len(set(paths)) == 1 and paths[0] in new:
             about += ", a new file"
         yield DeedEffect(word=word, about=about, grave=action in ("write", "move", "delete"))
@@ -193,7 +193,7 @@ def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
     actions = {use.action for use in command.files}
     effects = command.effects
     if Effect.CONNECTS in effects:
-        about = _few([_host_name(host) for host in command.hosts]) or (
+        about = _join_some([_host_name(host) for host in command.hosts]) or (
             "package index" if command.downloads else _NO_HOST
         )
         yield DeedEffect(word="network", about=about, grave=True)
@@ -224,7 +224,7 @@ _SAID = (
 
 
 def _host_name(address: str) -> str:
-    return host_of(address) or (address if read_host(address) is not None else _NO_HOST)
+    return host_in_address(address) or (address if read_host(address) is not None else _NO_HOST)
 
 
 def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
@@ -236,7 +236,7 @@ def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
     return f"{head} …" if blank else f"{line[: width - 1]}…"
 
 
-def _few(names: Sequence[str]) -> str:
+def _join_some(names: Sequence[str]) -> str:
     unique = list(dict.fromkeys(names))
     more = f", {len(unique) - _MOST_PATHS} more" if len(unique) > _MOST_PATHS else ""
     return ", ".join(unique[:_MOST_PATHS]) + more
