@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
+from urllib.parse import unquote
 
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.entries import Entry
@@ -101,7 +102,7 @@ class Draft:
         """Note what a word of this meaning does."""
         match meaning:
             case "text" | "program" | "include" | "exclude":
-                pass
+                self._show_names(value)
             case "number":
                 self._use_number(value)
             case "count" | "seconds":
@@ -158,7 +159,7 @@ class Draft:
     def mention(self, value: Value) -> None:
         """Note a word of which it is not known what it means, but which may be a path."""
         if value.certainty is Certainty.UNKNOWN:
-            self.files.append(FileUse("", "mention", Certainty.UNKNOWN))
+            self._add_unknown_file(value, "mention")
             return
         for path in _paths_in(value.text):
             self.add_path(path, "mention", pattern=value.certainty is Certainty.BOUNDED)
@@ -195,8 +196,7 @@ class Draft:
     def add_file(self, value: Value, action: FileAction, reach: Reach | None = None) -> None:
         """Note the use of the file that a word names."""
         if value.certainty is Certainty.UNKNOWN:
-            below = reach is not None and reach.below
-            self.files.append(FileUse("", action, Certainty.UNKNOWN, below=below))
+            self._add_unknown_file(value, action, below=reach is not None and reach.below)
             self.doubt("value", f"it is not certain which file {value.source} is")
             return
         if value.splits:
@@ -205,6 +205,19 @@ class Draft:
         if value.names_files and "[" in value.text:
             # Where no file fits `[a]b` the word stays as it is, and a file may have that very name.
             self.add_path(unescape(value.text), action, reach=reach)
+
+    def _add_unknown_file(self, value: Value, action: FileAction, *, below: bool = False) -> None:
+        """Note a file in any folder; its last names may be certain (`"$X/.env"`)."""
+        self.files.append(FileUse("", action, Certainty.UNKNOWN, below=below))
+        names = value.suffix.partition("/")[2]
+        if names:
+            self.files.append(FileUse(f"**/{escape(names)}", action, Certainty.BOUNDED, below))
+
+    def _show_names(self, value: Value) -> None:
+        """A pattern shows the names in its folder wherever it stands (`echo ~/*`)."""
+        if value.names_files and value.certainty is Certainty.BOUNDED:
+            folder, slash, _ = prefix_of(value).rpartition("/")
+            self.add_path(folder or slash or ".", "list")
 
     def enter(self, value: Value) -> None:
         """Change the folder that the rest of the command is about."""
@@ -278,7 +291,7 @@ class Draft:
         """Note what a word of git names. `prints_below`: names that git prints lie below those paths."""
         action: FileAction = "list" if self.reach.names_only else "read"
         for named in word.paths:
-            if prints_below:
+            if prints_below and named.bounds:
                 pattern = named.path if named.pattern else escape(named.path)
                 self.printed.append("" if named.from_top else pattern)
             self.add_path(named.path, action, pattern=named.pattern, reach=self.reach)
@@ -296,7 +309,10 @@ class Draft:
     def _use_host(self, value: Value) -> None:
         self.effects.add(Effect.CONNECTS)
         if value.known is None:
+            self.mention(value)
             self.doubt("value", f"it is not certain which host {value.source} is")
+        elif value.known.lower().startswith("file:"):
+            self.add_path(unquote(value.known[5:].removeprefix("//").removeprefix("localhost")), "read")
         else:
             self.hosts.append(value.known)
 

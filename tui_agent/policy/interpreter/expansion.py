@@ -29,6 +29,8 @@ _NUMBER_NAMES = frozenset(
 )
 STREAM = "/dev/fd/63"
 """The name of a stream that `<(…)` stands for; which number it has does not matter."""
+_USUAL_FOLDERS = {"XDG_CONFIG_HOME": "/.config", "XDG_DATA_HOME": "/.local/share"}
+"""How folders end that variables usually name: guards are heard for them."""
 _PATTERN_SIGNS = frozenset("*?[")
 
 RunScript = Callable[[Script, State], Value]
@@ -82,6 +84,7 @@ class _Field:
                 may_be_option=option or self.splits,
                 splits=self.splits,
                 prefix=prefix,
+                suffix=self._suffix(),
                 content=self._content(),
                 shows=shows,
             )
@@ -96,6 +99,11 @@ class _Field:
             content=self._content(),
             shows=shows,
         )
+
+    def _suffix(self) -> str:
+        known = "" if self.parts[-1].known is None else self.parts[-1].text
+        uncertain = next(part for part in reversed(self.parts) if part.known is None)
+        return uncertain.suffix + known
 
     def _content(self) -> Literal["", "number", "hash", "revision"]:
         """What parts make together: numbers and names of revisions with text around them may be other revisions."""
@@ -215,7 +223,7 @@ class Expander:
         if name == "PWD":
             folder = folder_text(self._state.folders)
             return unknown_value("$PWD") if folder is None else known_value(folder, "$PWD")
-        value = unknown_value(f"${name}")
+        value = replace(unknown_value(f"${name}"), suffix=_USUAL_FOLDERS.get(name, ""))
         named = name.isidentifier() and self._variables.may_hold_secret(name)
         return replace(value, shows=(name,)) if named else value
 

@@ -17,11 +17,13 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
 @dataclass(frozen=True, slots=True)
 class NamedPath:
-    """A path that a word names. `from_top`: git reads it from the top of its repository."""
+    """A path that a word names. `from_top`: git reads it from the top of its repository. `bounds`: all that the word means
+    lies there."""
 
     path: str
     pattern: bool = False
     from_top: bool = False
+    bounds: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,9 @@ def read_path_filter(value: Value) -> GitWord:
     from_top = "top" in signs
     if not _SIGN.search(path) or "literal" in signs:
         return GitWord((NamedPath(path or ".", from_top=from_top),))
-    return GitWord((NamedPath(_as_shell_pattern(path), pattern=True, from_top=from_top),))
+    # A rule or guard is about the names that somebody wrote, as well.
+    written = NamedPath(path, pattern=True, from_top=from_top, bounds=False)
+    return GitWord((written, NamedPath(_as_shell_pattern(path), pattern=True, from_top=from_top)))
 
 
 def left_out_path(value: Value) -> str | None:

@@ -16,7 +16,7 @@ from tui_agent.policy.interpreter.expansion import known_value, number_value, un
 from tui_agent.policy.interpreter.options import ParsedOption
 from tui_agent.policy.interpreter.patterns import ANY_PATH, HASHES, OPTION_SIGNS
 from tui_agent.policy.interpreter.report import Certainty, Value
-from tui_agent.policy.interpreter.state import folder_text
+from tui_agent.policy.interpreter.state import START, folder_text
 
 _SIGN = re.compile(r"(?<!\\)[*?\[]")
 
@@ -117,6 +117,8 @@ def _known_text(draft: Draft) -> Value | None:
     match draft.name, texts:
         case "echo", _ if not any("\\" in text for text in texts):
             return known_value(" ".join(texts), draft.source)
+        case "dirname" | "basename", [path] if path.startswith(("~", START)) and "/" not in path.rstrip("/"):
+            return None  # the name of the home, or of this folder
         case "dirname", [path] if path.strip("/"):
             return known_value(posixpath.dirname(path.rstrip("/")) or ".", draft.source)
         case "basename", [path] if path.strip("/"):

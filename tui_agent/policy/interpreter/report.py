@@ -27,7 +27,7 @@ class Value:
     `UNKNOWN`. `many`: it may become several words or none. `may_be_option`: it is not certain that it begins with none of
     `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist. `splits`: it is split at
     blanks, so that a name with a blank in it becomes several words that need not fit the pattern. `prefix`: what it
-    certainly begins with where it is `UNKNOWN`. `content`: all that it can be is a number, a hash, or a word that names a
+    certainly begins with where it is `UNKNOWN`, `suffix` what it ends with. `content`: all that it can be is a number, a hash, or a word that names a
     revision for git (no blank; a colon only where the text has it). `shows`: variables of the environment that it may show.
     """
 
@@ -39,6 +39,7 @@ class Value:
     names_files: bool = False
     splits: bool = False
     prefix: str = ""
+    suffix: str = ""
     content: Literal["", "number", "hash", "revision"] = ""
     shows: tuple[str, ...] = ()
 

@@ -109,6 +109,9 @@ def test_bounded_words(line: str, text: str, many: bool, option: bool, files: bo
         ("show $(< names)", "", True),
         ("show $1", "", True),
         ("show x$(files)", "x", True),
+        ("show $(dirname ~)", "", True),
+        ("show $(dirname $PWD)", "", True),
+        ("show $(basename ~)", "", True),
     ],
 )
 def test_unknown_words(line: str, prefix: str, many: bool) -> None:
