@@ -209,9 +209,10 @@ class Draft:
     def _add_unknown_file(self, value: Value, action: FileAction, *, below: bool = False) -> None:
         """Note a file in any folder; its last names may be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", action, Certainty.UNKNOWN, below=below))
-        names = value.suffix.partition("/")[2]
+        start, _, names = value.suffix.partition("/")
         if names:
-            self.files.append(FileUse(f"**/{escape(names)}", action, Certainty.BOUNDED, below))
+            path = f"{'~' if start == '~' else '**'}/{escape(names)}"
+            self.files.append(FileUse(path, action, Certainty.BOUNDED, below))
 
     def _show_names(self, value: Value) -> None:
         """A pattern shows the names in its folder wherever it stands (`echo ~/*`)."""

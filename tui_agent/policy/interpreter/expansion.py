@@ -29,8 +29,8 @@ _NUMBER_NAMES = frozenset(
 )
 STREAM = "/dev/fd/63"
 """The name of a stream that `<(…)` stands for; which number it has does not matter."""
-_USUAL_FOLDERS = {"XDG_CONFIG_HOME": "/.config", "XDG_DATA_HOME": "/.local/share"}
-"""How folders end that variables usually name: guards are heard for them."""
+_USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
+"""The folders that variables usually name: guards are heard for them."""
 _PATTERN_SIGNS = frozenset("*?[")
 
 RunScript = Callable[[Script, State], Value]

@@ -187,7 +187,7 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
         ("cd src && seek * a", ["list src", "read src/a/**"]),
         ('show "$X/a/b"', ["read ?", "read ≈**/a/b"]),
         ('show "$X.b"', ["read ?"]),
-        ("show ${XDG_CONFIG_HOME}/a", ["read ?", "read ≈**/.config/a"]),
+        ("show ${XDG_CONFIG_HOME}/a", ["read ?", "read ≈~/.config/a"]),
         ('show "$X$Y/a"', ["read ?", "read ≈**/a"]),
         ('show b > "$X/.c"', ["read b", "write ?", "write ≈**/.c"]),
         ("call file:///a/%62", ["read /a/b"]),
