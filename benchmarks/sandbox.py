@@ -17,7 +17,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.policy.places.confined import guarded_places, secret_inside
+from tui_agent.policy.places.sandbox_places import guarded_places, secret_inside
 from tui_agent.ports.environment import ExecSpec
 
 COMMANDS = (":", "git status --short", "python3 -c pass")

@@ -125,7 +125,7 @@ class Bench:
 
     def _may_read(self, path: str) -> bool:
         real = path if path.startswith("/") else f"{self.env.root}/{path}"
-        return not Guards().secret(Place(path, real, path))
+        return not Guards().is_secret(Place(path, real, path))
 
     async def _ask(
         self, question: str, options: Sequence[str], form: Literal["text", "choice", "plan"]

@@ -157,5 +157,5 @@ class Secrets:
 
     def may_show(self, path: str) -> bool:
         """Whether the file may be read and shown."""
-        judged: bool = import_module("tui_agent.policy.places.showing").may_show(path)
+        judged: bool = import_module("tui_agent.policy.places.visibility").may_show(path)
         return judged

@@ -19,7 +19,7 @@ from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import check_table_path
-from tui_agent.policy.places.confined import secret_inside, steering_names
+from tui_agent.policy.places.sandbox_places import secret_inside, steering_names
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.wiring import judging

@@ -8,7 +8,12 @@ from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.detect import Found
-from tui_agent.policy.places.confined import guarded_outside, guarded_places, secret_inside, steering_names
+from tui_agent.policy.places.sandbox_places import (
+    guarded_outside,
+    guarded_places,
+    secret_inside,
+    steering_names,
+)
 from tui_agent.wiring.ground import Ground
 
 OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")

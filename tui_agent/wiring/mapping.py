@@ -17,7 +17,7 @@ from tui_agent.config.settings import Config
 from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
-from tui_agent.policy.places.showing import may_show, rules_digest
+from tui_agent.policy.places.visibility import may_show, rules_digest
 from tui_agent.ports.knowledge import SymbolPlace
 from tui_agent.ports.repomap import MapLanguage, MapShown, MapWish
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.policy.places.shapes import intersects, names_of, same_name
+from tui_agent.policy.places.pattern_overlap import names_overlap, paths_overlap, split_pattern
 
 
 def names(letters: str, length: int) -> list[str]:
@@ -46,15 +46,15 @@ def reaches(shapes: list[str], names: list[str]) -> bool:
 @given(SHAPES, SHAPES)
 def test_two_patterns_of_one_name_meet_where_a_name_fits_both(pattern: str, rule: str) -> None:
     fits = [name for name in NAMES if fnmatchcase(name, rule)]
-    assert same_name(pattern, rule) or not any(fnmatchcase(name, pattern) for name in fits)
-    assert same_name(pattern, rule, dotted=False) or not any(finds(pattern, name) for name in fits)
+    assert names_overlap(pattern, rule) or not any(fnmatchcase(name, pattern) for name in fits)
+    assert names_overlap(pattern, rule, dotted=False) or not any(finds(pattern, name) for name in fits)
 
 
 @settings(max_examples=250, deadline=None)
 @given(SIMPLE, SIMPLE)
 def test_and_nowhere_else(pattern: str, rule: str) -> None:
     both = any(fnmatchcase(name, pattern) and fnmatchcase(name, rule) for name in PLAIN)
-    assert same_name(pattern, rule) == both
+    assert names_overlap(pattern, rule) == both
 
 
 @settings(max_examples=200, deadline=None)
@@ -63,16 +63,16 @@ def test_a_name_that_fits_both_is_never_missed_where_a_class_says_what_is_not_in
     pattern: str, rule: str
 ) -> None:
     both = any(fnmatchcase(name, pattern) and fnmatchcase(name, rule) for name in NAMES)
-    assert same_name(pattern, rule) or not both
+    assert names_overlap(pattern, rule) or not both
 
 
 @settings(max_examples=250, deadline=None)
 @given(SHELL_PATHS, st.lists(ONE, min_size=1, max_size=3))
 def test_two_paths_meet_where_a_path_fits_both(pattern: list[str], rule: list[str]) -> None:
     both = [path for path in PATHS if reaches(pattern, path.split("/")) and reaches(rule, path.split("/"))]
-    shell, meant = names_of("/".join(pattern)), names_of("/".join(rule))
-    assert intersects(shell, meant, dotted=True) or not both
-    if intersects(shell, meant, below=True, dotted=True):
+    shell, meant = split_pattern("/".join(pattern)), split_pattern("/".join(rule))
+    assert paths_overlap(shell, meant, dotted=True) or not both
+    if paths_overlap(shell, meant, below=True, dotted=True):
         return
     assert not any(
         reaches(pattern, path.split("/")[:at]) and reaches(rule, path.split("/"))
@@ -84,4 +84,4 @@ def test_two_paths_meet_where_a_path_fits_both(pattern: list[str], rule: list[st
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(PATHS), st.lists(ONE, min_size=1, max_size=3))
 def test_a_path_that_is_no_pattern_meets_a_rule_only_where_it_fits(path: str, rule: list[str]) -> None:
-    assert intersects(names_of(path), names_of("/".join(rule))) == reaches(rule, path.split("/"))
+    assert paths_overlap(split_pattern(path), split_pattern("/".join(rule))) == reaches(rule, path.split("/"))

@@ -16,7 +16,7 @@ from tui_agent.environments.sandbox import landlock, seatbelt
 from tui_agent.environments.sandbox.bounds import Bounds, places
 from tui_agent.environments.sandbox.opened import opened
 from tui_agent.errors import EnvironmentFault
-from tui_agent.policy.places.confined import guarded_outside
+from tui_agent.policy.places.sandbox_places import guarded_outside
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 

@@ -13,7 +13,7 @@ from tui_agent.environments.sandbox.bounds import Bounds, Places
 from tui_agent.environments.sandbox.noted import notes
 from tui_agent.environments.sandbox.seccomp import ABSENT, ARCHITECTURES, REFUSED, program
 from tui_agent.environments.sandbox.variables import inside
-from tui_agent.policy.places.confined import guarded_places
+from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.ports.environment import SecretFile
 
 ALLOW, KILL, EPERM, ENOSYS, NO_FAMILY = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061

@@ -11,7 +11,7 @@ from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
 from tui_agent.environments.sandbox import seatbelt
 from tui_agent.environments.sandbox.bounds import Places
 from tui_agent.environments.secret_files import MOST_FOLDERS, SecretFiles
-from tui_agent.policy.places.confined import secret_inside
+from tui_agent.policy.places.sandbox_places import secret_inside
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 KEY = "-----BEGIN PRIVATE KEY-----\ncanary\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.policy.rules.grammar import fits_host, parse_rule
-from tui_agent.policy.rules.hosts import candidates, read_host
+from tui_agent.policy.rules.hosts import possible_hosts, read_host
 
 LOOPBACK = [
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0X7F.0x0.0.1", "0177.0.0.1", "017700000001",
@@ -169,7 +169,7 @@ def test_a_rule_that_names_no_host_is_refused(rest: str) -> None:
 )
 def test_a_denied_host_is_found_in_a_word_of_a_command(word: str) -> None:
     assert any(
-        fits_host("evil.example", name, certain=False) for host in candidates(word) for name in host.names
+        fits_host("evil.example", name, certain=False) for host in possible_hosts(word) for name in host.names
     )
 
 
@@ -201,7 +201,7 @@ def test_the_host_that_a_url_parser_finds_is_among_those_that_are_looked_at(
         return
     read = read_host(found or "")
     if read is not None:
-        hosts = candidates(f"http://{front}{glue}{host}")
+        hosts = possible_hosts(f"http://{front}{glue}{host}")
         seen = {name for candidate in hosts for name in candidate.names}
         assert read.names & seen
 
@@ -211,4 +211,4 @@ def test_any_text_is_read_without_a_fault(text: str, certain: bool) -> None:
     host = read_host(text)
     assert host is None or host.names
     fits_host("*.example.org", text, certain=certain)
-    list(candidates(text))
+    list(possible_hosts(text))

@@ -6,8 +6,8 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.places.confined import secret_inside
 from tui_agent.policy.places.paths import Guards, Place
+from tui_agent.policy.places.sandbox_places import secret_inside
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
 from tui_agent.protocol.settings import POLICIES, PolicyName
@@ -134,5 +134,5 @@ def test_a_whole_path_tells_all_that_its_end_tells(spelling: Callable[[str], str
     guards, facts = Guards(), PolicyFacts(WORKSPACE, "ask")
     for path in (path for name in NAMES for path in (spelling(name), f"sub/{spelling(name)}")):
         alone, whole = Place("x", path, path), Place("x", f"{WORKSPACE}/{path}", path)
-        assert guards.secret(alone) <= guards.secret(whole), ascii(path)
-        assert bool(guards.write(alone, facts)) <= bool(guards.write(whole, facts)), ascii(path)
+        assert guards.is_secret(alone) <= guards.is_secret(whole), ascii(path)
+        assert bool(guards.find_write_guard(alone, facts)) <= bool(guards.find_write_guard(whole, facts)), ascii(path)

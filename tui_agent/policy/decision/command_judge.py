@@ -24,7 +24,7 @@ from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, LineReport
 from tui_agent.policy.places.paths import place
-from tui_agent.policy.rules.grammar import Rule, begins, fits_words
+from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -327,7 +327,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
         return False
     words = words_of(line.commands[at])
     return any(
-        begins(rule.rest, (*prefix, words[0])) and fits_words(rule.rest, (*prefix, *words), certain=True)
+        begins_with(rule.rest, (*prefix, words[0])) and fits_words(rule.rest, (*prefix, *words), certain=True)
         for _, prefix in starters(line, at)
     )
 

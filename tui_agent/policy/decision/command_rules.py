@@ -13,9 +13,9 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.rule_index import RuleIndex, rule_finding
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
-from tui_agent.policy.places.shapes import folded
+from tui_agent.policy.places.pattern_overlap import fold_case
 from tui_agent.policy.rules.grammar import Rule, fits_words
-from tui_agent.policy.rules.hosts import DEVICES, candidates, parse_pattern, spoken_of
+from tui_agent.policy.rules.hosts import DEVICES, mentioned_hosts, parse_pattern, possible_hosts
 
 Words = tuple[str | None, ...]
 _GIT = "git"
@@ -90,7 +90,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
         bare, rest = _GIT, (bare.removeprefix(f"{_GIT}-"), *rest)
     yield (bare, *rest)
     parts = name.split()
-    if len(parts) > 1 and folded(parts[0]) == folded(bare) and parts[-1] in words:
+    if len(parts) > 1 and fold_case(parts[0]) == fold_case(bare) and parts[-1] in words:
         yield (*parts, *words[words.index(parts[-1]) + 1 :])
     elif rest and (rest[0] or "-").startswith(
         "-"
@@ -173,8 +173,8 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
         and (is_told_texts(command) or not _BLANK.search(text))
         and (connects or "." in text or ":" in text or text.startswith(DEVICES))
     ]
-    hosts = [host for text in texts for host in candidates(text)]
-    hosts += [host for text in (*texts, *_setting_texts(command)) for host in spoken_of(text)]
+    hosts = [host for text in texts for host in possible_hosts(text)]
+    hosts += [host for text in (*texts, *_setting_texts(command)) for host in mentioned_hosts(text)]
     found = False
     for rule in (rule for rule in rules.of("connect") if rule.verdict != "allow"):
         pattern = parse_pattern(rule.rest)

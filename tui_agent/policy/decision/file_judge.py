@@ -74,7 +74,7 @@ class FileJudge:
             case "list":
                 return self._list(at, pattern=pattern)
             case "write":
-                if use.below and not at.inside and self.guards.ruins(path, at, self._facts):
+                if use.below and not at.inside and self.guards.would_ruin(path, at, self._facts):
                     return Finding("deny", "guard.ruin", f"it would change all of {path}")
                 return self.write(at, below=use.below, pattern=pattern)
             case "move":
@@ -89,11 +89,11 @@ class FileJudge:
 
     def read(self, at: Place, *, below: FileUse | bool = False, pattern: bool = False) -> Finding:
         """Judge reading a file, or a folder with everything below it."""
-        if self.guards.secret(at, pattern=pattern) and at.absolute not in self._facts.public_files:
+        if self.guards.is_secret(at, pattern=pattern) and at.absolute not in self._facts.public_files:
             return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
         rules = self._rules.about_file(at, "read", self._facts)
         verdict = self._profile.reads_outside
-        free = at.inside or self.guards.open_to_all(at)
+        free = at.inside or self.guards.is_open_to_all(at)
         stopped = stopping_finding(rules) or self._pattern_rule(at, ("read",), pattern)
         use = below if isinstance(below, FileUse) else None
         if stopped is None and (use.below if use else below):
@@ -138,7 +138,7 @@ class FileJudge:
 
     def refuse_write(self, at: Place, *, pattern: bool = False) -> Finding | None:
         """Return the guard against writing a file, None where there is none."""
-        guard = self.guards.write(at, self._facts, pattern=pattern)
+        guard = self.guards.find_write_guard(at, self._facts, pattern=pattern)
         if guard:
             return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
         if pattern and (hit := self.secret_match(at)):
@@ -147,7 +147,7 @@ class FileJudge:
 
     def refuse_ruin(self, at: Place, path: str) -> Finding | None:
         """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""
-        if self.guards.ruins(path, at, self._facts):
+        if self.guards.would_ruin(path, at, self._facts):
             return Finding("deny", "guard.ruin", f"it would delete all of {path or '.'}")
         return None
 
@@ -189,7 +189,7 @@ class FileJudge:
 
     def is_protected(self, at: Place) -> bool:
         """Return True if the file decides what runs or what is asked."""
-        return self.guards.write(at, self._facts) == "protected"
+        return self.guards.find_write_guard(at, self._facts) == "protected"
 
     def _unknown(self, use: FileUse) -> list[Finding]:
         """Rules about files may mean a file of which the name is not certain."""
@@ -210,7 +210,7 @@ class FileJudge:
 
     def _list(self, at: Place, *, pattern: bool) -> Finding:
         """Judge showing names, sizes and dates: as reading, but a name alone is no secret."""
-        if at.inside or self.guards.open_to_all(at):
+        if at.inside or self.guards.is_open_to_all(at):
             rules = self._rules.about_file(at, "read", self._facts)
             stopped = stopping_finding(rules) or self._pattern_rule(at, ("read",), pattern)
             return stopped or Finding("allow", "reads.workspace", "it only lists names in this workspace")
@@ -222,7 +222,7 @@ class FileJudge:
 
     def _move(self, at: Place, path: str, *, pattern: bool) -> Finding:
         """Judge moving a file or a folder: it can be read and changed at its new place, and is gone from the old one."""
-        if self.guards.ruins(path, at, self._facts):
+        if self.guards.would_ruin(path, at, self._facts):
             return Finding("deny", "guard.ruin", f"it would move all of {path or '.'}")
         read = self.read(at, below=True, pattern=pattern)
         if read.verdict != "allow" and (read.is_rule or read.verdict == "deny"):
@@ -235,7 +235,7 @@ class FileJudge:
         for shape in use.only:
             for name in expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self._facts)
-                if self.guards.secret(at, pattern=bool(set(name) & SIGNS)):
+                if self.guards.is_secret(at, pattern=bool(set(name) & SIGNS)):
                     return Finding(
                         "deny", "guard.secret", f"{shape} chooses files with secrets, which are never read"
                     )
@@ -243,7 +243,7 @@ class FileJudge:
 
     def _guarded_mention(self, at: Place, path: str, why: str, *, pattern: bool) -> Finding | None:
         policy = self._facts.policy
-        if self.guards.secret(at, pattern=pattern):
+        if self.guards.is_secret(at, pattern=pattern):
             reason = f"{path} may hold secrets, and {why}"
             return Finding("ask", f"{policy}.secrets", reason, default_no=True, needs_person=True)
         if not self._facts.sandboxed and self.is_protected(at):
@@ -259,7 +259,7 @@ class FileJudge:
             why = f"policy {policy} wants a yes before any {'removal' if removes else 'write'}"
             risk = ""
             rule = rule or (None if removes else self._tool_rule)
-            if verdict == "allow" and policy != "bypass" and self.guards.starts(at):
+            if verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
                 verdict, why = "ask", f"other programs run {at.given} without a question"
         else:
             why, risk = f"{at.given} is outside this workspace", OUTSIDE_RISK

@@ -31,10 +31,10 @@ def find_guarded_words(
         return
     for path in _paths(command, folder):
         at = place(path, facts)
-        if guards.secret(at) and at.absolute not in facts.public_files:
+        if guards.is_secret(at) and at.absolute not in facts.public_files:
             why = f"{path} may hold secrets, and it is not known what {command.name or 'it'} does with it"
             yield Finding("ask", f"{facts.policy}.secrets", why, default_no=True, needs_person=True)
-        elif is_open(command) and guards.write(at, facts) == "protected":
+        elif is_open(command) and guards.find_write_guard(at, facts) == "protected":
             why = f"{path} decides what runs or what is asked, and {command.name or 'it'} may write it"
             yield Finding("ask", f"{facts.policy}.guarded", why, default_no=True, needs_person=True)
         elif not facts.sandboxed and at.relative is not None and _may_carry(command):

@@ -12,17 +12,17 @@ from typing import Final
 
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.finding import Finding
-from tui_agent.policy.places.paths import Place, as_read
-from tui_agent.policy.places.shapes import folded, intersects, names_of
+from tui_agent.policy.places.paths import Place, lexical_place
+from tui_agent.policy.places.pattern_overlap import fold_case, paths_overlap, split_pattern
 from tui_agent.policy.rules.grammar import (
     Rule,
     What,
-    begin_of,
+    first_folder,
+    first_word,
     fits_host,
     fits_path,
     fits_tool,
     fixed_part,
-    head,
     may_be_below,
     parse_rule,
 )
@@ -53,7 +53,7 @@ class RuleIndex:
             dict.fromkeys(part for rule in self.against_files if (part := fixed_part(rule.rest)))
         )
         """Beginnings of paths in those: keys for `PolicyFacts.resolved`."""
-        self.program_names = tuple(dict.fromkeys(head(rule.rest) for rule in self.against_commands))
+        self.program_names = tuple(dict.fromkeys(first_word(rule.rest) for rule in self.against_commands))
         """The first words of rules against commands; "" for one that begins with a pattern."""
 
     def of(self, what: What) -> Sequence[Rule]:
@@ -69,8 +69,8 @@ class RuleIndex:
         rules = self.of(what)
         if not rules:
             return []
-        names = tuple(dict.fromkeys((at, as_read(at.given, facts.workspace))))
-        firsts = {folded(name.relative).partition("/")[0] for name in names if name.relative is not None}
+        names = tuple(dict.fromkeys((at, lexical_place(at.given, facts.workspace))))
+        firsts = {fold_case(name.relative).partition("/")[0] for name in names if name.relative is not None}
         return [rule for rule in rules if _may_begin(rule, firsts) and _means_file(rule, names, facts)]
 
     def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
@@ -90,12 +90,12 @@ class RuleIndex:
         """Return the rules that ask or deny about a name that a shell pattern may stand for; with `below`, about one
         that lies below such a name."""
         against = [rule for rule in self.of(what) if rule.verdict != "allow"]
-        places = dict.fromkeys((at, as_read(at.given, facts.workspace))) if against else ()
+        places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
         return [
             rule
             for rule in against
             if any(
-                intersects(*_comparable(path, name, facts.workspace), below=below)
+                paths_overlap(*_comparable(path, name, facts.workspace), below=below)
                 for path in _rule_paths(rule, facts)
                 for name in places
             )
@@ -148,7 +148,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 def _may_begin(rule: Rule, firsts: set[str]) -> bool:
     """A cheap test that most of many rules fail: does the path begin with the rule's first folder? Links in the rule's own
     path are followed only for rules against, so only rules that allow can be left out by it."""
-    begin = begin_of(rule.rest) if rule.verdict == "allow" else ""
+    begin = first_folder(rule.rest) if rule.verdict == "allow" else ""
     return not begin or begin in firsts
 
 
@@ -167,18 +167,18 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
     """A rule's path as it is written, and where its beginning is a link, as it really is."""
     begin = fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
-    if real is None or real == as_read(begin, facts.workspace).absolute:
+    if real is None or real == lexical_place(begin, facts.workspace).absolute:
         return (rule.rest,)
     return (rule.rest, real + rule.rest[len(begin) :])
 
 
 def _comparable(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A shell pattern and a rule's path as names, both seen from the same folder."""
-    top = names_of(workspace, literal=True)
+    top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
-        names = names_of(at.absolute) if at.relative is None else (*top, *names_of(at.relative))
-        return names, names_of(path)
+        names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))
+        return names, split_pattern(path)
     path = posixpath.normpath(path)
     if at.relative is not None:
-        return names_of(at.relative), names_of(path)
-    return names_of(at.absolute), (*top, *names_of(path))
+        return split_pattern(at.relative), split_pattern(path)
+    return split_pattern(at.absolute), (*top, *split_pattern(path))

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tui_agent.policy.places.secret_shapes import SecretShapes
+from tui_agent.policy.places.secret_patterns import SecretPatterns
 from tui_agent.ports.policy import PolicyFacts
 
 OWN_WORKSPACE = "workspace"
@@ -67,7 +67,7 @@ _normal = lru_cache(maxsize=16)(posixpath.normpath)
 
 
 @lru_cache(maxsize=1024)
-def as_read(path: str, workspace: str) -> Place:
+def lexical_place(path: str, workspace: str) -> Place:
     """Where a path lies as it reads, links not followed."""
     return place(path, PolicyFacts(workspace, "ask"))
 
@@ -79,14 +79,14 @@ class Guards:
         self._own = tuple(posixpath.normpath(path) for path in own)
         self._data = _places()
 
-    def secret(self, at: Place, *, pattern: bool = False) -> bool:
+    def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Whether it names a file that holds secrets; a pattern, whether it is made to find one."""
         paths = spellings(at.absolute)
-        if pattern or not _ends_in_given(at):
+        if pattern or not _adds_nothing(at):
             paths |= spellings(at.given)
-        return any(self._secret(path, pattern, outside=not at.inside) for path in paths)
+        return any(self._is_secret_path(path, pattern, outside=not at.inside) for path in paths)
 
-    def secret_below(self, path: str) -> bool:
+    def is_secret_below(self, path: str) -> bool:
         """Whether a file of a workspace holds secrets, as seen from its top; a folder, given with a slash at its end,
         whether all in it does. Quick for the many that do not."""
         name = path.rstrip("/").rpartition("/")[2].lower()
@@ -95,97 +95,97 @@ class Guards:
             if name.isascii() and name not in data.secret_folders and not _FORGIVEN.search(name):
                 return False
             path = f"{path}any"
-        elif name.isascii() and not (data.secret_names.fit(name) or _FORGIVEN.search(name) or _copy_of(name)):
+        elif name.isascii() and not (data.secret_names.matches(name) or _FORGIVEN.search(name) or _original_names(name)):
             return False
-        return self.secret(Place(path, path, path))
+        return self.is_secret(Place(path, path, path))
 
-    def write(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
+    def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
         """Why it must not be written; empty where nothing is against it. A pattern, where it is made to find such a name."""
         data = self._data
-        if self.secret(at, pattern=pattern):
+        if self.is_secret(at, pattern=pattern):
             return "secret"
-        if pattern and any(_finds_dotted(name, data.protected.folders) for name in at.given.split("/")):
+        if pattern and any(_matches_dotted(name, data.protected.folders) for name in at.given.split("/")):
             return "protected"
         paths = spellings(at.absolute)
-        if not _ends_in_given(at):
+        if not _adds_nothing(at):
             paths |= spellings(posixpath.normpath(at.given or "."))
         for path in paths:
-            if data.protected.hold(path) or (not at.inside and data.protected_outside.hold(path)):
+            if data.protected.contains(path) or (not at.inside and data.protected_outside.contains(path)):
                 return "protected"
-        if any(_under(at.absolute, folder) for folder in self._own) and not self._of_a_fork(at, facts):
+        if any(_lies_below(at.absolute, folder) for folder in self._own) and not self._is_in_fork(at, facts):
             return "protected"
-        return "system" if self._system(at, facts) else ""
+        return "system" if self._is_system(at, facts) else ""
 
-    def starts(self, at: Place) -> bool:
+    def is_run_by_others(self, at: Place) -> bool:
         """Whether it is a file of the workspace that other programs run by themselves."""
         return any(
-            self._data.starts.hold(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
+            self._data.starts.contains(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
         )
 
-    def open_to_all(self, at: Place) -> bool:
+    def is_open_to_all(self, at: Place) -> bool:
         """Whether it belongs to the system and tells nothing of anyone: libraries, headers, the release's name."""
-        return any(_under(at.absolute, folder) for folder in self._data.readable)
+        return any(_lies_below(at.absolute, folder) for folder in self._data.readable)
 
-    def _of_a_fork(self, at: Place, facts: PolicyFacts) -> bool:
+    def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
         """Whether it lies in the workspace, and that is the folder below its session's in which a fork works."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
-    def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
+    def would_ruin(self, path: str, at: Place, facts: PolicyFacts) -> bool:
         """Whether taking this away takes away a root, a home, what a home lies in, or the whole workspace."""
         plain = path
-        while _any_name(plain.rpartition("/")[2]):
+        while _matches_every_name(plain.rpartition("/")[2]):
             plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
         starred = plain != path
         if plain.startswith("~") and set(plain.split("/")[1:]) == {".."}:
             return True
         if path in self._data.ruin or at.absolute in self._data.ruin or at.absolute in self._data.roots:
             return True
-        if _fits_one(path, (*self._data.roots, *_HOMES, "/root")):
+        if _matches_a_folder(path, (*self._data.roots, *_HOMES, "/root")):
             return True
         home = facts.resolved.get("~")
-        if home and _under(home, posixpath.dirname(at.absolute) if starred else at.absolute):
+        if home and _lies_below(home, posixpath.dirname(at.absolute) if starred else at.absolute):
             return True
         whole = place(plain or ".", facts) if starred else at
         root = posixpath.normpath(facts.workspace)
         if posixpath.dirname(whole.absolute) in _HOMES and not whole.inside:
             return True
-        return whole.relative == "" or _under(root, whole.absolute) or whole.absolute in self._data.ruin
+        return whole.relative == "" or _lies_below(root, whole.absolute) or whole.absolute in self._data.ruin
 
-    def _secret(self, path: str, pattern: bool, *, outside: bool) -> bool:
+    def _is_secret_path(self, path: str, pattern: bool, *, outside: bool) -> bool:
         data = self._data
         parts = [part for part in path.split("/") if part]
         name = parts[-1] if parts else ""
         if f"{path}/".startswith(data.secret_roots):
             return True
-        copied = _copy_of(name)
+        copied = _original_names(name)
         found = (
-            any(self._named(path.removesuffix(name) + one) for one in (name, *copied))
-            or data.secret.around(path)
+            any(self._has_secret_name(path.removesuffix(name) + one) for one in (name, *copied))
+            or data.secret.lies_in(path)
             or (parts[:1] == ["proc"] and name in data.process_files)
-            or (outside and data.secret_outside.fit(path))
-            or (pattern and data.sought.sought_by(parts))
+            or (outside and data.secret_outside.matches(path))
+            or (pattern and data.sought.is_sought_by(parts))
         )
-        return found and not any(map(data.secret_except.fit, (name, *copied)))
+        return found and not any(map(data.secret_except.matches, (name, *copied)))
 
-    def _named(self, path: str) -> bool:
+    def _has_secret_name(self, path: str) -> bool:
         """Whether the name, or the end of a path, is that of a file with secrets."""
         data = self._data
-        fits = data.secret_names.fit(path.rpartition("/")[2])
-        return fits and (data.secret.names.fit(path) or data.secret_more.fit(path))
+        fits = data.secret_names.matches(path.rpartition("/")[2])
+        return fits and (data.secret.names.matches(path) or data.secret_more.matches(path))
 
-    def _system(self, at: Place, facts: PolicyFacts) -> bool:
+    def _is_system(self, at: Place, facts: PolicyFacts) -> bool:
         if not f"{at.absolute}/".startswith(self._data.below_roots):
             return False
-        if any(_under(at.absolute, folder) for folder in self._data.temporary):
+        if any(_lies_below(at.absolute, folder) for folder in self._data.temporary):
             return False
         for root in self._data.roots:
-            if _under(at.absolute, root) and not (at.inside and _under(facts.workspace, root)):
+            if _lies_below(at.absolute, root) and not (at.inside and _lies_below(facts.workspace, root)):
                 return True
         return False
 
 
-def _ends_in_given(at: Place) -> bool:
+def _adds_nothing(at: Place) -> bool:
     """Whether what was given says nothing of it that its real path does not say."""
     return at.absolute.endswith(f"/{at.given}")
 
@@ -193,7 +193,7 @@ def _ends_in_given(at: Place) -> bool:
 _HOMES = ("/home", "/Users")
 
 
-def _fits_one(path: str, folders: Iterable[str]) -> bool:
+def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
     """Whether a pattern of a whole path fits one of the folders."""
     shapes = path.rstrip("/").split("/")
     if not path.startswith("/") or not any(sign in path for sign in "*?["):
@@ -202,7 +202,7 @@ def _fits_one(path: str, folders: Iterable[str]) -> bool:
     return any(len(one) == len(shapes) and all(map(fnmatchcase, one, shapes)) for one in named)
 
 
-def _any_name(name: str) -> bool:
+def _matches_every_name(name: str) -> bool:
     """Whether a pattern fits names whatever they are: `*`, `?*`, `[a-z]*`."""
     return "*" in name and not re.sub(r"\[[^\]]*\]|[*?]", "", name)
 
@@ -212,11 +212,11 @@ def spellings(path: str) -> set[str]:
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
-    names = [_forgiven(name) for name in path.split("/")]
+    names = [_forgiving_spelling(name) for name in path.split("/")]
     return {plain, "/".join(names)}
 
 
-def _copy_of(name: str) -> tuple[str, ...]:
+def _original_names(name: str) -> tuple[str, ...]:
     """The names of which an editor would make this one: what it saved before, keeps meanwhile or locks. None for others."""
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
@@ -228,7 +228,7 @@ _COPY = re.compile(
 )
 
 
-def _forgiven(name: str) -> str:
+def _forgiving_spelling(name: str) -> str:
     """Compatible forms of letters made one, what cannot be seen left out, and the end that is not kept cut off."""
     whole = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(char for char in whole if unicodedata.category(char) != "Cf" and char not in _UNSEEN)
@@ -261,17 +261,17 @@ _UNSEEN = frozenset(
 class _Group:
     """Files named by their name or the end of their path, by a folder on the way, or by a tree that they lie in."""
 
-    names: "_Shapes"
+    names: "_NamePatterns"
     folders: frozenset[str] = frozenset()
     trees: Sequence[str] = ()
     begins: frozenset[str] = frozenset()
     """The first names of the trees."""
 
-    def hold(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Whether the path is one of them."""
-        return self.around(path) or self.names.fit(path)
+        return self.lies_in(path) or self.names.matches(path)
 
-    def around(self, path: str) -> bool:
+    def lies_in(self, path: str) -> bool:
         """Whether it lies in such a folder or tree."""
         names = path.split("/")
         if not self.folders.isdisjoint(names):
@@ -285,13 +285,13 @@ class _Group:
 @dataclass(frozen=True, slots=True)
 class _Places:
     secret: _Group
-    secret_more: "_Shapes"
-    secret_names: "_Shapes"
+    secret_more: "_NamePatterns"
+    secret_names: "_NamePatterns"
     """Those of both as far as a name alone tells."""
     secret_folders: frozenset[str]
     """Names of folders in which all is secret, somewhere."""
-    secret_except: "_Shapes"
-    secret_outside: "_Shapes"
+    secret_except: "_NamePatterns"
+    secret_outside: "_NamePatterns"
     secret_roots: tuple[str, ...]
     process_files: frozenset[str]
     protected: _Group
@@ -302,7 +302,7 @@ class _Places:
     readable: Sequence[str]
     temporary: Sequence[str]
     ruin: frozenset[str]
-    sought: SecretShapes
+    sought: SecretPatterns
     """Names that a shell's pattern may be made to find."""
 
 
@@ -313,13 +313,13 @@ def _places() -> _Places:
     names = [name.lower() for name in secret["names"]]
     return _Places(
         secret=_group(secret),
-        secret_more=_Shapes(secret["more"]),
-        secret_names=_Shapes(name.rpartition("/")[2] for name in (*secret["names"], *secret["more"])),
+        secret_more=_NamePatterns(secret["more"]),
+        secret_names=_NamePatterns(name.rpartition("/")[2] for name in (*secret["names"], *secret["more"])),
         secret_folders=frozenset(
             name.rpartition("/")[2].lower() for name in (*secret["folders"], *secret["trees"])
         ),
-        secret_except=_Shapes(secret["except"]),
-        secret_outside=_Shapes(secret["outside"]),
+        secret_except=_NamePatterns(secret["except"]),
+        secret_outside=_NamePatterns(secret["outside"]),
         secret_roots=tuple(f"{root}/" for root in secret["roots"]),
         process_files=frozenset(secret["files_of_processes"]),
         protected=_group(protected),
@@ -330,26 +330,26 @@ def _places() -> _Places:
         readable=system["readable"],
         temporary=system["temporary"],
         ruin=frozenset(system["ruin"]),
-        sought=SecretShapes(names),
+        sought=SecretPatterns(names),
     )
 
 
 def _group(found: Mapping[str, Sequence[str]], names: str = "names", prefix: str = "") -> _Group:
     trees = tuple(f"/{tree}/" for tree in found.get(f"{prefix}trees", ()))
     begins = frozenset(tree.split("/")[1] for tree in trees)
-    return _Group(_Shapes(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees, begins)
+    return _Group(_NamePatterns(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees, begins)
 
 
-class _Shapes:
+class _NamePatterns:
     """Patterns of names, or of the ends of paths, tried all at once."""
 
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
         for shape in shapes:
             by_count.setdefault(shape.count("/") + 1, []).append(shape.lower())
-        self._tried = [(count, *_sorted(found)) for count, found in sorted(by_count.items())]
+        self._tried = [(count, *_sort_patterns(found)) for count, found in sorted(by_count.items())]
 
-    def fit(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """Whether the path ends as one of them says."""
         for count, whole, heads, tails, others in self._tried:
             name = path.rpartition("/")[2] if count == 1 else "/".join(path.split("/")[-count:])
@@ -358,7 +358,7 @@ class _Shapes:
         return False
 
 
-def _sorted(
+def _sort_patterns(
     shapes: Iterable[str],
 ) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...], re.Pattern[str]]:
     """Names as they are, the beginnings and the ends of others, and what only a pattern tells."""
@@ -379,11 +379,11 @@ def _sorted(
     return frozenset(whole), tuple(heads), tuple(tails), re.compile("|".join(others) or r"(?!)")
 
 
-def _finds_dotted(name: str, folders: Iterable[str]) -> bool:
+def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
     """Whether one name of a shell's pattern fits a folder whose name begins with a dot: only a dot itself does that."""
     shape = name.lower()
     return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 
 
-def _under(path: str, folder: str) -> bool:
+def _lies_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -26,7 +26,7 @@ from functools import cache, lru_cache
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.places.shapes import folded
+from tui_agent.policy.places.pattern_overlap import fold_case
 from tui_agent.policy.rules.hosts import parse_pattern, read_host
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
@@ -105,7 +105,7 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
         return False
     shape = _shape(pattern, certain)
     if not certain:
-        target = folded(target)
+        target = fold_case(target)
     return (not shape.begins or target.startswith(shape.begins)) and _fits(shape.shapes, target or ".")
 
 
@@ -114,8 +114,8 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
-    fixed = [part for part in folded(fixed_part(pattern)).split("/") if part not in ("", ".")]
-    folder = [part for part in folded(target).split("/") if part]
+    fixed = [part for part in fold_case(fixed_part(pattern)).split("/") if part not in ("", ".")]
+    folder = [part for part in fold_case(target).split("/") if part]
     shorter = min(len(fixed), len(folder))
     return fixed[:shorter] == folder[:shorter]
 
@@ -139,7 +139,7 @@ class _Shape:
     begins: str
 
 
-def begin_of(pattern: str) -> str:
+def first_folder(pattern: str) -> str:
     """The folder or file of the workspace, in small letters, in which all lies that a path's pattern means; "" where it may
     be any, or lies elsewhere."""
     return _shape(pattern, certain=False).begins
@@ -148,7 +148,7 @@ def begin_of(pattern: str) -> str:
 @lru_cache(maxsize=1024)
 def _shape(pattern: str, certain: bool) -> _Shape:
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
-    shapes = tuple(part for part in (shape if certain else folded(shape)).split("/") if part)
+    shapes = tuple(part for part in (shape if certain else fold_case(shape)).split("/") if part)
     first = shapes[0] if shapes and _SIGNS.isdisjoint(shapes[0]) else ""
     return _Shape(shapes, "" if not first or shape.startswith("/") else first)
 
@@ -164,7 +164,7 @@ def _fits(shapes: Sequence[str], path: str) -> bool:
     return len(names) in reach
 
 
-def head(pattern: str) -> str:
+def first_word(pattern: str) -> str:
     """The first word of a command's pattern in small letters, where a program's name must be that; "" where it is a shape."""
     shapes = _words(pattern)
     return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
@@ -190,7 +190,7 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
     )
 
 
-def begins(pattern: str, words: tuple[str | None, ...]) -> bool:
+def begins_with(pattern: str, words: tuple[str | None, ...]) -> bool:
     """Whether a rule names these very words first, without any sign that stands for others."""
     return (
         bool(words) and _words(pattern)[: len(words)] == words and _SIGNS.isdisjoint("".join(map(str, words)))

@@ -20,10 +20,10 @@ _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s'"`<>()]+""")
 """An address within a text."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
-_MOST = 50
+_MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
 """Where the shell opens a connection by a file's name: the host comes next."""
-_HERE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 """Spellings of this machine. What a program makes of the last two is this machine as well."""
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 _DEVIATING = "ßς\u200c\u200d"
@@ -52,10 +52,10 @@ class HostPattern:
         """Whether a host is meant; with `certain` in all its readings and at a known port, else in any."""
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
-        found = [self._one(name) for name in host.names]
+        found = [self._fits_name(name) for name in host.names]
         return all(found) if certain else any(found)
 
-    def _one(self, name: str) -> bool:
+    def _fits_name(self, name: str) -> bool:
         if self.everything or name in self.names:
             return True
         if self.network is not None:
@@ -67,7 +67,7 @@ class HostPattern:
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
     """The host that a text names, with its port where one stands there. None where it is not certain to be one."""
-    name, port = _parted(text)
+    name, port = _split_port(text)
     if name is None:
         return None
     names = frozenset(_readings(name))
@@ -98,12 +98,12 @@ def parse_pattern(text: str) -> HostPattern:
     return HostPattern(names=host.names, port=host.port)
 
 
-def candidates(word: str) -> Iterator[Host]:
+def possible_hosts(word: str) -> Iterator[Host]:
     """Every host that a word of a command line may name, however a program reads it: for rules against hosts."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
     for whole in dict.fromkeys(
-        (word, re.sub(r"[\t\r\n]", "", word), *_ADDRESS.findall(word)[:_MOST])
+        (word, re.sub(r"[\t\r\n]", "", word), *_ADDRESS.findall(word)[:_MAX_FOUND])
     ):  # some programs drop these
         authority = _IN_FRONT.sub("", whole).lstrip("/\\").split("/", 1)[0]
         for piece in re.split(r"[\\?#@\s]", authority):
@@ -113,15 +113,15 @@ def candidates(word: str) -> Iterator[Host]:
                     yield host
 
 
-def spoken_of(text: str) -> Iterator[Host]:
+def mentioned_hosts(text: str) -> Iterator[Host]:
     """Every host that stands somewhere in a text as a name with a dot, or as an address: for rules against hosts."""
-    for name in _NAME.findall(text)[:_MOST]:
+    for name in _NAME.findall(text)[:_MAX_FOUND]:
         host = read_host(name)
         if host is not None:
             yield host
 
 
-def _parted(text: str) -> tuple[str | None, int | None]:
+def _split_port(text: str) -> tuple[str | None, int | None]:
     """Name and port. `[::1]:80`, `::1`, `name`, `name:80`."""
     if text.startswith("["):
         inside, closed, behind = text[1:].partition("]")
@@ -144,12 +144,12 @@ def _parted(text: str) -> tuple[str | None, int | None]:
 def _readings(name: str) -> Iterator[str]:
     for plain in _plain_names(name):
         if ":" in plain:
-            yield from _six(plain)
+            yield from _read_ipv6(plain)
             continue
         plain = plain.removesuffix(".")
         labels = plain.split(".")
         if _NUMBER.match(labels[-1]):
-            yield from _four(labels)
+            yield from _read_ipv4(labels)
         elif len(plain) <= 253 and all(_LABEL.match(label) for label in labels):
             yield plain
             if plain == "localhost" or plain.endswith(".localhost"):
@@ -164,13 +164,13 @@ def _plain_names(name: str) -> tuple[str, ...]:
         return ()
     try:
         old = name.encode("idna").decode("ascii").lower()
-        new = ".".join(_label(label) for label in re.split("[.。．｡]", _mapped(name)))
+        new = ".".join(_encode_label(label) for label in re.split("[.。．｡]", _map_letters(name)))
     except UnicodeError:
         return ()
     return (old, new)
 
 
-def _mapped(name: str) -> str:
+def _map_letters(name: str) -> str:
     """As programs of today read it: compatible forms and letter case undone, but for what they keep apart."""
     return "".join(
         char if char in _DEVIATING else unicodedata.normalize("NFKC", char).casefold()
@@ -178,12 +178,12 @@ def _mapped(name: str) -> str:
     )
 
 
-def _label(label: str) -> str:
+def _encode_label(label: str) -> str:
     plain = unicodedata.normalize("NFC", label)
     return plain if plain.isascii() else "xn--" + plain.encode("punycode").decode("ascii")
 
 
-def _four(labels: list[str]) -> Iterator[str]:
+def _read_ipv4(labels: list[str]) -> Iterator[str]:
     """An IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
     numbers = [_number(label) for label in labels]
     if not 0 < len(labels) <= 4 or any(number is None for number in numbers):
@@ -192,10 +192,10 @@ def _four(labels: list[str]) -> Iterator[str]:
     last = 256 ** (5 - len(known))
     if all(number < 256 for number in known[:-1]) and known[-1] < last:
         total = sum(number << (24 - 8 * at) for at, number in enumerate(known[:-1])) + known[-1]
-        yield from _known(ipaddress.IPv4Address(total))
+        yield from _spell_address(ipaddress.IPv4Address(total))
     decimals = [int(label) for label in labels if label.isdecimal() and len(label) < 12]
     if len(decimals) == 4 and all(number < 256 for number in decimals):
-        yield from _known(ipaddress.IPv4Address(bytes(decimals)))
+        yield from _spell_address(ipaddress.IPv4Address(bytes(decimals)))
 
 
 def _number(label: str) -> int | None:
@@ -208,26 +208,26 @@ def _number(label: str) -> int | None:
     return int(label)
 
 
-def _six(text: str) -> Iterator[str]:
+def _read_ipv6(text: str) -> Iterator[str]:
     address = _address(text)
     if not isinstance(address, ipaddress.IPv6Address) or address.scope_id:
         return
     mapped = address.ipv4_mapped
     if mapped is not None:
-        yield from _known(mapped)
+        yield from _spell_address(mapped)
         return
-    yield from _known(address)
+    yield from _spell_address(address)
     inner = int(address) & 0xFFFFFFFF
     if address.sixtofour is not None:
-        yield from _known(address.sixtofour)
+        yield from _spell_address(address.sixtofour)
     elif any(address in network for network in _EMBEDDING) and inner > 0xFFFF:
-        yield from _known(ipaddress.IPv4Address(inner))
+        yield from _spell_address(ipaddress.IPv4Address(inner))
 
 
-def _known(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterator[str]:
+def _spell_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterator[str]:
     yield str(address)
     if address.is_unspecified:
-        yield from _HERE - {"localhost"}
+        yield from _THIS_MACHINE - {"localhost"}
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -237,7 +237,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def host_of(address: str) -> str:
+def host_in_address(address: str) -> str:
     """The host of an address, as it is written; "" of what is none. Something odd behind a scheme stays in it, so that no rule
     fits."""
     scheme, slashes, rest = address.partition("://")

@@ -9,53 +9,53 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tui_agent.policy.places.shapes import same_name
+from tui_agent.policy.places.pattern_overlap import names_overlap
 
 _SIGNS = "*?["
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _ANY = "\0"
 """A letter that only a wildcard finds."""
-_SHARED = (".json", ".toml", ".yml", ".yaml")
-_MANY = 4
+_SHARED_ENDINGS = (".json", ".toml", ".yml", ".yaml")
+_MANY_LETTERS = 4
 """Letters of a long name that are enough where they are a third of it; else it takes a half."""
 
 
-class SecretShapes:
+class SecretPatterns:
     """Names of files with secrets, in small letters: `*.pem`, `credentials.json`, `.docker/config.json`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         every = [name.split("/") for name in names]
-        self._names = [_Shape(name[0]) for name in every if len(name) == 1]
-        self._paths = [(tuple(name[:-1]), _Shape(name[-1])) for name in every if len(name) > 1]
+        self._names = [_SecretName(name[0]) for name in every if len(name) == 1]
+        self._paths = [(tuple(name[:-1]), _SecretName(name[-1])) for name in every if len(name) > 1]
 
-    def sought_by(self, parts: Sequence[str]) -> bool:
+    def is_sought_by(self, parts: Sequence[str]) -> bool:
         """Whether a pattern, name by name and in small letters, is made to find one."""
         name = parts[-1] if parts else ""
         if not name.strip("*?") or name == "*.*":
             return False
-        return self._sought(name) or any(
-            _leads(parts[-len(folders) - 1 : -1], folders) and shape.found_by(_sought(name))
+        return self._is_made_for(name) or any(
+            _are_meant(parts[-len(folders) - 1 : -1], folders) and shape.is_found_by(_split_letters(name))
             for folders, shape in self._paths
         )
 
     @lru_cache(maxsize=4096)  # noqa: B019 - there is one for the whole process
-    def _sought(self, name: str) -> bool:
-        whole = _sought(name)
-        loose = _sought(name[len(whole.begin) :]) if whole.begin else whole
+    def _is_made_for(self, name: str) -> bool:
+        whole = _split_letters(name)
+        loose = _split_letters(name[len(whole.begin) :]) if whole.begin else whole
         return any(
-            shape.meant_by(one) and shape.found_by(one)
+            shape.is_meant_by(one) and shape.is_found_by(one)
             for shape in self._names
             for one in (loose if shape.open else whole,)
         )
 
 
-def _leads(parts: Sequence[str], folders: Sequence[str]) -> bool:
+def _are_meant(parts: Sequence[str], folders: Sequence[str]) -> bool:
     """Whether folders are meant, and not just any."""
-    return len(parts) == len(folders) and bool(parts[0].strip("*?")) and all(map(same_name, parts, folders))
+    return len(parts) == len(folders) and bool(parts[0].strip("*?")) and all(map(names_overlap, parts, folders))
 
 
 @dataclass(frozen=True, slots=True)
-class _Sought:
+class _Letters:
     """A shell's pattern of one name: the letters in front of its first sign, behind its last one, and all of them."""
 
     pattern: str
@@ -65,16 +65,16 @@ class _Sought:
 
 
 @lru_cache(maxsize=4096)
-def _sought(pattern: str) -> _Sought:
+def _split_letters(pattern: str) -> _Letters:
     first = min((at for at in map(pattern.find, _SIGNS) if at >= 0), default=len(pattern))
     last = max(map(pattern.rfind, "*?]"))
     # a class of one letter is that letter
     plain = _CLASS.sub(lambda found: found.group()[1] if len(found.group()) == 3 else "", pattern)
     letters = plain.replace("*", "").replace("?", "")
-    return _Sought(pattern, pattern[:first], pattern[max(first, last + 1) :], letters)
+    return _Letters(pattern, pattern[:first], pattern[max(first, last + 1) :], letters)
 
 
-class _Shape:
+class _SecretName:
     """One name, perhaps with a `*` in it. `open`: it may begin with anything."""
 
     def __init__(self, name: str) -> None:
@@ -82,20 +82,20 @@ class _Shape:
         self._begin = name.partition("*")[0]
         self._end = name.rpartition("*")[2]
         self.open = name.startswith("*")
-        self._ending = next((end for end in _SHARED if name.endswith(end) and name != end), "")
+        self._ending = next((end for end in _SHARED_ENDINGS if name.endswith(end) and name != end), "")
         self._only_ends = name.startswith("*.")
         self._own = len(name.replace("*", "")) - len(self._ending) - self._only_ends
 
-    def found_by(self, sought: _Sought) -> bool:
+    def is_found_by(self, sought: _Letters) -> bool:
         """Whether the pattern finds such a name."""
         begin, end = sought.begin, sought.end
         return (
             self._begin[: len(begin)] == begin[: len(self._begin)]
             and (self._end.endswith(end) or end.endswith(self._end))
-            and same_name(sought.pattern, self._sample)
+            and names_overlap(sought.pattern, self._sample)
         )
 
-    def meant_by(self, sought: _Sought) -> bool:
+    def is_meant_by(self, sought: _Letters) -> bool:
         """Whether the pattern's letters are enough of its own."""
         letters = sought.letters
         if letters == ".":  # every name that begins with a dot
@@ -104,4 +104,4 @@ class _Shape:
             return False
         ended = bool(self._ending) and sought.end.endswith(self._ending)
         count = len(letters) - self._only_ends - (len(self._ending) if ended else 0)
-        return 2 * count >= self._own or (count >= _MANY and 3 * count >= self._own)
+        return 2 * count >= self._own or (count >= _MANY_LETTERS and 3 * count >= self._own)

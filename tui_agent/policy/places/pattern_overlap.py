@@ -17,96 +17,96 @@ _Token: TypeAlias = _Chars | None
 """One letter of these, or, as None, any number of any."""
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
-_MOST = 20_000
+_MAX_PAIRS = 20_000
 """Pairs of places at which two names are compared."""
-_DEEP = "**"
+_ANY_DEPTH = "**"
 
 
 @lru_cache(maxsize=4096)
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """As file systems compare names that do not keep letter case apart."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
 @lru_cache(maxsize=4096)
-def names_of(path: str, *, literal: bool = False) -> tuple[str, ...]:
+def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
     """A path's pattern, name by name; with `literal`, of a path that is none."""
     names = (name for name in unicodedata.normalize("NFC", path).split("/") if name not in ("", "."))
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
 
 @lru_cache(maxsize=4096)
-def intersects(
+def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
 ) -> bool:
-    """Whether a path fits both, from `names_of`; with `below`, a path that lies below one that fits the pattern.
+    """Whether a path fits both, from `split_pattern`; with `below`, a path that lies below one that fits the pattern.
 
     `dotted`: the shell's `*` finds names that begin with a dot. A pattern that ends in `*` alone means what lies in a rule's
     folder, not the folder.
     """
-    found, meant = (*pattern, _DEEP) if below else pattern, rule
-    if meant[-1:] == (_DEEP,) and found and found[-1] != _DEEP and not found[-1].strip("*?"):
+    found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
+    if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
         meant = (*meant, "*")
-    if _DEEP not in found and meant.count(_DEEP) < 2:
-        return _level(found, meant, dotted=dotted)
+    if _ANY_DEPTH not in found and meant.count(_ANY_DEPTH) < 2:
+        return _levels_overlap(found, meant, dotted=dotted)
     seen = {(0, 0)}
     waiting = [(0, 0)]
     while waiting:
         at, to = waiting.pop()
         if at == len(found) and to == len(meant):
             return True
-        for pair in _following(found, meant, at, to, dotted):
+        for pair in _next_places(found, meant, at, to, dotted):
             if pair not in seen:
                 seen.add(pair)
                 waiting.append(pair)
     return False
 
 
-def _level(found: Sequence[str], meant: Sequence[str], *, dotted: bool) -> bool:
+def _levels_overlap(found: Sequence[str], meant: Sequence[str], *, dotted: bool) -> bool:
     """The same where only the rule may mean any number of folders, and in one place: name by name from both ends."""
-    if _DEEP not in meant:
+    if _ANY_DEPTH not in meant:
         front, back = len(found), 0
         if len(found) != len(meant):
             return False
     else:
-        front = meant.index(_DEEP)
+        front = meant.index(_ANY_DEPTH)
         back = len(meant) - front - 1
         if len(found) < front + back:
             return False
     pairs = [*zip(found[:front], meant, strict=False)]
     if back:
         pairs += zip(found[-back:], meant[-back:], strict=True)
-    return all(same_name(one, other, dotted=dotted) for one, other in reversed(pairs))
+    return all(names_overlap(one, other, dotted=dotted) for one, other in reversed(pairs))
 
 
-def _following(
+def _next_places(
     found: Sequence[str], meant: Sequence[str], at: int, to: int, dotted: bool
 ) -> Iterator[tuple[int, int]]:
     """From one pair of names to the next."""
-    many, several = found[at : at + 1] == (_DEEP,), meant[to : to + 1] == (_DEEP,)
+    many, several = found[at : at + 1] == (_ANY_DEPTH,), meant[to : to + 1] == (_ANY_DEPTH,)
     if many:
         yield at + 1, to
     if several:
         yield at, to + 1
     if at == len(found) or to == len(meant):
         return
-    if many or several or same_name(found[at], meant[to], dotted=dotted):
+    if many or several or names_overlap(found[at], meant[to], dotted=dotted):
         yield at if many else at + 1, to if several else to + 1
 
 
 @lru_cache(maxsize=8192)
-def same_name(pattern: str, rule: str, *, dotted: bool = True) -> bool:
+def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
     """Whether one name, without a slash, fits a shell's pattern and a rule's."""
     plain, fixed = _SIGNS.isdisjoint(pattern), _SIGNS.isdisjoint(rule)
     if plain and fixed:
-        return folded(pattern) == folded(rule)
-    left, right = _tokens(pattern, True), _tokens(rule, False)
-    if fixed and rule.isascii() and not _within(left, rule):
+        return fold_case(pattern) == fold_case(rule)
+    left, right = _tokenize(pattern, True), _tokenize(rule, False)
+    if fixed and rule.isascii() and not _may_spell(left, rule):
         return False
-    return _meet(left, right, hides=not dotted and pattern[0] in _SIGNS)
+    return _texts_overlap(left, right, hides=not dotted and pattern[0] in _SIGNS)
 
 
-def _within(tokens: Sequence[_Token], name: str) -> bool:
+def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
     """Quick for the many that cannot: each letter that must be there is one of the name's."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
@@ -115,10 +115,10 @@ def _within(tokens: Sequence[_Token], name: str) -> bool:
     )
 
 
-def _meet(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
+def _texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
     """Whether some text fits both. `hides`: `left` finds no text that begins with a dot."""
     if None in left and None in right:
-        return _loose(left, right, hides=hides)
+        return _open_texts_overlap(left, right, hides=hides)
     begin = (0, 0, hides)
     seen, waiting = {begin}, [begin]
     while waiting:
@@ -130,36 +130,36 @@ def _meet(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bo
             following.append((at + 1, to, hidden))
         if to < len(right) and right[to] is None:
             following.append((at, to + 1, hidden))
-        if at < len(left) and to < len(right) and _shared(left[at], right[to], no_dot=hidden):
+        if at < len(left) and to < len(right) and _share_letter(left[at], right[to], no_dot=hidden):
             following.append((at if left[at] is None else at + 1, to if right[to] is None else to + 1, False))
         for pair in following:
             if pair not in seen:
                 seen.add(pair)
                 waiting.append(pair)
-        if len(seen) > _MOST:
+        if len(seen) > _MAX_PAIRS:
             return True
     return False
 
 
-def _loose(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
+def _open_texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
     """The same where both have a place for any text: only how they begin and end can keep them apart, for what stands
     between one's first and last such place has room in the other's."""
-    if hides and not _shared(left[0], right[0], no_dot=True):
+    if hides and not _share_letter(left[0], right[0], no_dot=True):
         return False
     ends = ((left, right), (left[::-1], right[::-1]))
     return all(
-        _shared(one, other, no_dot=False)
+        _share_letter(one, other, no_dot=False)
         for begins in ends
-        for one, other in zip(*map(_fixed, begins), strict=False)
+        for one, other in zip(*map(_fixed_start, begins), strict=False)
     )
 
 
-def _fixed(tokens: Sequence[_Token]) -> Sequence[_Token]:
+def _fixed_start(tokens: Sequence[_Token]) -> Sequence[_Token]:
     """What stands in front of the first place for any text."""
     return tokens[: tokens.index(None)]
 
 
-def _shared(left: _Token, right: _Token, *, no_dot: bool) -> bool:
+def _share_letter(left: _Token, right: _Token, *, no_dot: bool) -> bool:
     """Whether a letter is of both, and is no dot where that is not found."""
     dot = ord(".")
     for low, high in _ANY if left is None else left:
@@ -171,7 +171,7 @@ def _shared(left: _Token, right: _Token, *, no_dot: bool) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _tokens(name: str, shell: bool) -> tuple[_Token, ...]:
+def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
     """What a pattern of one name asks for, letter by letter. A letter beyond ASCII may be written in several ways."""
     out: list[_Token] = []
     at = 0
@@ -184,7 +184,7 @@ def _tokens(name: str, shell: bool) -> tuple[_Token, ...]:
         elif char == "?":
             out.append(_ANY)
         elif end > 0:
-            out.append(_class(name[at + 1 : end], shell))
+            out.append(_class_letters(name[at + 1 : end], shell))
             at = end
         else:
             out.append(((ord(char.lower()), ord(char.lower())),))
@@ -206,7 +206,7 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
     return at if at < len(name) else -1
 
 
-def _class(text: str, shell: bool) -> _Chars:
+def _class_letters(text: str, shell: bool) -> _Chars:
     """The letters of `[…]`. All where it says which are not, or names them: letter case does not count."""
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():

@@ -32,7 +32,7 @@ def guarded_places(home: str) -> GuardedPlaces:
     """For the user whose home folder this is."""
     here = Path(__file__).parent
     places = tomllib.loads((here / "places.toml").read_text(encoding="utf-8"))
-    more = tomllib.loads((here / "confined.toml").read_text(encoding="utf-8"))
+    more = tomllib.loads((here / "sandbox_places.toml").read_text(encoding="utf-8"))
     secret, protected = places["secret"], places["protected"]
     at_home = [*secret["folders"], *secret["names"], *more["hidden_at_home"]]
     named = [f"{home.rstrip('/')}/{name}" for name in at_home]
@@ -50,7 +50,7 @@ def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
     """Tells of an absolute path outside every workspace whether the policy lets no agent write it. `own` are the
     product's folders."""
     guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
-    return lambda path: bool(guards.write(Place(path, path, None), nowhere))
+    return lambda path: bool(guards.find_write_guard(Place(path, path, None), nowhere))
 
 
 @cache
@@ -63,4 +63,4 @@ def steering_names() -> frozenset[str]:
 def secret_inside() -> Callable[[str], bool]:
     """Tells of a path as seen from a workspace that it lies in whether the policy lets no agent read it; of a folder, given
     with a slash at its end, whether that holds for all in it."""
-    return Guards().secret_below
+    return Guards().is_secret_below

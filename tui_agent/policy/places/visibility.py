@@ -12,7 +12,7 @@ from tui_agent.policy.places.paths import Guards, Place
 
 def may_show(path: str) -> bool:
     """False for a file that holds secrets. `path` is relative to the workspace."""
-    return not _guards().secret(Place(path, path, path))
+    return not _guards().is_secret(Place(path, path, path))
 
 
 def rules_digest() -> str:
