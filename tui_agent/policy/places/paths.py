@@ -1,8 +1,8 @@
-"""L3: where a path lies and what kind of file it is, without touching the disk.
+"""L3: the place of a path and the kind of file that it names, without touching the disk.
 
 Invariant: the file that a path really is decides, and the name that was given as well: either one being secret or
-protected is enough, in every spelling that some file system takes for the same name, and whether the file is there or
-not. Links are followed by whoever fills `PolicyFacts.resolved`.
+protected is enough, in every spelling that some file system takes for the same name, and whether the file exists or
+not. Links are followed by the code that fills `PolicyFacts.resolved`.
 """
 
 import posixpath
@@ -34,12 +34,12 @@ class Place:
 
     @property
     def inside(self) -> bool:
-        """In the workspace, links followed."""
+        """True if it lies in the workspace, links followed."""
         return self.relative is not None
 
 
 def place(path: str, facts: PolicyFacts) -> Place:
-    """Where a path lies. A path that `facts.resolved` does not name is taken as it reads."""
+    """Return the place of a path. One that `facts.resolved` does not list is taken as it reads."""
     workspace = _normal(facts.workspace)
     real = facts.resolved.get(path)
     if real is None:
@@ -68,39 +68,41 @@ _normal = lru_cache(maxsize=16)(posixpath.normpath)
 
 @lru_cache(maxsize=1024)
 def lexical_place(path: str, workspace: str) -> Place:
-    """Where a path lies as it reads, links not followed."""
+    """Return the place of a path as it reads, links not followed."""
     return place(path, PolicyFacts(workspace, "ask"))
 
 
 class Guards:
-    """What no profile allows. `own` are the product's own configuration and data folders, absolute."""
+    """Guards that no profile lifts. `own` are the product's own configuration and data folders, absolute."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._own = tuple(posixpath.normpath(path) for path in own)
         self._data = _places()
 
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
-        """Whether it names a file that holds secrets; a pattern, whether it is made to find one."""
+        """Return True if a path names a file with secrets, or a pattern is made to find one."""
         paths = spellings(at.absolute)
         if pattern or not _adds_nothing(at):
             paths |= spellings(at.given)
         return any(self._is_secret_path(path, pattern, outside=not at.inside) for path in paths)
 
     def is_secret_below(self, path: str) -> bool:
-        """Whether a file of a workspace holds secrets, as seen from its top; a folder, given with a slash at its end,
-        whether all in it does. Quick for the many that do not."""
+        """Return True if a file of a workspace may hold secrets, or all files of a folder, given with a slash at its end. The
+        path is seen from the top of the workspace. Quick for the many that hold none."""
         name = path.rstrip("/").rpartition("/")[2].lower()
         data = self._data
         if path.endswith("/"):
             if name.isascii() and name not in data.secret_folders and not _FORGIVEN.search(name):
                 return False
             path = f"{path}any"
-        elif name.isascii() and not (data.secret_names.matches(name) or _FORGIVEN.search(name) or _original_names(name)):
+        elif name.isascii() and not (
+            data.secret_names.matches(name) or _FORGIVEN.search(name) or _original_names(name)
+        ):
             return False
         return self.is_secret(Place(path, path, path))
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
-        """Why it must not be written; empty where nothing is against it. A pattern, where it is made to find such a name."""
+        """Return the guard against writing a file, "" for none; for a pattern, if it is made to find such a name."""
         data = self._data
         if self.is_secret(at, pattern=pattern):
             return "secret"
@@ -117,22 +119,22 @@ class Guards:
         return "system" if self._is_system(at, facts) else ""
 
     def is_run_by_others(self, at: Place) -> bool:
-        """Whether it is a file of the workspace that other programs run by themselves."""
+        """Return True for a file of the workspace that other programs run by themselves."""
         return any(
             self._data.starts.contains(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
         )
 
     def is_open_to_all(self, at: Place) -> bool:
-        """Whether it belongs to the system and tells nothing of anyone: libraries, headers, the release's name."""
+        """Return True for files of the system that hold nothing personal: libraries, headers, the name of the release."""
         return any(_lies_below(at.absolute, folder) for folder in self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
-        """Whether it lies in the workspace, and that is the folder below its session's in which a fork works."""
+        """Return True if it lies in the workspace of a fork, which is a folder below its session's own."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def would_ruin(self, path: str, at: Place, facts: PolicyFacts) -> bool:
-        """Whether taking this away takes away a root, a home, what a home lies in, or the whole workspace."""
+        """Return True if deleting this deletes a root, a home, a folder that a home lies in, or the whole workspace."""
         plain = path
         while _matches_every_name(plain.rpartition("/")[2]):
             plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
@@ -160,7 +162,7 @@ class Guards:
             return True
         copied = _original_names(name)
         found = (
-            any(self._has_secret_name(path.removesuffix(name) + one) for one in (name, *copied))
+            any(self._has_secret_name(path.removesuffix(name) + each) for each in (name, *copied))
             or data.secret.lies_in(path)
             or (parts[:1] == ["proc"] and name in data.process_files)
             or (outside and data.secret_outside.matches(path))
@@ -169,7 +171,7 @@ class Guards:
         return found and not any(map(data.secret_except.matches, (name, *copied)))
 
     def _has_secret_name(self, path: str) -> bool:
-        """Whether the name, or the end of a path, is that of a file with secrets."""
+        """Return True if the name, or the end of the path, is that of a file with secrets."""
         data = self._data
         fits = data.secret_names.matches(path.rpartition("/")[2])
         return fits and (data.secret.names.matches(path) or data.secret_more.matches(path))
@@ -186,7 +188,7 @@ class Guards:
 
 
 def _adds_nothing(at: Place) -> bool:
-    """Whether what was given says nothing of it that its real path does not say."""
+    """Return True if the given path has nothing that its real path has not."""
     return at.absolute.endswith(f"/{at.given}")
 
 
@@ -194,21 +196,21 @@ _HOMES = ("/home", "/Users")
 
 
 def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
-    """Whether a pattern of a whole path fits one of the folders."""
+    """Return True if a pattern of a whole path matches one of the folders."""
     shapes = path.rstrip("/").split("/")
     if not path.startswith("/") or not any(sign in path for sign in "*?["):
         return False
     named = (folder.split("/") for folder in folders)
-    return any(len(one) == len(shapes) and all(map(fnmatchcase, one, shapes)) for one in named)
+    return any(len(names) == len(shapes) and all(map(fnmatchcase, names, shapes)) for names in named)
 
 
 def _matches_every_name(name: str) -> bool:
-    """Whether a pattern fits names whatever they are: `*`, `?*`, `[a-z]*`."""
+    """Return True if a pattern matches nearly every name: `*`, `?*`, `[a-z]*`."""
     return "*" in name and not re.sub(r"\[[^\]]*\]|[*?]", "", name)
 
 
 def spellings(path: str) -> set[str]:
-    """A path in small letters, and as the most forgiving file systems would take it."""
+    """Return a path in small letters, and as the most forgiving file systems read it."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -217,7 +219,7 @@ def spellings(path: str) -> set[str]:
 
 
 def _original_names(name: str) -> tuple[str, ...]:
-    """The names of which an editor would make this one: what it saved before, keeps meanwhile or locks. None for others."""
+    """Return the names of which an editor makes this one for a copy, a draft or a lock; none for other names."""
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)
@@ -229,7 +231,7 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Compatible forms of letters made one, what cannot be seen left out, and the end that is not kept cut off."""
+    """Unify compatible forms of letters, leave out invisible ones, and cut off an end that some file systems do not keep."""
     whole = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(char for char in whole if unicodedata.category(char) != "Cf" and char not in _UNSEEN)
     if seen in (".", ".."):
@@ -254,12 +256,12 @@ _UNSEEN = frozenset(
         ),
     )
 )
-"""Letters without a shape that category Cf (format) does not cover."""
+"""Invisible letters outside category Cf (format)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Files named by their name or the end of their path, by a folder on the way, or by a tree that they lie in."""
+    """Files listed by their name or the end of their path, by a folder on the way, or by a tree that they lie in."""
 
     names: "_NamePatterns"
     folders: frozenset[str] = frozenset()
@@ -268,11 +270,11 @@ class _Group:
     """The first names of the trees."""
 
     def contains(self, path: str) -> bool:
-        """Whether the path is one of them."""
+        """Return True if the path is one of them."""
         return self.lies_in(path) or self.names.matches(path)
 
     def lies_in(self, path: str) -> bool:
-        """Whether it lies in such a folder or tree."""
+        """Return True if the path lies in such a folder or tree."""
         names = path.split("/")
         if not self.folders.isdisjoint(names):
             return True
@@ -287,9 +289,9 @@ class _Places:
     secret: _Group
     secret_more: "_NamePatterns"
     secret_names: "_NamePatterns"
-    """Those of both as far as a name alone tells."""
+    """The last names of both lists."""
     secret_folders: frozenset[str]
-    """Names of folders in which all is secret, somewhere."""
+    """Names of folders that may hold only secrets."""
     secret_except: "_NamePatterns"
     secret_outside: "_NamePatterns"
     secret_roots: tuple[str, ...]
@@ -303,7 +305,7 @@ class _Places:
     temporary: Sequence[str]
     ruin: frozenset[str]
     sought: SecretPatterns
-    """Names that a shell's pattern may be made to find."""
+    """Names that a shell pattern may be made to find."""
 
 
 @cache
@@ -341,7 +343,7 @@ def _group(found: Mapping[str, Sequence[str]], names: str = "names", prefix: str
 
 
 class _NamePatterns:
-    """Patterns of names, or of the ends of paths, tried all at once."""
+    """Patterns of names, or of the ends of paths, compared all at once."""
 
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
@@ -350,7 +352,7 @@ class _NamePatterns:
         self._tried = [(count, *_sort_patterns(found)) for count, found in sorted(by_count.items())]
 
     def matches(self, path: str) -> bool:
-        """Whether the path ends as one of them says."""
+        """Return True if the end of the path fits one of them."""
         for count, whole, heads, tails, others in self._tried:
             name = path.rpartition("/")[2] if count == 1 else "/".join(path.split("/")[-count:])
             if name in whole or name.startswith(heads) or name.endswith(tails) or others.match(name):
@@ -361,7 +363,7 @@ class _NamePatterns:
 def _sort_patterns(
     shapes: Iterable[str],
 ) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...], re.Pattern[str]]:
-    """Names as they are, the beginnings and the ends of others, and what only a pattern tells."""
+    """Return plain names, beginnings, ends, and a pattern for all others."""
     whole: list[str] = []
     heads: list[str] = []
     tails: list[str] = []
@@ -380,7 +382,7 @@ def _sort_patterns(
 
 
 def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
-    """Whether one name of a shell's pattern fits a folder whose name begins with a dot: only a dot itself does that."""
+    """Return True if a pattern matches a folder whose name begins with a dot: that dot must be written."""
     shape = name.lower()
     return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 

@@ -1,7 +1,7 @@
-"""L3: whether a pattern that a shell expands and the path of a rule can mean one and the same name.
+"""L3: shell patterns and paths of rules that can mean one and the same name.
 
-Invariant: pure. A name that both fit is never missed: letter case, the way in which an accent is written and what stands
-in a negated or named class do not count, and a pattern that is too long to be followed may mean anything.
+Invariant: pure. A name that both match is never missed: letter case, the way in which an accent is written, and the letters
+of a negated or named class do not count, and a pattern that is too long to be compared may mean anything.
 """
 
 import re
@@ -11,26 +11,26 @@ from functools import lru_cache
 from typing import TypeAlias
 
 _Chars: TypeAlias = tuple[tuple[int, int], ...]
-"""Letters, as ranges of their numbers."""
+"""Letters, as ranges of code points."""
 _ANY: _Chars = ((0, 0x10FFFF),)
 _Token: TypeAlias = _Chars | None
-"""One letter of these, or, as None, any number of any."""
+"""One of these letters; None: any number of any letters."""
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Pairs of places at which two names are compared."""
+"""Limit of the pairs of places at which two names are compared."""
 _ANY_DEPTH = "**"
 
 
 @lru_cache(maxsize=4096)
 def fold_case(text: str) -> str:
-    """As file systems compare names that do not keep letter case apart."""
+    """Return a name as file systems compare it that ignore letter case."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
 @lru_cache(maxsize=4096)
 def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
-    """A path's pattern, name by name; with `literal`, of a path that is none."""
+    """Split a path's pattern into names; with `literal`, a path in which no sign is a pattern."""
     names = (name for name in unicodedata.normalize("NFC", path).split("/") if name not in ("", "."))
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
@@ -39,10 +39,11 @@ def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
 def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
 ) -> bool:
-    """Whether a path fits both, from `split_pattern`; with `below`, a path that lies below one that fits the pattern.
+    """Return True if some path matches both, given as `split_pattern` does; with `below`, a path below one that matches
+    the shell's pattern.
 
-    `dotted`: the shell's `*` finds names that begin with a dot. A pattern that ends in `*` alone means what lies in a rule's
-    folder, not the folder.
+    `dotted`: the shell's `*` matches names that begin with a dot. A pattern that ends in `*` alone means the files in a
+    rule's folder, not the folder.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
@@ -63,7 +64,7 @@ def paths_overlap(
 
 
 def _levels_overlap(found: Sequence[str], meant: Sequence[str], *, dotted: bool) -> bool:
-    """The same where only the rule may mean any number of folders, and in one place: name by name from both ends."""
+    """Compare name by name from both ends, where at most the rule has one `**`."""
     if _ANY_DEPTH not in meant:
         front, back = len(found), 0
         if len(found) != len(meant):
@@ -76,13 +77,13 @@ def _levels_overlap(found: Sequence[str], meant: Sequence[str], *, dotted: bool)
     pairs = [*zip(found[:front], meant, strict=False)]
     if back:
         pairs += zip(found[-back:], meant[-back:], strict=True)
-    return all(names_overlap(one, other, dotted=dotted) for one, other in reversed(pairs))
+    return all(names_overlap(name, meaning, dotted=dotted) for name, meaning in reversed(pairs))
 
 
 def _next_places(
     found: Sequence[str], meant: Sequence[str], at: int, to: int, dotted: bool
 ) -> Iterator[tuple[int, int]]:
-    """From one pair of names to the next."""
+    """Yield the pairs of places that can follow on one pair."""
     many, several = found[at : at + 1] == (_ANY_DEPTH,), meant[to : to + 1] == (_ANY_DEPTH,)
     if many:
         yield at + 1, to
@@ -96,7 +97,7 @@ def _next_places(
 
 @lru_cache(maxsize=8192)
 def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
-    """Whether one name, without a slash, fits a shell's pattern and a rule's."""
+    """Return True if some name, without a slash, matches a shell pattern and a rule's."""
     plain, fixed = _SIGNS.isdisjoint(pattern), _SIGNS.isdisjoint(rule)
     if plain and fixed:
         return fold_case(pattern) == fold_case(rule)
@@ -107,7 +108,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Quick for the many that cannot: each letter that must be there is one of the name's."""
+    """Return False quickly for most names: each letter that the pattern needs must be one of the name's."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(
@@ -116,7 +117,7 @@ def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
 
 
 def _texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
-    """Whether some text fits both. `hides`: `left` finds no text that begins with a dot."""
+    """Return True if some text matches both. `hides`: `left` matches no text that begins with a dot."""
     if None in left and None in right:
         return _open_texts_overlap(left, right, hides=hides)
     begin = (0, 0, hides)
@@ -142,25 +143,25 @@ def _texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bo
 
 
 def _open_texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
-    """The same where both have a place for any text: only how they begin and end can keep them apart, for what stands
-    between one's first and last such place has room in the other's."""
+    """Compare two patterns that both have a place for any text: only their beginnings and ends can tell them apart, for the
+    middle of each fits into such a place of the other."""
     if hides and not _share_letter(left[0], right[0], no_dot=True):
         return False
     ends = ((left, right), (left[::-1], right[::-1]))
     return all(
-        _share_letter(one, other, no_dot=False)
+        _share_letter(left_token, right_token, no_dot=False)
         for begins in ends
-        for one, other in zip(*map(_fixed_start, begins), strict=False)
+        for left_token, right_token in zip(*map(_fixed_start, begins), strict=False)
     )
 
 
 def _fixed_start(tokens: Sequence[_Token]) -> Sequence[_Token]:
-    """What stands in front of the first place for any text."""
+    """Return the tokens in front of the first place for any text."""
     return tokens[: tokens.index(None)]
 
 
 def _share_letter(left: _Token, right: _Token, *, no_dot: bool) -> bool:
-    """Whether a letter is of both, and is no dot where that is not found."""
+    """Return True if some letter is in both; with `no_dot`, other than a dot."""
     dot = ord(".")
     for low, high in _ANY if left is None else left:
         for first, last in _ANY if right is None else right:
@@ -172,7 +173,7 @@ def _share_letter(left: _Token, right: _Token, *, no_dot: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
-    """What a pattern of one name asks for, letter by letter. A letter beyond ASCII may be written in several ways."""
+    """Split a pattern of one name into tokens. A letter beyond ASCII may be written in several ways, so it is any text."""
     out: list[_Token] = []
     at = 0
     while at < len(name):
@@ -193,7 +194,7 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
-    """Where the class that begins at `start` is closed; -1 where it is none."""
+    """Return the place where the class that begins at `start` is closed, -1 where it is none."""
     at = start + 1
     if name[at : at + 1] in ("!", "^" if shell else "!"):
         at += 1
@@ -207,7 +208,7 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
-    """The letters of `[…]`. All where it says which are not, or names them: letter case does not count."""
+    """Return the letters of `[…]` without letter case: all of them where it excludes or names some."""
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():
         return _ANY

@@ -1,6 +1,6 @@
-"""L3: the places that a sandbox guards, from the same table as the policy's guards.
+"""L3: the places that a sandbox hides or keeps from writing, from the same table as the guards of the policy.
 
-Invariant: pure. What the policy lets no agent read or write by name is guarded here by place.
+Invariant: pure. A file that the policy lets no agent read or write by its name is guarded by its place as well.
 """
 
 import tomllib
@@ -13,13 +13,13 @@ from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
-"""Commits write there; what must stay in them is named by whoever knows them."""
+"""Commits write there; the sandbox itself knows which of their files must stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedPlaces:
-    """`hidden` are absolute, the last part may be a pattern; `kept` and `absent` are names at a workspace's top. `trees`
-    are absolute folders that no agent writes."""
+    """Places that a sandbox guards. `hidden` are absolute, their last name may be a pattern; `kept` (not written) and
+    `absent` (not made) are names at the top of a workspace. `trees` are absolute folders that no agent writes."""
 
     hidden: tuple[str, ...]
     kept: tuple[str, ...]
@@ -29,7 +29,7 @@ class GuardedPlaces:
 
 @cache
 def guarded_places(home: str) -> GuardedPlaces:
-    """For the user whose home folder this is."""
+    """Return the guarded places of the user with this home folder."""
     here = Path(__file__).parent
     places = tomllib.loads((here / "places.toml").read_text(encoding="utf-8"))
     more = tomllib.loads((here / "sandbox_places.toml").read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Tells of an absolute path outside every workspace whether the policy lets no agent write it. `own` are the
+    """Return a test for absolute paths outside every workspace: True where the policy lets no agent write. `own` are the
     product's folders."""
     guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
     return lambda path: bool(guards.find_write_guard(Place(path, path, None), nowhere))
@@ -61,6 +61,6 @@ def steering_names() -> frozenset[str]:
 
 
 def secret_inside() -> Callable[[str], bool]:
-    """Tells of a path as seen from a workspace that it lies in whether the policy lets no agent read it; of a folder, given
-    with a slash at its end, whether that holds for all in it."""
+    """Return a test for paths of a workspace, as seen from its top: True where the policy lets no agent read the file, or, for
+    a folder with a slash at its end, any file in it."""
     return Guards().is_secret_below

@@ -1,7 +1,7 @@
-"""L3: whether a shell's pattern is made to find a file with secrets, or only could find one.
+"""L3: shell patterns that are made to find files with secrets, told from those that only could find one.
 
-Invariant: pure. A pattern is made for a secret's name where its letters are enough of that name's own letters: what stands
-in for the rest of a name that may be anything (`x` of `x.pem`), or for an ending that many files share, counts nothing.
+Invariant: pure. A pattern is made for a secret's name if it has enough of that name's own letters; letters for a part that
+may be anything (`x` of `x.pem`), or for an ending that many files share, do not count.
 """
 
 import re
@@ -14,10 +14,10 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _SIGNS = "*?["
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _ANY = "\0"
-"""A letter that only a wildcard finds."""
+"""A letter that only a wildcard matches."""
 _SHARED_ENDINGS = (".json", ".toml", ".yml", ".yaml")
 _MANY_LETTERS = 4
-"""Letters of a long name that are enough where they are a third of it; else it takes a half."""
+"""Letters of a long name that are enough if they are a third of it; else a half is needed."""
 
 
 class SecretPatterns:
@@ -29,7 +29,7 @@ class SecretPatterns:
         self._paths = [(tuple(name[:-1]), _SecretName(name[-1])) for name in every if len(name) > 1]
 
     def is_sought_by(self, parts: Sequence[str]) -> bool:
-        """Whether a pattern, name by name and in small letters, is made to find one."""
+        """Return True if a pattern, name by name and in small letters, is made to find one of the names."""
         name = parts[-1] if parts else ""
         if not name.strip("*?") or name == "*.*":
             return False
@@ -38,25 +38,27 @@ class SecretPatterns:
             for folders, shape in self._paths
         )
 
-    @lru_cache(maxsize=4096)  # noqa: B019 - there is one for the whole process
+    @lru_cache(maxsize=4096)  # noqa: B019 - one instance lives as long as the process
     def _is_made_for(self, name: str) -> bool:
         whole = _split_letters(name)
         loose = _split_letters(name[len(whole.begin) :]) if whole.begin else whole
         return any(
-            shape.is_meant_by(one) and shape.is_found_by(one)
+            shape.is_meant_by(letters) and shape.is_found_by(letters)
             for shape in self._names
-            for one in (loose if shape.open else whole,)
+            for letters in (loose if shape.open else whole,)
         )
 
 
 def _are_meant(parts: Sequence[str], folders: Sequence[str]) -> bool:
-    """Whether folders are meant, and not just any."""
-    return len(parts) == len(folders) and bool(parts[0].strip("*?")) and all(map(names_overlap, parts, folders))
+    """Return True if a pattern means these folders, and not just any."""
+    return (
+        len(parts) == len(folders) and bool(parts[0].strip("*?")) and all(map(names_overlap, parts, folders))
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Letters:
-    """A shell's pattern of one name: the letters in front of its first sign, behind its last one, and all of them."""
+    """The letters of a pattern: in front of its first sign (`begin`), behind its last one (`end`), and all of them."""
 
     pattern: str
     begin: str
@@ -68,14 +70,14 @@ class _Letters:
 def _split_letters(pattern: str) -> _Letters:
     first = min((at for at in map(pattern.find, _SIGNS) if at >= 0), default=len(pattern))
     last = max(map(pattern.rfind, "*?]"))
-    # a class of one letter is that letter
+    # A class of one letter is that letter.
     plain = _CLASS.sub(lambda found: found.group()[1] if len(found.group()) == 3 else "", pattern)
     letters = plain.replace("*", "").replace("?", "")
     return _Letters(pattern, pattern[:first], pattern[max(first, last + 1) :], letters)
 
 
 class _SecretName:
-    """One name, perhaps with a `*` in it. `open`: it may begin with anything."""
+    """A name of files with secrets, perhaps with a `*` in it. `open`: it may begin with anything."""
 
     def __init__(self, name: str) -> None:
         self._sample = name.replace("*", _ANY)
@@ -87,7 +89,7 @@ class _SecretName:
         self._own = len(name.replace("*", "")) - len(self._ending) - self._only_ends
 
     def is_found_by(self, sought: _Letters) -> bool:
-        """Whether the pattern finds such a name."""
+        """Return True if the pattern can match such a name."""
         begin, end = sought.begin, sought.end
         return (
             self._begin[: len(begin)] == begin[: len(self._begin)]
@@ -96,7 +98,7 @@ class _SecretName:
         )
 
     def is_meant_by(self, sought: _Letters) -> bool:
-        """Whether the pattern's letters are enough of its own."""
+        """Return True if the pattern has enough of this name's own letters."""
         letters = sought.letters
         if letters == ".":  # every name that begins with a dot
             return self._begin.startswith(".")

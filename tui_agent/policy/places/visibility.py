@@ -1,6 +1,6 @@
-"""L3: whether a file of the workspace may be shown to a model without being asked for, by its path alone.
+"""L3: files of the workspace that may be shown to a model unasked, told by their paths alone.
 
-Invariant: the same table decides that decides about reading; nothing is opened.
+Invariant: decided by the same table as reading; nothing is opened.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ from tui_agent.policy.places.paths import Guards, Place
 
 
 def may_show(path: str) -> bool:
-    """False for a file that holds secrets. `path` is relative to the workspace."""
+    """Return False for a file that may hold secrets. `path` is relative to the workspace."""
     return not _guards().is_secret(Place(path, path, path))
 
 
 def rules_digest() -> str:
-    """What names the rules: another table has another one."""
+    """Return a name for the table of places, which changes with its text."""
     return hashlib.sha256(Path(__file__).with_name("places.toml").read_bytes()).hexdigest()[:16]
 
 

@@ -1,1 +1,1 @@
-"""L3: rules that a person writes, the profiles, and what they say about files and command lines."""
+"""L3: the rules that users write, and the hosts that they name."""

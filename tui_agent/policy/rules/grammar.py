@@ -51,12 +51,12 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The rule as it is written."""
         return f"{self.verdict} {self.what} {self.rest}"
 
 
 def parse_rule(text: str, source: str = "") -> Rule:
-    """The rule that a line says. Raises `ConfigError` that names what is wrong with it."""
+    """Parse one rule. Raises `ConfigError` that names the fault."""
     verdict, _, tail = text.strip().partition(" ")
     what, _, rest = tail.strip().partition(" ")
     rest = rest.strip()
@@ -98,8 +98,8 @@ def _check(verdict: Verdict, what: What, rest: str, text: str, where: str) -> No
 
 
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
-    """Whether a file is meant. A relative pattern is about the workspace only. Without `certain` letter case and the
-    way in which an accent is written do not count."""
+    """Return True if a rule's path fits a file. A relative pattern is about the workspace only. Without `certain`, letter case
+    and the way in which an accent is written do not count."""
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
@@ -110,7 +110,7 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
-    """Whether a folder may hold files that are meant."""
+    """Return True if a folder may hold files that a rule's path fits."""
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
@@ -122,7 +122,7 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
-    """The beginning of a path's pattern that names one folder or file; "" where it begins with a shape."""
+    """Return the names in front of the first pattern in a rule's path, "" where it begins with a pattern."""
     kept: list[str] = []
     for part in pattern.split("/"):
         if any(char in part for char in "*?["):
@@ -133,15 +133,15 @@ def fixed_part(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A path's pattern, name by name. `begins`: what every path that fits begins with."""
+    """A rule's path, name by name. `begins`: the first name of every path that fits, "" where there may be several."""
 
     shapes: tuple[str, ...]
     begins: str
 
 
 def first_folder(pattern: str) -> str:
-    """The folder or file of the workspace, in small letters, in which all lies that a path's pattern means; "" where it may
-    be any, or lies elsewhere."""
+    """Return the folder or file of the workspace, in small letters, in which everything lies that a rule's path fits, "" where
+    that may be any, or lies outside."""
     return _shape(pattern, certain=False).begins
 
 
@@ -165,13 +165,13 @@ def _fits(shapes: Sequence[str], path: str) -> bool:
 
 
 def first_word(pattern: str) -> str:
-    """The first word of a command's pattern in small letters, where a program's name must be that; "" where it is a shape."""
+    """Return the program's name in a rule about commands, in small letters, "" where that is a pattern."""
     shapes = _words(pattern)
     return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
-    """Whether a command is meant. With `certain` a word that is not known fits nothing, without it everything."""
+    """Return True if a rule fits a command. With `certain` a word that is not known fits nothing, without it everything."""
     shapes = _words(pattern)
     if not shapes:
         return False
@@ -191,14 +191,14 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
 
 
 def begins_with(pattern: str, words: tuple[str | None, ...]) -> bool:
-    """Whether a rule names these very words first, without any sign that stands for others."""
+    """Return True if a rule begins with exactly these words, without any pattern."""
     return (
         bool(words) and _words(pattern)[: len(words)] == words and _SIGNS.isdisjoint("".join(map(str, words)))
     )
 
 
 def _may_fit(fixed: Sequence[str], words: Sequence[str | None], open_end: bool) -> bool:
-    """As `fits_words`, where a word that is not known may be none, one or several; the program's name is one."""
+    """Compare as `fits_words` does; a word that is not known may be none, one or several, but the program's name is one."""
     reach = {0}
     for place, word in enumerate(words):
         if word is None and place == 0:
@@ -230,11 +230,11 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 
 def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
-    """Whether a host is meant, by `policy.hosts`. What is no host (a user in front, a NUL) fits nothing."""
+    """Return True if a rule fits a host; a text that names no host (a user in front, a NUL) fits nothing. See `rules.hosts`."""
     found = read_host(host)
     return found is not None and parse_pattern(pattern).fits(found, certain=certain)
 
 
 def fits_tool(pattern: str, tool: str) -> bool:
-    """By name, with `*`."""
+    """Return True if a rule fits a tool's name."""
     return fnmatchcase(tool, pattern)

@@ -1,4 +1,4 @@
-"""L3: host names and addresses in every spelling, and what a rule's host means.
+"""L3: host names and addresses in every spelling, and the hosts that rules mean.
 
 Invariant: where two programs could take the same text for different hosts, every one of them is a reading; a rule that
 allows needs all readings, one that denies or asks needs one. Text that no host could be has no readings and is refused.
@@ -22,12 +22,12 @@ _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s'"`<>()]+""")
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
-"""Where the shell opens a connection by a file's name: the host comes next."""
+"""Paths by which the shell opens a connection; the host is the next name."""
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
-"""Spellings of this machine. What a program makes of the last two is this machine as well."""
+"""Spellings of this machine; programs that connect to the last two reach it as well."""
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 _DEVIATING = "ßς\u200c\u200d"
-"""What the two generations of international names write differently."""
+"""Letters that the two generations of international names encode differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class HostPattern:
-    """What a rule names: `names`, or all `below` a name, or a `network`; `everything`; and perhaps one port."""
+    """The hosts of a rule: `names`, all `below` a name, a `network`, or `everything`; with a `port`, only that one."""
 
     names: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class HostPattern:
     port: int | None = None
 
     def fits(self, host: Host, *, certain: bool) -> bool:
-        """Whether a host is meant; with `certain` in all its readings and at a known port, else in any."""
+        """Return True if the rule means a host: with `certain` in all readings and at a known port, else in any reading."""
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
         found = [self._fits_name(name) for name in host.names]
@@ -66,7 +66,7 @@ class HostPattern:
 
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
-    """The host that a text names, with its port where one stands there. None where it is not certain to be one."""
+    """Read a host with its port, if it has one. Returns None for a text that may be none."""
     name, port = _split_port(text)
     if name is None:
         return None
@@ -76,7 +76,7 @@ def read_host(text: str) -> Host | None:
 
 @lru_cache(maxsize=512)
 def parse_pattern(text: str) -> HostPattern:
-    """What stands behind `connect` in a rule. Raises `ConfigError` that says what is wrong with it."""
+    """Parse the text behind `connect` in a rule. Raises `ConfigError` that names the fault."""
     if text == "*":
         return HostPattern(everything=True)
     if "/" in text:
@@ -99,7 +99,7 @@ def parse_pattern(text: str) -> HostPattern:
 
 
 def possible_hosts(word: str) -> Iterator[Host]:
-    """Every host that a word of a command line may name, however a program reads it: for rules against hosts."""
+    """Yield every host that a word of a command line may name, however a program reads it: for rules that ask or deny."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
     for whole in dict.fromkeys(
@@ -114,7 +114,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
 
 
 def mentioned_hosts(text: str) -> Iterator[Host]:
-    """Every host that stands somewhere in a text as a name with a dot, or as an address: for rules against hosts."""
+    """Yield every name with a dot and every address in a text: for rules that ask or deny."""
     for name in _NAME.findall(text)[:_MAX_FOUND]:
         host = read_host(name)
         if host is not None:
@@ -122,7 +122,7 @@ def mentioned_hosts(text: str) -> Iterator[Host]:
 
 
 def _split_port(text: str) -> tuple[str | None, int | None]:
-    """Name and port. `[::1]:80`, `::1`, `name`, `name:80`."""
+    """Split `[::1]:80`, `::1`, `name` or `name:80` into name and port; no name where it is none of these."""
     if text.startswith("["):
         inside, closed, behind = text[1:].partition("]")
         if not closed or ":" not in inside:
@@ -157,7 +157,7 @@ def _readings(name: str) -> Iterator[str]:
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
-    """The name as ASCII, in every way that names of other scripts are written; none where one of them fails."""
+    """Return the name in ASCII, in each way that international names are encoded; none where one of them fails."""
     if name.isascii():
         return (name.lower(),)
     if any(unicodedata.category(char) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp") for char in name):
@@ -171,7 +171,7 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _map_letters(name: str) -> str:
-    """As programs of today read it: compatible forms and letter case undone, but for what they keep apart."""
+    """Fold letter case and compatible forms as current programs do, except for letters that they tell apart."""
     return "".join(
         char if char in _DEVIATING else unicodedata.normalize("NFKC", char).casefold()
         for char in unicodedata.normalize("NFC", name)
@@ -184,7 +184,7 @@ def _encode_label(label: str) -> str:
 
 
 def _read_ipv4(labels: list[str]) -> Iterator[str]:
-    """An IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
+    """Yield an IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
     numbers = [_number(label) for label in labels]
     if not 0 < len(labels) <= 4 or any(number is None for number in numbers):
         return
@@ -238,8 +238,8 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def host_in_address(address: str) -> str:
-    """The host of an address, as it is written; "" of what is none. Something odd behind a scheme stays in it, so that no rule
-    fits."""
+    """Return the host of an address as it is written, "" of a text that is none. Odd text behind a scheme is kept, so that no
+    rule fits it."""
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]
     return host if slashes or ("." in host and read_host(host) is not None) else ""
