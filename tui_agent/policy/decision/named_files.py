@@ -87,7 +87,21 @@ class NamedFileJudge:
         traits = _Traits(changes_operands(command), is_runner(command), does_only_as_named(command))
         for value, option in _pieces(command):
             yield from self._word(command, traits, value, option, named, cwd)
+        if traits.changes_operands:
+            yield from self._changed_uses(command, traits, uses)
         yield from self._unnamed(command)
+
+    def _changed_uses(
+        self, command: CommandReport, traits: "_Traits", uses: Sequence[tuple[FileUse, str]]
+    ) -> Iterator[Finding]:
+        """Count the files that a command names as changed ones: patterns of git's own are in no word (`git checkout -- 'a*'`)."""
+        for use, path in uses:
+            if use.action == "mention" or use.certainty is Certainty.UNKNOWN or command.remember:
+                continue
+            at, pattern = place(path, self.facts), use.certainty is Certainty.BOUNDED
+            refused = self.files.refuse_write(at, pattern=pattern)
+            yield from () if refused is None else (refused,)
+            yield from self._changed_word(traits, at, pattern=pattern)
 
     def _word(
         self,
