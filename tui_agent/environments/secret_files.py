@@ -22,7 +22,7 @@ MOST_FOLDERS = 5_000
 """Folders that are looked into, those nearest to the top first."""
 MOST = 200
 """Files that are found."""
-MAX_LINKS = 500
+MAX_LINKS = 5_000
 """Links that are followed to see whether they lead out of the workspace."""
 OPTION_STARTS = frozenset("-+@|=")
 """Characters at the begin of a name that some program takes for an option, a list of files or a command."""
@@ -38,6 +38,7 @@ _MOST_READ = 2_000_000
 _SETTLED_NS = 50_000_000
 """A folder that changed so shortly before it was read may have changed again without a new time."""
 _IGNORE_FILE = ".gitignore"
+_IGNORE_FILES = frozenset({_IGNORE_FILE, ".ignore", ".rgignore", ".fdignore", ".agignore"})
 _IGNORE_LIMIT = 1_000_000
 
 
@@ -66,6 +67,7 @@ class _Folder:
     """Folders in it of a version control system: they are looked through last, and for links alone."""
     steering: tuple[str, ...] = ()
     """Files in it that decide what some programs do."""
+    ignore_files: tuple[str, ...] = ()
 
 
 class SecretFiles:
@@ -141,7 +143,7 @@ class SecretFiles:
                 tuple(option_names),
                 tuple(odd_names),
                 tuple(steering),
-                (*unscanned, *self._waiting, *links[MAX_LINKS:]),
+                (*unscanned, *self._waiting, *([""] if len(links) > MAX_LINKS else [])),
             )
 
     def _follow(self, name: str) -> WorkspaceLink:
@@ -212,6 +214,7 @@ class SecretFiles:
             installed,
             tuple(entry.name for entry in entries if entry.name in _REPOSITORIES and not entry.is_symlink()),
             tuple(entry.name for entry in entries if entry.name in self._steering),
+            tuple(entry.name for entry in entries if entry.name in _IGNORE_FILES),
         )
 
     def _file(self, name: str, *, link: bool) -> SecretFile | None:
@@ -227,15 +230,32 @@ class SecretFiles:
         except OSError:  # gone, or a link to nowhere
             return None
         if name.endswith("/"):
-            ignored = self._ignored(plain, folder=True)
-            return SecretFile(name, f"{path}/", ignored=ignored) if stat.S_ISDIR(info.st_mode) else None
+            ignored, back = self._ignored(plain, folder=True), self._may_be_brought_back(plain)
+            found = SecretFile(name, f"{path}/", ignored=ignored, brought_back=back)
+            return found if stat.S_ISDIR(info.st_mode) else None
         if not stat.S_ISREG(info.st_mode) or (
             name.lower().endswith(_PUBLIC) and not self._holds_key(path, info)
         ):
             return None
         held = self._git.held(path, info)
         ignored = not held.same and self._ignored(plain)
-        return SecretFile(name, path, in_git=held.same, ignored=ignored, held=held.version)
+        back = self._may_be_brought_back(plain)
+        return SecretFile(name, path, held.same, ignored, back, held.version)
+
+    def _may_be_brought_back(self, name: str) -> bool:
+        """True if a `!` line of an ignore file in a folder above it may mean the file."""
+        names = name.split("/")
+        files = [".git/info/exclude"]
+        for depth in range(len(names)):
+            at = "".join(f"{folder}/" for folder in names[:depth])
+            known = self._seen.get(at)
+            files += [f"{at}{file}" for file in (known.ignore_files if known else _IGNORE_FILES)]
+        return any(
+            line.startswith("!")
+            and any(fnmatchcase(each, line[1:].strip().strip("/").rpartition("/")[2]) for each in names)
+            for file in files
+            for line in _text(Path(self._root, file)).splitlines()
+        )
 
     def _holds_key(self, path: str, info: os.stat_result) -> bool:
         stamp = (info.st_mtime_ns, info.st_size, info.st_ino)

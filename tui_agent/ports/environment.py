@@ -133,6 +133,8 @@ class SecretFile:
     """The repository holds it, as it is now."""
     ignored: bool = False
     """An ignore file of the workspace names it."""
+    brought_back: bool = False
+    """A `!` line of an ignore file may bring it back, so that programs which skip hidden or ignored files read it."""
     held: tuple[int, int] | None = None
     """Bytes, and seconds of the last change, of the version that the repository holds, where it was changed since."""
 

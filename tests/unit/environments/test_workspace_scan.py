@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tui_agent.environments.secret_files import MOST, SecretFiles, public_certificates
 
 
@@ -120,3 +122,25 @@ def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:
     other.write_text("x")
     missing = str(tmp_path / "gone.pem")
     assert public_certificates([str(public), str(key), str(other), missing]) == {str(public)}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "back"),
+    [
+        (".ignore", "!.env\n", True),
+        (".rgignore", "# all\n!.e*\n", True),
+        (".gitignore", ".env\n!.env.example\n", False),
+        (".gitignore", "!/sub/.env\n", True),
+        (".git/info/exclude", "!.env\n", True),
+        ("sub/.fdignore", "!.env", True),
+        ("other/.ignore", "!.env", False),
+        (".ignore", ".env\n", False),
+    ],
+)
+def test_an_ignore_file_may_bring_a_secret_back(tmp_path: Path, file: str, text: str, back: bool) -> None:
+    root = tmp_path / "ws"
+    for name, content in ((file, text), ("sub/.env", "KEY=1")):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    (secret,) = SecretFiles(str(root), lambda path: path.endswith("/.env")).scan().secrets
+    assert secret.brought_back is back

@@ -131,7 +131,8 @@ def _skips(use: FileUse, secret: SecretFile) -> bool:
     """True if the program passes over the file by its kind or by its options."""
     names = secret.name.rstrip("/").split("/")
     hidden = any(name.startswith(".") for name in names)
-    if ("hidden" in use.skips and hidden) or ("ignored" in use.skips and secret.ignored):
+    skipped = ("hidden" in use.skips and hidden) or ("ignored" in use.skips and secret.ignored)
+    if skipped and not secret.brought_back:
         return True
     if "untracked" in use.skips and not secret.in_git:
         return True

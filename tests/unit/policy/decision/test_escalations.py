@@ -205,6 +205,13 @@ def test_a_file_of_the_project_may_decide_what_a_program_does() -> None:
     )
 
 
+def test_an_ignore_file_may_bring_a_skipped_secret_back() -> None:
+    uses = read("", below=True, skips=frozenset({"hidden", "ignored"}))
+    back = replace(ENV, brought_back=True)
+    assert reads_secrets_below(command("rg"), uses, facts(secrets=(back,)))
+    assert not reads_secrets_below(command("rg"), uses, facts(secrets=(ENV,)))
+
+
 def test_a_sandbox_hides_files_with_secrets_so_nothing_is_asked() -> None:
     hidden = facts(secrets=(ENV,), sandboxed=True)
     assert not reads_secrets_below(command("grep"), read("", below=True), hidden)
