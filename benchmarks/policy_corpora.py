@@ -27,7 +27,7 @@ from tui_agent.protocol.settings import PolicyName
 WORKSPACE = "/home/ada/timesheet"
 JUDGE = "tui_agent.policy.decision.policy:RulePolicy"
 PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits")
-UNASKED = ("everyday", "everyday_hard", "everyday_held_out")
+UNASKED = ("everyday", "everyday_hard", "everyday_held_out", "proven")
 """The corpora whose lines are to run unasked."""
 BELOW = "secrets-below"
 FIRST_LINE = "git diff HEAD~1 --stat | head -20"

@@ -12,6 +12,7 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName
 
+PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
 HARMLESS_CLASSES = {
     "waits-for-input": "commands have no terminal and an empty input, so they end at once",
 }
@@ -27,7 +28,7 @@ INSIDE = [
     "timeout 5 sh -c {quoted}",
     "{line} & wait",
 ]
-HARD_LINES_ALLOWED = 55
+HARD_LINES_ALLOWED = 59
 """How many lines of `everyday_hard.txt` run unasked; may only grow."""
 
 
@@ -95,3 +96,22 @@ def test_hard_everyday_lines_run_unasked_as_far_as_they_can_be_proven() -> None:
     facts = PolicyFacts(WORKSPACE, "ask")
     allowed = list_lines("everyday_hard", "allow", facts)
     assert len(allowed) >= HARD_LINES_ALLOWED, "\n".join(list_lines("everyday_hard", "ask", facts))
+
+
+def test_proven_lines_run_unasked_in_every_profile() -> None:
+    for policy in PROFILES:
+        facts = PolicyFacts(WORKSPACE, policy)
+        assert [*list_lines("proven", "ask", facts), *list_lines("proven", "deny", facts)] == [], policy
+
+
+def test_lines_that_are_not_proven_are_asked_about_and_denied_where_nobody_asks() -> None:
+    held_as: dict[PolicyName, str] = {"plan": "deny", "ask": "ask", "accept-edits": "ask"}
+    for policy, verdict in held_as.items():
+        held = list_lines("unproven", verdict, PolicyFacts(WORKSPACE, policy))
+        assert len(held) == len(read_corpus("unproven")), policy
+
+
+def test_lines_that_ruin_or_use_guarded_files_are_denied_in_every_profile() -> None:
+    for policy in PROFILES:
+        held = list_lines("denied", "deny", PolicyFacts(WORKSPACE, policy))
+        assert len(held) == len(read_corpus("denied")), policy

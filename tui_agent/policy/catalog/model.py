@@ -160,6 +160,8 @@ class Program(Model):
     entry of their own in the folder of this program's name; options in front of them are this entry's. `skips`: files
     that it does not read below a folder unless an option says so. `reads_below`: operands are meant with everything below
     them. `only_names`: name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`.
+    `changes_paths`: it changes
+    or takes away the files that its path filters mean.
     `options_are_harmless`: no option of it, listed or not, does more than read: it writes, runs, sends and waits for nothing.
     So a pattern may stand where an option could, if no name in the workspace looks like one.
     `certain_outputs`: what some calls
@@ -178,6 +180,7 @@ class Program(Model):
     default_operand: str = ""
     option_style: Literal["gnu", "first", "single", "words", "tar", "none"] = "gnu"
     numeric_option: bool = False
+    changes_paths: bool = False
     options_are_harmless: bool = False
     subcommands: Literal["", "one", "two"] = ""
     skips: frozenset[Literal["hidden", "ignored", "untracked"]] = frozenset()

@@ -89,7 +89,11 @@ def _with_dots(path: str) -> Iterator[str]:
 
 def file_uses(effect: Runs, command: CommandReport) -> Uses:
     """Return the files of a command with their paths as seen from the workspace."""
-    return [(use, from_workspace(effect, use.path)) for use in command.files]
+    return [
+        (use, path)
+        for use in command.files
+        for path in dict.fromkeys((from_workspace(effect, use.path), *((use.path,) if use.from_top else ())))
+    ]
 
 
 def from_workspace(effect: Runs, path: str) -> str:

@@ -19,7 +19,14 @@ from tui_agent.policy.interpreter.patterns import escape, prefix_of, unescape
 from tui_agent.policy.interpreter.reach import Reach
 from tui_agent.policy.interpreter.readers import SCRIPT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
-from tui_agent.policy.interpreter.state import START, Folders, enter_folder, goes_back, join_path
+from tui_agent.policy.interpreter.state import (
+    START,
+    START_FOLDERS,
+    Folders,
+    enter_folder,
+    goes_back,
+    join_path,
+)
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+")
 _BOUNDED_NUMBERS: Final = {
@@ -73,6 +80,9 @@ class Draft:
         program = None if self.entry is None else self.entry.program
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
+        if Effect.RUNS in self.effects:
+            # Code may use all of the folder that it runs in.
+            self.files += [FileUse(folder, "list") for folder in self.folders if folder]
         doubts = [replace(doubt, value=None) for doubt in self.doubts] if self.moved else self.doubts
         return CommandReport(
             self.source,
@@ -116,11 +126,11 @@ class Draft:
             case "enter":
                 self.enter(value)
             case "revision":
-                self._use_git_word(value, read_revision(value, may_be_path=False), prints_below=False)
+                self._use_git_word(value, read_revision(value, may_be_path=False), is_filter=False)
             case "revision or path":
-                self._use_git_word(value, read_revision(value, may_be_path=True), prints_below=False)
+                self._use_git_word(value, read_revision(value, may_be_path=True), is_filter=False)
             case "path filter":
-                self._use_git_word(value, read_path_filter(value), prints_below=True)
+                self._use_git_word(value, read_path_filter(value), is_filter=True)
             case "host":
                 self._use_host(value)
             case "variable":
@@ -288,18 +298,24 @@ class Draft:
         if action in ("read", "list"):
             self.printed.append("" if value.certainty is Certainty.UNKNOWN else _as_pattern(value))
 
-    def _use_git_word(self, value: Value, word: GitWord, *, prints_below: bool) -> None:
-        """Note what a word of git names. `prints_below`: names that git prints lie below those paths."""
+    def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool) -> None:
+        """Note what a word of git names. `is_filter`: it is a path for certain, and what
+        git prints or changes lies below."""
         action: FileAction = "list" if self.reach.names_only else "read"
+        reach = self.reach
+        if is_filter and self.entry is not None and self.entry.program.changes_paths:
+            action, reach = "write", replace(reach, below=True)
         for named in word.paths:
-            if prints_below and named.bounds:
+            if is_filter and named.bounds:
                 pattern = named.path if named.pattern else escape(named.path)
                 self.printed.append("" if named.from_top else pattern)
-            self.add_path(named.path, action, pattern=named.pattern, reach=self.reach)
-            if named.from_top and self.folders != ("",):
-                folders, self.folders = self.folders, ("",)
-                self.add_path(named.path, action, pattern=named.pattern, reach=self.reach)
+            first = len(self.files)
+            self.add_path(named.path, action, pattern=named.pattern, reach=reach)
+            if named.from_top:
+                folders, self.folders = self.folders, START_FOLDERS
+                self.add_path(named.path, action, pattern=named.pattern, reach=reach)
                 self.folders = folders
+                self.files[first:] = [replace(use, from_top=True) for use in self.files[first:]]
         if word.doubt:
             self.printed.append("")
             self.files.append(FileUse("", action, Certainty.UNKNOWN))

@@ -50,7 +50,9 @@ def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     held = text[stage.end() :] if stage else path
     if not colon or held.startswith(("/", "(")):
         return chosen
-    return GitWord((*chosen.paths, NamedPath(held or ".", from_top=True)), chosen.doubt)
+    # `-L :name:path` of git log has its path last.
+    paths = dict.fromkeys((held or ".", text.rpartition(":")[2] or "."))
+    return GitWord((*chosen.paths, *(NamedPath(path, from_top=True) for path in paths)), chosen.doubt)
 
 
 def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
@@ -78,14 +80,14 @@ def read_path_filter(value: Value) -> GitWord:
     signs, path = _split_magic(text)
     if "exclude" in signs:
         return GitWord()
-    if signs - _KNOWN_MAGIC:
-        return GitWord(doubt=f"{value.source} is a path filter that is not known")
+    unknown = f"{value.source} is a path filter that is not known" if signs - _KNOWN_MAGIC else ""
     from_top = "top" in signs
     if not _SIGN.search(path) or "literal" in signs:
-        return GitWord((NamedPath(path or ".", from_top=from_top),))
+        return GitWord((NamedPath(path or ".", from_top=from_top),), unknown)
     # A rule or guard is about the names that somebody wrote, as well.
-    written = NamedPath(path, pattern=True, from_top=from_top, bounds=False)
-    return GitWord((written, NamedPath(_as_shell_pattern(path), pattern=True, from_top=from_top)))
+    written = NamedPath(path.removesuffix("/**"), pattern=True, from_top=from_top, bounds=False)
+    bound = NamedPath(_as_shell_pattern(path), pattern=True, from_top=from_top)
+    return GitWord((written, bound), unknown)
 
 
 def left_out_path(value: Value) -> str | None:

@@ -61,7 +61,7 @@ class FileUse:
     `path` is relative to the folder the line starts in, absolute, or begins with `~`; a shell pattern where `certainty`
     is `BOUNDED`, empty where it is `UNKNOWN`. `below`: with everything below it. Of what is below: files whose kind is in
     `skips` are left out, only names that fit one of `only` are used (all where it is empty), none that fits `excludes`.
-    `follows_links`: links below it are followed.
+    `follows_links`: links below it are followed. `from_top`: seen from the top of the workspace it is used as well.
     """
 
     path: str
@@ -72,6 +72,7 @@ class FileUse:
     only: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     follows_links: bool = False
+    from_top: bool = False
 
 
 @dataclass(frozen=True, slots=True)

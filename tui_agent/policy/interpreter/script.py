@@ -175,7 +175,9 @@ class ScriptWalker:
         state = self._repeat(turn, state)
         constant = tested[-1].success is None or tested[-1].failure is None
         polls = any(_names_program(part, _SLEEPING) for part in (command.condition, command.body))
-        if polls or (constant and not _names_program(command.body, _LEAVING)):
+        # Nothing in the subset counts, so that only a line that `read` takes, or leaving the loop, brings it to an end.
+        takes = not constant and _names_program(command.condition, frozenset({"read"}))
+        if polls or not (takes or _names_program(command.body, _LEAVING)):
             self.reports.append(CommandReport("while", (), effects=frozenset({Effect.NEVER_ENDS})))
         state = merge_states([state, tested[-1].any]) or state
         return Outcome(state, state, UNKNOWN_INPUT)

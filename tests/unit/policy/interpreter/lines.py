@@ -122,6 +122,12 @@ flags = ["-p", "-q"]
 options = { "-x" = "number" }
 certain_outputs = [{ prints = "hashes", options = ["-x=1"], others = ["-q"], operands = ["HEAD"] }]
 
+[programs.git.subcommands.restore]
+about = "Restores files."
+effects = ["writes"]
+operands = ["path filter..."]
+changes_paths = true
+
 [programs.git.subcommands.branch]
 about = "Makes a branch."
 effects = ["writes"]
