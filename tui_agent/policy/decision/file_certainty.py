@@ -71,13 +71,18 @@ def shows_repository(command: CommandReport) -> bool:
 
 def changes_operands(command: CommandReport) -> bool:
     """Return True if the command certainly changes files, and its report does not say which: those that it names."""
-    words = {word.known for word in command.words}
-    named = bool(words & _CHANGING_WORDS) and "--check" not in words and not command.doubts
+    named = has_changing_word(command) and not command.doubts
     changes = named or {Effect.WRITES, Effect.DELETES} & command.effects
     listed = any(use.action in ("write", "move", "delete") for use in command.files)
     return (
         bool(changes) and not listed and command.name not in _ONLY_REPOSITORY and not _ends_processes(command)
     )
+
+
+def has_changing_word(command: CommandReport) -> bool:
+    """Return True if a word makes the program change the files that it is given (`--fix`)."""
+    words = {word.known for word in command.words}
+    return bool(words & _CHANGING_WORDS) and "--check" not in words
 
 
 def only_starts(command: CommandReport) -> bool:
@@ -87,8 +92,7 @@ def only_starts(command: CommandReport) -> bool:
 
 def is_runner(command: CommandReport) -> bool:
     """Return True if the program runs the project's own code in a usual way: no rule is promised to hold against that."""
-    words = {word.known for word in command.words}
-    changes = bool(words & _CHANGING_WORDS) and "--check" not in words
+    changes = has_changing_word(command)
     runs_own_code = bool(command.remember) or _runs_script(command) or bool(command.code)
     return (
         Effect.RUNS in command.effects

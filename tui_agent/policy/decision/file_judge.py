@@ -89,8 +89,9 @@ class FileJudge:
 
     def read(self, at: Place, *, below: FileUse | bool = False, pattern: bool = False) -> Finding:
         """Judge reading a file, or a folder with everything below it."""
-        if self.guards.is_secret(at, pattern=pattern) and at.absolute not in self._facts.public_files:
-            return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
+        secret = self.refuse_secret(at, pattern=pattern)
+        if secret:
+            return secret[0]
         rules = self._rules.about_file(at, "read", self._facts)
         verdict = self._profile.reads_outside
         free = at.inside or self.guards.is_open_to_all(at)
@@ -144,6 +145,12 @@ class FileJudge:
         if pattern and (hit := self.secret_match(at)):
             return Finding("deny", "guard.secret", f"{at.given} matches {hit}, which {_GUARDED['secret']}")
         return None
+
+    def refuse_secret(self, at: Place, *, pattern: bool = False) -> Sequence[Finding]:
+        """Return the guard against reading a file with secrets."""
+        if self.guards.is_secret(at, pattern=pattern) and at.absolute not in self._facts.public_files:
+            return [Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")]
+        return []
 
     def refuse_ruin(self, at: Place, path: str) -> Finding | None:
         """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""

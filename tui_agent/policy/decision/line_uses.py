@@ -106,3 +106,15 @@ def from_workspace(effect: Runs, path: str) -> str:
 def literal_path(path: str) -> str:
     """Return a path whose `~` is a name and no home: a call's `cwd` is not expanded by a shell."""
     return f"./{path}" if path.startswith("~") else path
+
+
+def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
+    """Yield a path as seen from the workspace, from each folder that the command may run in."""
+    if not text:
+        return
+    if text.startswith(("/", "~")):
+        yield text
+        return
+    for folder in command.folders:
+        if folder is not None and not folder.startswith("~"):
+            yield posixpath.normpath(posixpath.join(cwd, folder, text))

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.code_files import judge_code
 from tui_agent.policy.decision.file_certainty import (
     changes_operands,
     changes_unnamed,
     does_only_as_named,
+    has_changing_word,
     is_runner,
     only_starts,
     reads_unnamed,
@@ -22,6 +24,7 @@ from tui_agent.policy.decision.file_certainty import (
 )
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.line_uses import paths_from
 from tui_agent.policy.decision.rule_index import RuleIndex
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
 from tui_agent.policy.places.paths import Place, place
@@ -30,7 +33,6 @@ from tui_agent.ports.policy import PolicyFacts
 
 _CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
 _MAX_WORDS: Final = 500
-_MAX_TOKENS: Final = 300
 _MAX_PATH: Final = 300
 _ATTACHED: Final = re.compile(r"(?:(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.+))", re.DOTALL)
 _OUTPUT_OPTION: Final = re.compile(
@@ -39,13 +41,13 @@ _OUTPUT_OPTION: Final = re.compile(
 )
 """Options whose word is likely to be written."""
 _DD_OUTPUT: Final = "of"
+_OUTPUT: Final = re.compile(r"-o|--?\w*out(?:put)?(?:-?(?:file|dir|doc\w*))?", re.IGNORECASE)
+_UNPACKING: Final = frozenset({"tar", "bsdtar", "gtar"})
 _COPYING: Final = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _GIT_SETTINGS: Final = frozenset({"git config", "git config core.hooksPath"})
 _ENTERING: Final = frozenset({"cd", "pushd"})
 _SEARCHES: Final = frozenset({"rg", "grep", "egrep", "fgrep", "git grep", "ag"})
 _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
-_IN_QUOTES: Final = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`")
-_TOKEN: Final = re.compile(r"(?:^|(?<=[\s'\"`]))[^\s'\"`()<>;,|\[\]{}$]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class _Traits:
     changes_operands: bool
     is_runner: bool
     only_as_named: bool
+    compiles: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +82,30 @@ class NamedFileJudge:
             yield from self._chosen_names(command, uses)
             return
         yield from self._git_settings(command)
-        yield from self._code(command, cwd)
+        yield from judge_code(command, cwd, self.files, self.facts)
         yield from self._into_folders(command, uses)
         if only_starts(command):
             return
+        if command.entry and changes_unnamed(command):
+            yield from self._filled_folders(command, cwd)
+        if _only_carries(command):
+            for use, path in uses:
+                if use.action == "mention" and use.certainty is Certainty.BOUNDED:
+                    yield from self.files.refuse_secret(place(path, self.facts), pattern=True)
         named = {path: use for use, path in uses}
-        traits = _Traits(changes_operands(command), is_runner(command), does_only_as_named(command))
+        traits = _Traits(
+            changes_operands(command),
+            is_runner(command),
+            does_only_as_named(command),
+            bool(command.remember) and not has_changing_word(command),
+        )
         for value, option in _pieces(command):
             yield from self._word(command, traits, value, option, named, cwd)
         if traits.changes_operands:
-            yield from self._changed_uses(command, traits, uses)
+            yield from self._changed_uses(command, uses)
         yield from self._unnamed(command)
 
-    def _changed_uses(
-        self, command: CommandReport, traits: "_Traits", uses: Sequence[tuple[FileUse, str]]
-    ) -> Iterator[Finding]:
+    def _changed_uses(self, command: CommandReport, uses: Sequence[tuple[FileUse, str]]) -> Iterator[Finding]:
         """Count the files that a command names as changed ones: patterns of git's own are in no word (`git checkout -- 'a*'`)."""
         for use, path in uses:
             if use.action == "mention" or use.certainty is Certainty.UNKNOWN or command.remember:
@@ -101,7 +113,13 @@ class NamedFileJudge:
             at, pattern = place(path, self.facts), use.certainty is Certainty.BOUNDED
             refused = self.files.refuse_write(at, pattern=pattern)
             yield from () if refused is None else (refused,)
-            yield from self._changed_word(traits, at, pattern=pattern)
+            yield from self._changed_word(at, pattern=pattern, certain=True)
+
+    def _filled_folders(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
+        """`cd .git && tar xf a.tar`: files that it does not name are made in the folder that it runs in."""
+        for path in paths_from(command, "any", cwd):
+            refused = self.files.refuse_write(place(path, self.facts))
+            yield from () if refused is None else (refused,)
 
     def _word(
         self,
@@ -112,21 +130,21 @@ class NamedFileJudge:
         named: Mapping[str, FileUse],
         cwd: str,
     ) -> Iterator[Finding]:
-        writes = traits.changes_operands or option == _DD_OUTPUT
-        if not (writes or self.rules.against_files or not command.entry):
-            return
         pattern = value.certainty is Certainty.BOUNDED
-        for path in _paths_from(command, value.text, cwd):
+        for path in paths_from(command, value.text, cwd):
             if path in named and traits.only_as_named:
                 continue
             at = place(path, self.facts)
-            compiled = path in named and named[path].action == "read" and bool(command.remember)
-            if (writes and not compiled) or (not command.entry and _DISK.match(at.absolute)):
+            compiled = path in named and named[path].action == "read" and traits.compiles
+            output = (traits.changes_operands and not compiled) or _is_output(command, option)
+            if output or (not command.entry and _DISK.match(at.absolute)):
                 refused = self.files.refuse_write(at, pattern=pattern)
                 yield from () if refused is None else (refused,)
+            elif option and _only_carries(command):
+                yield from self.files.refuse_secret(at, pattern=pattern)
             yield from self._read_word(command, traits, at, pattern=pattern)
-            if (writes and not compiled) or _may_change(traits, option):
-                yield from self._changed_word(traits, at, pattern=pattern)
+            if output or _may_change(traits, option):
+                yield from self._changed_word(at, pattern=pattern, certain=output)
 
     def _read_word(
         self, command: CommandReport, traits: "_Traits", at: Place, *, pattern: bool
@@ -135,16 +153,16 @@ class NamedFileJudge:
         if not traits.is_runner or Effect.CONNECTS in command.effects or command.code:
             yield from self.files.rules_below(at, ("read",), pattern=pattern)
 
-    def _changed_word(self, traits: "_Traits", at: Place, *, pattern: bool) -> Iterator[Finding]:
+    def _changed_word(self, at: Place, *, pattern: bool, certain: bool) -> Iterator[Finding]:
         for finding in self.files.rules_against(at, _CHANGES, pattern=pattern):
-            yield finding if traits.changes_operands else replace(finding, verdict="ask")
+            yield finding if certain else replace(finding, verdict="ask")
         yield from self.files.rules_below(at, _CHANGES, pattern=pattern)
 
     def _entered(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
         """`cd priv*`: which files the commands behind it use is not certain, so a pattern counts itself."""
         for value in command.words[1:]:
             if value.certainty is Certainty.BOUNDED:
-                for path in _paths_from(command, value.text, cwd):
+                for path in paths_from(command, value.text, cwd):
                     yield from self.files.rules_against(place(path, self.facts), ("read",), pattern=True)
 
     def _chosen_names(self, command: CommandReport, uses: Sequence[tuple[FileUse, str]]) -> Iterator[Finding]:
@@ -205,27 +223,6 @@ class NamedFileJudge:
             why = f"it sets {named[0]} for git, which may name a program that git runs"
             yield Finding("ask", f"{self.facts.policy}.guarded", why, default_no=True, needs_person=True)
 
-    def _code(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
-        """Ask about code that names a file which a rule or a guard is against."""
-        if command.runs_next and not command.doubts:
-            return
-        for text in _code_texts(command):
-            for match in list(_TOKEN.finditer(text))[:_MAX_TOKENS]:
-                name = match[0]
-                quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"
-                if len(name) > _MAX_PATH or not (quoted or "/" in name or name.startswith(".")):
-                    continue
-                for path in _paths_from(command, name, cwd):
-                    yield from self._code_path(place(path, self.facts))
-
-    def _code_path(self, at: Place) -> Iterator[Finding]:
-        guarded = self.files.judge_code(at)
-        if guarded is not None:
-            yield guarded
-        for finding in self.files.rules_against(at, ("read", *_CHANGES)):
-            why = f"code that it runs names {at.given}, and a rule is against using it"
-            yield replace(finding, verdict="ask", reason=why)
-
 
 def _pieces(command: CommandReport) -> Iterator[tuple[Value, str]]:
     """Yield the parts of a command's words that may be paths, each with the option that it stands at, "" for none."""
@@ -254,31 +251,24 @@ def _pieces(command: CommandReport) -> Iterator[tuple[Value, str]]:
                 yield replace(value, text=part), option
         if not text.startswith("-"):
             yield value, before
+            for part in text.split(":")[1:] if attached is None else ():
+                yield replace(value, text=part), before
         before = text if text.startswith("-") and "=" not in text else ""
     for name, value in command.settings:
         if value.known and " " not in value.text:
             yield value, name
 
 
-def _paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield a path as seen from the workspace, from each folder that the command may run in."""
-    if not text:
-        return
-    if text.startswith(("/", "~")):
-        yield text
-        return
-    for folder in command.folders:
-        if folder is not None and not folder.startswith("~"):
-            yield posixpath.normpath(posixpath.join(cwd, folder, text))
+def _is_output(command: CommandReport, option: str) -> bool:
+    """Return True if a known program certainly writes the word behind this option."""
+    if option == _DD_OUTPUT or (option == "-C" and command.name in _UNPACKING):
+        return True
+    return bool(command.entry) and bool(_OUTPUT.fullmatch(option))
 
 
-def _code_texts(command: CommandReport) -> Iterator[str]:
-    yield from command.code
-    if not command.entry or command.doubts:
-        for match in _IN_QUOTES.finditer(command.source):
-            yield next(text for text in match.groups() if text is not None)
-    if "<<" in command.source:
-        yield command.source
+def _only_carries(command: CommandReport) -> bool:
+    """Return True for a known program that reads, writes or sends files, and runs nothing."""
+    return bool(command.entry) and Effect.RUNS not in command.effects
 
 
 def _may_change(traits: _Traits, option: str) -> bool:
