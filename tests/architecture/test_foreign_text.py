@@ -25,7 +25,6 @@ SEQUENCES = {
     "plugins/shell/output.py": "what it takes out of a program's output",
     "tui_agent/cli/output.py": "colour of its own",
     "tui_agent/cli/themes.py": "colour of its own",
-    "tui_agent/policy/bash/loose_reading.py": "what bash makes of $'…', to judge it; nothing of it is shown",
     "tui_agent/export/story.py": "what it takes out of a text",
 }
 """Who may name a control sequence."""
