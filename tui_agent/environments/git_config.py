@@ -81,7 +81,7 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
 
 
 def _plain_path(value: str, path: str) -> str:
-    if not value or "\\" in value or value.startswith("%"):
+    if not value or "\\" in value or value[0] in "%:":
         raise SteeredError(f"{path} names no plain folder")
     return value
 

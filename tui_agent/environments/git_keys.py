@@ -13,7 +13,7 @@ am: keepcr threeway messageid
 apply: ignorewhitespace whitespace
 author: name email
 blame: blankboundary coloring date markignoredlines markunblamablelines showemail showroot
-branch: autosetupmerge autosetuprebase sort *.description *.merge *.pushremote *.rebase *.remote
+branch: autosetupmerge autosetuprebase *.description *.merge *.pushremote *.rebase *.remote
 checkout: defaultremote guess thresholdforparallelism workers
 clean: requireforce
 clone: defaultremotename rejectshallow
@@ -78,7 +78,7 @@ stash: showincludeuntracked showpatch showstat
 status: aheadbehind branch displaycommentprefix relativepaths renamelimit renames short showstash showuntrackedfiles
 submodule: active alternateerrorstrategy alternatelocation fetchjobs propagatebranches *.active *.branch
     *.fetchrecursesubmodules *.ignore *.shallow *.url
-tag: forcesignannotated gpgsign sort
+tag: forcesignannotated gpgsign
 tar: umask
 transfer: advertisesid fsckobjects hiderefs unpacklimit
 uploadpack: allowanysha1inwant allowfilter allowreachablesha1inwant allowtipsha1inwant hiderefs keepalive
@@ -100,8 +100,10 @@ _SWITCH = "(?i:|true|false|yes|no|on|off|0|1)"
 _OFF = "(?i:|false|no|off|0)"
 _LFS_SKIP = r"(?: --skip)?"
 _HELPER = r"|[\w-]+|!(?:/usr/(?:local/)?bin/)?gh auth git-credential"
+_SORT = r"-?(?:(?:v|version):)?(?:refname|[a-z]+date)"
 _VALUES = {
     "blame.ignorerevsfile": r"\.git-blame-ignore-revs",
+    "branch.sort": _SORT,
     "commit.template": r"\.?[\w-]+(?:\.txt)?",
     "core.fsmonitor": _SWITCH,
     "core.sshcommand": r"ssh(?: -i [\w./~@-]+| -o IdentitiesOnly=yes| -F /dev/null)*",
@@ -126,6 +128,7 @@ _VALUES = {
     "remote.*.promisor": _OFF,
     "submodule.*.update": "checkout|rebase|merge|none",
     "submodule.recurse": _OFF,
+    "tag.sort": _SORT,
 }
 """Keys that are harmless with some values only. A file that is named is one that git itself would track."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}

@@ -11,14 +11,14 @@ from itertools import islice
 
 from tui_agent.environments.git_layout import (
     Repository,
-    check_parts,
     find_repository,
     gitlinks,
+    open_folder,
     open_repository,
     settings,
-    submodules,
     work_trees,
 )
+from tui_agent.environments.git_parts import PartsCheck
 from tui_agent.environments.stamped import SteeredError
 
 MAX_MEANT = 200
@@ -38,7 +38,7 @@ def runs_programs(root: str, folders: Collection[str] = ()) -> bool:
     try:
         meant = {path for folder in (".", *folders) for path in _folders_meant(root, folder)}
         found = (find_repository(path, (home,)) for path in sorted(meant))
-        _check_all([repository for repository in found if repository is not None], home)
+        _Check(home).check_all([repository for repository in found if repository is not None])
     except SteeredError:
         return True
     return False
@@ -58,53 +58,62 @@ def _folders_meant(root: str, folder: str) -> Iterator[str]:
         yield os.path.realpath(os.path.normpath(name))
 
 
-def _check_all(waiting: list[Repository], home: str) -> None:
-    """Check repositories and those that their indexes link to."""
-    seen: set[Repository] = set()
-    while waiting:
-        repository = waiting.pop()
-        if repository in seen:
-            continue
-        seen.add(repository)
-        if len(seen) > MAX_REPOSITORIES:
-            raise SteeredError("too many repositories")
-        homes = (home, *filter(None, (repository.work_tree,)), repository.folder)
-        tops = _check_repository(repository, homes)
-        links = [link for top in tops for link in gitlinks(repository, top)]
-        inner = (open_repository(link, (*homes, repository.shared)) for link in links)
-        waiting += [found for found in inner if found is not None]
+class _Check:
+    """One look at repositories and at all that belongs to them."""
 
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._parts = PartsCheck()
+        self._seen: set[Repository] = set()
+        self._modules: set[str] = set()
 
-def _check_repository(repository: Repository, homes: Sequence[str]) -> tuple[str, ...]:
-    """Check all folders of a repository; return its work trees."""
-    tops = tuple(filter(None, (repository.work_tree,)))
-    for folder in dict.fromkeys((repository.shared, repository.folder)):
-        tops += _check_folder(folder, tops, (*homes, repository.shared))
-    waiting = [repository.shared, repository.folder]
-    seen: set[str] = set()
-    while waiting:
-        for folder in submodules(waiting.pop()):
-            if folder not in seen:
-                seen.add(folder)
-                _check_folder(folder, (), (*homes, folder))
-                waiting.append(folder)
-        if len(seen) > MAX_REPOSITORIES:
-            raise SteeredError("too many submodules")
-    return tuple(dict.fromkeys(tops))
+    def check_all(self, waiting: list[Repository]) -> None:
+        """Check repositories and those that their indexes link to. Raises `SteeredError`."""
+        while waiting:
+            repository = waiting.pop()
+            if repository in self._seen:
+                continue
+            self._seen.add(repository)
+            if len(self._seen) > MAX_REPOSITORIES:
+                raise SteeredError("too many repositories")
+            homes = (
+                self._home,
+                repository.work_tree or repository.folder,
+                repository.folder,
+                repository.shared,
+            )
+            tops = self._check_repository(repository, homes)
+            links = [link for top in tops for link in gitlinks(repository, top)]
+            waiting += [found for link in links if (found := open_repository(link, homes)) is not None]
 
+    def _check_repository(self, repository: Repository, homes: Sequence[str]) -> tuple[str, ...]:
+        """Check all folders of a repository; return its work trees."""
+        tops = tuple(filter(None, (repository.work_tree,)))
+        waiting = list(dict.fromkeys((repository.shared, repository.folder)))
+        for folder in waiting:
+            tops += self._check_folder(folder, tops, homes)
+        while waiting:
+            for folder in self._parts.submodules(waiting.pop()):
+                if folder not in self._modules:
+                    self._modules.add(folder)
+                    self._check_folder(open_folder("", folder).folder, (), (*homes, folder))
+                    waiting.append(folder)
+            if len(self._modules) > MAX_REPOSITORIES:
+                raise SteeredError("too many submodules")
+        return tuple(dict.fromkeys(tops))
 
-def _check_folder(folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
-    """Check one folder of a repository; return the work trees that its configuration names."""
-    check_parts(folder, homes)
-    named = tuple(path for path in work_trees(folder) if _is_work_tree(path, folder))
-    bases = dict.fromkeys((*tops, *named, folder))
-    hooks = [value for config in settings(folder) for value in config.hooks]
-    places = [os.path.join(base, os.path.expanduser(value)) for value in hooks for base in bases]  # noqa: PTH111, PTH118
-    if any(os.access(f"{place}/{_HOOK}", os.X_OK) for place in (f"{folder}/hooks", *places)):
-        raise SteeredError(f"{folder} has a hook that runs at a look")
-    if any(os.path.islink(f"{base}/{_IGNORED_REVISIONS}") for base in bases):  # noqa: PTH114
-        raise SteeredError("revisions to be ignored are read from elsewhere")
-    return named
+    def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
+        """Check one folder of a repository; return the work trees that its configuration names."""
+        self._parts.check(folder, homes)
+        named = tuple(path for path in work_trees(folder) if _is_work_tree(path, folder))
+        bases = dict.fromkeys((*tops, *named, folder))
+        hooks = [os.path.expanduser(value) for config in settings(folder) for value in config.hooks]  # noqa: PTH111
+        places = [os.path.join(base, value) for value in hooks for base in bases]  # noqa: PTH118
+        if any(os.access(f"{place}/{_HOOK}", os.X_OK) for place in (f"{folder}/hooks", *places)):
+            raise SteeredError(f"{folder} has a hook that runs at a look")
+        if any(os.path.islink(f"{base}/{_IGNORED_REVISIONS}") for base in bases):  # noqa: PTH114
+            raise SteeredError("revisions to be ignored are read from elsewhere")
+        return named
 
 
 def _is_work_tree(path: str, folder: str) -> bool:

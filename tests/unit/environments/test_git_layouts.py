@@ -59,6 +59,8 @@ STEERED = {
     "a program of a remote": '[remote "o"]\n\tuploadpack = ./evil\n',
     "a helper of a remote": '[remote "o"]\n\tvcs = x\n',
     "an update that is a program": '[submodule "x"]\n\tupdate = !./evil\n',
+    "an order by signatures": "[branch]\n\tsort = signature\n",
+    "hooks that a newer git finds": "[core]\n\thooksPath = :(optional)h\n",
     "a work tree that is no repository": "[core]\n\tworktree = ../..\n",
 }  # fmt: skip
 
@@ -162,6 +164,39 @@ def test_a_folder_that_shares_a_repository_is_one_itself(work: Path) -> None:
     assert not runs_programs(str(work)) and runs_programs(str(work), ["docs"])
 
 
+def test_git_that_sees_no_repository_here_goes_on_to_the_one_above(work: Path) -> None:
+    inner = build_plain(work / "vendor")
+    decoy = inner / "src" / ".git"
+    decoy.mkdir(parents=True)
+    assert not runs_programs(str(work), ["vendor/src"])
+    for name in ("refs", "objects"):
+        (decoy / name).mkdir()
+    add_config(inner, FSMONITOR)
+    assert not runs_programs(str(work)) and runs_programs(str(work), ["vendor/src"])
+    for head in ("ref: x\n", "", "ref: refs/heads/main\n\n", "0" * 39):
+        (decoy / "HEAD").write_text(head)
+        assert runs_programs(str(work), ["vendor/src"]), head
+    (decoy / "HEAD").write_text("ref: refs/heads/main\n")
+    assert not runs_programs(str(work), ["vendor/src"])
+    (decoy / "refs").rmdir()
+    (decoy / "refs").write_text("")
+    assert runs_programs(str(work), ["vendor/src"])
+
+
+def test_folders_without_end_and_pipes_are_not_waited_for(work: Path) -> None:
+    os.mkfifo(work / ".git" / "packed-refs")
+    assert runs_programs(str(work))
+    (work / ".git" / "packed-refs").unlink()
+    assert not runs_programs(str(work))
+    deep = work / ".git" / "refs"
+    for _ in range(1_500):
+        deep /= "a"
+        deep.mkdir()
+    assert not runs_programs(str(work))
+    (deep / "x").symlink_to("/")
+    assert runs_programs(str(work))
+
+
 def test_states_of_a_repository_steer_nothing(work: Path, tmp_path: Path) -> None:
     git(work, "gc", "-q")
     git(work, "commit-graph", "write", "--reachable", "--split")
@@ -179,7 +214,16 @@ def test_states_of_a_repository_steer_nothing(work: Path, tmp_path: Path) -> Non
 
 @rows(
     "name",
-    ["config", "index", "HEAD", "refs/heads/x", "logs/HEAD", "info/attributes", "refs/x", "objects/ab"],
+    [
+        "config",
+        "index",
+        "HEAD",
+        "refs/heads/modules/x",
+        "logs/HEAD",
+        "info/attributes",
+        "refs/x",
+        "objects/ab",
+    ],
 )
 def test_a_link_in_it_steers(plain: Path, tmp_path: Path, name: str) -> None:
     work = Path(shutil.copytree(plain, tmp_path / name, symlinks=True))
