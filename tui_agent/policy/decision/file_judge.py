@@ -194,10 +194,6 @@ class FileJudge:
             return ""
         return next((file.name for file in self._facts.secrets if matches_path(at.relative, file.name)), "")
 
-    def is_protected(self, at: Place) -> bool:
-        """Return True if the file decides what runs or what is asked."""
-        return self.guards.find_write_guard(at, self._facts) == "protected"
-
     def _unknown(self, use: FileUse) -> list[Finding]:
         """Rules about files may mean a file of which the name is not certain."""
         whats: tuple[What, ...] = ("read",) if use.action in ("read", "list") else ("edit", "remove")
@@ -253,7 +249,7 @@ class FileJudge:
         if self.guards.is_secret(at, pattern=pattern):
             reason = f"{path} may hold secrets, and {why}"
             return Finding("ask", f"{policy}.secrets", reason, default_no=True, needs_person=True)
-        if not self._facts.sandboxed and self.is_protected(at):
+        if not self._facts.sandboxed and self.guards.find_write_guard(at, self._facts) == "protected":
             reason = f"agents may not write {path}, and {why}"
             return Finding("ask", f"{policy}.guarded", reason, default_no=True, needs_person=True)
         return None
