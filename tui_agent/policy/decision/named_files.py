@@ -52,7 +52,7 @@ _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk
 
 @dataclass(frozen=True, slots=True)
 class _Traits:
-    """What holds for all words of a command, computed once: it may have thousands. See `file_certainty`."""
+    """Traits of a command, computed once for all its words, which may be thousands. See `file_certainty`."""
 
     changes_operands: bool
     is_runner: bool
