@@ -285,3 +285,39 @@ def test_the_strongest_finding_is_the_one_that_denies_then_warns_then_is_somebod
         True,
     ]
     assert strongest([]) == Finding("ask", "no-rule", "it is not known what this does", "", True)
+
+
+def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_may_be_tried() -> None:
+    confined = decide((Runs(script="make a"),), policy="accept-edits", sandboxed=True)
+    assert (confined.verdict, confined.sealed) == ("allow", True)
+    assert not decide((Runs(script="make a"),), policy="bypass", sandboxed=True).sealed
+    doubtful = {
+        script: decide((Runs(script=script),), sandboxed=True).may_try
+        for script in ("ls \\\n a", "foo", "rm a")
+    }
+    assert doubtful == {"ls \\\n a": True, "foo": True, "rm a": False}
+
+
+@rows(
+    "script, policy, rules, facts, verdict, rule_id",
+    [
+        ("ls /opt", "ask", (), {}, "ask", "ask.reads-outside"),
+        ("cat /opt/x", "plan", ("ask read /opt/**",), {}, "deny", "plan.reads-outside"),
+        ("cat /opt/x", "plan", ("deny read /opt/**",), {}, "deny", "rule: deny read /opt/**"),
+        ("foo .git/config", "bypass", (), {}, "ask", "bypass.guarded"),
+    ],
+)
+def test_files_outside_and_guarded_files_are_judged_by_rule_and_profile(
+    script: str,
+    policy: PolicyName,
+    rules: tuple[str, ...],
+    facts: dict[str, object],
+    verdict: str,
+    rule_id: str,
+) -> None:
+    found = decide((Runs(script=script),), *rules, policy=policy, **facts)
+    assert (found.verdict, found.rule_id) == (verdict, rule_id)
+
+
+def test_programs_are_looked_for_in_path_but_for_those_of_the_shell() -> None:
+    assert RulePolicy().programs((Runs(script="cd x; ls; git-push; ./run"),)) == ("ls", "git")
