@@ -69,7 +69,7 @@ class CommandJudge:
             ]
             for command, paths in zip(line.commands, uses, strict=True)
         ]
-        exact = [rule for rule in self._rules.of("exact") if rule.rest == command_line(effect)]
+        exact = [rule for rule in self._rules.about("exact") if rule.rest == command_line(effect)]
         inner = [tuple(inner_commands(command, self._read_line)) for command in line.commands]
         stops = [*findings_against(self._rules, line), *self._forbidden(line)]
         if self._rules.has_against("run", "connect"):
@@ -241,7 +241,7 @@ class CommandJudge:
             return None
         if any(doubt.hides_command or doubt.name in _NOT_BY_RULE for doubt in command.doubts):
             return None
-        for rule in self._rules.of("run"):
+        for rule in self._rules.about("run"):
             if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
                 continue
             if allows(rule, command) or allows_started(rule, line, at):

@@ -176,7 +176,7 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
     hosts = [host for text in texts for host in possible_hosts(text)]
     hosts += [host for text in (*texts, *_setting_texts(command)) for host in mentioned_hosts(text)]
     found = False
-    for rule in (rule for rule in rules.of("connect") if rule.verdict != "allow"):
+    for rule in (rule for rule in rules.about("connect") if rule.verdict != "allow"):
         pattern = parse_pattern(rule.rest)
         if (connects and pattern.everything) or any(
             not pattern.everything and pattern.fits(host, certain=False) for host in hosts

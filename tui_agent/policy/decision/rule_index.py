@@ -43,10 +43,10 @@ class RuleIndex:
         self._by_what: dict[str, list[Rule]] = {}
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
-        self.against_commands = tuple(rule for rule in self.of("run") if rule.verdict != "allow")
+        self.against_commands = tuple(rule for rule in self.about("run") if rule.verdict != "allow")
         """Rules that ask or deny about commands."""
         self.against_files = tuple(
-            rule for what in _FILE_RULES for rule in self.of(what) if rule.verdict != "allow"
+            rule for what in _FILE_RULES for rule in self.about(what) if rule.verdict != "allow"
         )
         """Rules that ask or deny about files."""
         self.fixed_paths = tuple(
@@ -56,17 +56,17 @@ class RuleIndex:
         self.program_names = tuple(dict.fromkeys(first_word(rule.rest) for rule in self.against_commands))
         """The first words of rules against commands; "" for one that begins with a pattern."""
 
-    def of(self, what: What) -> Sequence[Rule]:
+    def about(self, what: What) -> Sequence[Rule]:
         """Return the rules about one kind of thing."""
         return self._by_what.get(what, ())
 
     def has_against(self, *whats: What) -> bool:
         """Return True if a rule asks or denies about one of these."""
-        return any(rule.verdict != "allow" for what in whats for rule in self.of(what))
+        return any(rule.verdict != "allow" for what in whats for rule in self.about(what))
 
     def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Return the rules about a file."""
-        rules = self.of(what)
+        rules = self.about(what)
         if not rules:
             return []
         names = tuple(dict.fromkeys((at, lexical_place(at.given, facts.workspace))))
@@ -80,7 +80,7 @@ class RuleIndex:
             at = Place(at.given, at.absolute, "")
         return [
             rule
-            for rule in self.of(what)
+            for rule in self.about(what)
             if rule.verdict != "allow"
             and not (file and not has_fixed_place(rule))
             and any(may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
@@ -89,7 +89,7 @@ class RuleIndex:
     def about_pattern(self, at: Place, what: What, facts: PolicyFacts, *, below: bool = False) -> list[Rule]:
         """Return the rules that ask or deny about a name that a shell pattern may stand for; with `below`, about one
         that lies below such a name."""
-        against = [rule for rule in self.of(what) if rule.verdict != "allow"]
+        against = [rule for rule in self.about(what) if rule.verdict != "allow"]
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
         return [
             rule
@@ -104,12 +104,12 @@ class RuleIndex:
     def about_host(self, host: str) -> list[Rule]:
         """Return the rules about a host that a tool connects to."""
         return [
-            rule for rule in self.of("connect") if fits_host(rule.rest, host, certain=rule.verdict == "allow")
+            rule for rule in self.about("connect") if fits_host(rule.rest, host, certain=rule.verdict == "allow")
         ]
 
     def about_tool(self, name: str) -> list[Rule]:
         """Return the rules about a tool."""
-        return [rule for rule in self.of("tool") if fits_tool(rule.rest, name)]
+        return [rule for rule in self.about("tool") if fits_tool(rule.rest, name)]
 
 
 def rule_finding(rule: Rule) -> Finding:
