@@ -66,7 +66,9 @@ def test_a_rule_against_editing_holds_for_path_filters(line: str) -> None:
         "git checkout-index -f -a",
     ],
 )  # fmt: skip
-def test_a_command_that_writes_the_whole_tree_is_asked_about_where_a_rule_is_against_editing_some(line: str) -> None:
+def test_a_command_that_writes_the_whole_tree_is_asked_about_where_a_rule_is_against_editing_some(
+    line: str,
+) -> None:
     assert verdicts(line, "deny edit private/**") == {"ask"}
 
 

@@ -3,6 +3,7 @@
 Invariant: a command gets a report without a doubt only if its program, options and operands are all in the catalog.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -91,9 +92,12 @@ class CommandReader:
         if not slash:
             return self._catalog.entry(program)
         draft.add_path(program, "read")
+        folder = re.sub(r"^(//|(\.\./)+)", "/", posixpath.normpath(folder))
         if folder not in _SYSTEM_FOLDERS:
             return None
         draft.name = name
+        if program.startswith("."):
+            draft.effects.add(Effect.RUNS)
         draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
         return self._catalog.entry(name)
 

@@ -3,6 +3,7 @@
 Invariant: a word of which the text is not certain raises a doubt wherever its text matters.
 """
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -220,9 +221,9 @@ class Draft:
         """Note a file in any folder; its last names may be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", action, Certainty.UNKNOWN, below=below))
         start, _, names = value.suffix.partition("/")
-        if names:
-            path = f"{'~' if start == '~' else '**'}/{escape(names)}"
-            self.files.append(FileUse(path, action, Certainty.BOUNDED, below))
+        if names or start == ".":
+            path = f"{start if start in ('~', '.') else '**'}/{escape(names)}"
+            self.files.append(FileUse(posixpath.normpath(path), action, Certainty.BOUNDED, below))
 
     def _show_names(self, value: Value) -> None:
         """A pattern shows the names in its folder wherever it stands (`echo ~/*`)."""

@@ -203,7 +203,8 @@ class Expander:
             return value
         end = before.parts[-1] if before.parts else None
         begins = end is None or (
-            end.known is not None and end.text[-1:] in ("", "=", ":", " ", "\n", '"', "'")
+            end.known is not None
+            and (end.text[-1:] in ("", "=", ":", " ", "\n", '"', "'") or end.text.endswith("://"))
         )
         return value if begins else unknown_value(value.source)
 

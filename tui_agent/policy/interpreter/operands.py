@@ -54,13 +54,19 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         missing = missing or (meaning if not taken and meaning != "assignment" else None)
         used += [(meaning, value) for value in taken]
         alone = suffix != "..." and (len(operands) > 1 or place + 1 < len(plan))
-        doubts += [_shift_doubt(name, value) for value in taken if value.many and alone]
+        hides = runs_command(expected)
+        doubts += [_shift_doubt(name, value, hides=hides) for value in taken if value.many and alone]
     doubts += [
         Doubt("operand", f"{value.source or 'an empty word'} is one operand too many for {name}")
         for value in operands[at:]
     ]
     used += [("text", value) for value in operands[at:]]
     return Operands(tuple(used), None, (), missing, tuple(doubts))
+
+
+def runs_command(expected: Sequence[str]) -> bool:
+    """Return True if a word too many could be the command that a program runs."""
+    return not {"command", "xargs"}.isdisjoint(expected)
 
 
 def _leading_assignments(operands: Sequence[Value]) -> Iterator[Value]:
@@ -70,5 +76,5 @@ def _leading_assignments(operands: Sequence[Value]) -> Iterator[Value]:
         yield value
 
 
-def _shift_doubt(name: str, value: Value) -> Doubt:
-    return Doubt("value", f"{value.source} may become several words of {name}, or none")
+def _shift_doubt(name: str, value: Value, *, hides: bool) -> Doubt:
+    return Doubt("value", f"{value.source} may become several words of {name}, or none", hides)

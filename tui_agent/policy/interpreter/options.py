@@ -12,6 +12,7 @@ from typing import assert_never
 
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Option
+from tui_agent.policy.interpreter.operands import runs_command
 from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
@@ -193,7 +194,8 @@ class _Parser:
         value = self.words[self.next]
         self.next += 1
         if value.many:
-            self._doubt(f"{value.source} may become several words of {self.entry.name}, or none")
+            reason = f"{value.source} may become several words of {self.entry.name}, or none"
+            self.doubts.append(Doubt("option", reason, self._hides()))
         return value
 
     def _check_repeated(self, spelling: str, option: Option) -> None:
@@ -219,7 +221,10 @@ class _Parser:
         """Doubt a word that may be an option; `by_name`: if the options are harmless, it is enough that no name is one."""
         settled = by_name and self.entry.program.options_are_harmless
         reason = f"{value.source} may become an option of {self.entry.name}"
-        self.doubts.append(Doubt("option-like", reason, value=value if settled else None))
+        self.doubts.append(Doubt("option-like", reason, self._hides(), value if settled else None))
+
+    def _hides(self) -> bool:
+        return runs_command(self.entry.program.operands)
 
 
 def _is_allowed(option: Option, word: Value) -> bool:

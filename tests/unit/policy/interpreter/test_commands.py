@@ -28,6 +28,10 @@ def command_names(line: str) -> list[str]:
         ("git", ["git test: programs.git"]),
         ("foo", ["foo"]),
         ("/usr/bin/show a", ["show test: programs.show"]),
+        ("/usr/bin/../bin/./show a", ["show test: programs.show"]),
+        ("//bin//show a", ["show test: programs.show"]),
+        ("../../bin/show a", ["show test: programs.show"]),
+        ("../x/bin/show a", ["../x/bin/show"]),
         ("./show a", ["./show"]),
         (": a", [": programs/true.toml"]),
     ],
@@ -66,6 +70,8 @@ def test_entries_are_found_by_program_and_subcommand(line: str, expected: list[s
         ("git log x:$(name)", "it is not certain which revision x:$(name) is", False),
         ("git log :$(hash)", "it is not certain which revision :$(hash) is", False),
         ("git log x$(name)", "it is not certain which revision x$(name) is", False),
+        ("within $(show a) show b", "$(show a) may become several words of within, or none", True),
+        ("env $X show b", "$X may become an option of env", True),
         ("call $X", "it is not certain which host $X is", False),
         ('shell -c "$X"', 'it is not certain which commands "$X" holds', True),
         ("shell", "it is not certain which commands its input holds", True),
@@ -156,6 +162,8 @@ def test_shells_and_wrappers_inside_each_other_are_followed_to_a_limit() -> None
         ("shell -c 'put a b'", {"writes"}),
         ("eval 'show a'", {"runs"}),
         ("foo", {"runs"}),
+        ("/bin/show a", set()),
+        ("../bin/show a", {"runs"}),
     ],
 )
 def test_effects(line: str, expected: set[str]) -> None:
