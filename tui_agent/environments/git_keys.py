@@ -105,7 +105,7 @@ _VALUES = {
     "blame.ignorerevsfile": r"\.git-blame-ignore-revs",
     "branch.sort": _SORT,
     "commit.template": r"\.?[\w-]+(?:\.txt)?",
-    "core.fsmonitor": _SWITCH,
+    "core.fsmonitor": "(?i:|true|false|no|off|0|1)",  # git before 2.36 runs it as a program: `yes` would not end
     "core.sshcommand": r"ssh(?: -i [\w./~@-]+| -o IdentitiesOnly=yes| -F /dev/null)*",
     "credential.helper": _HELPER,
     "credential.*.helper": _HELPER,
