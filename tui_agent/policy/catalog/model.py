@@ -146,29 +146,28 @@ class CertainOutput(Model):
 class Program(Model):
     """A program or a subcommand.
 
-    `like` names another program, or in a folder of subcommands another of them: `flags` and `options` here add to those
-    of that entry, every other key given here stands in place of its own; it takes over its subcommands as well, and no
-    examples. `effects` are those of a call with listed options alone. `flags` are options without a word, each item one option in
-    one or several spellings with blanks between them. `operands` come in order: see `OperandMeaning`; `default_operand`
-    is what stands for none; where a command is expected it is the name of a program (`env` alone is `printenv`).
-    `option_style`: `gnu` (clusters of letters, `--long=word`, options anywhere, `--` ends them),
-    `first` (the same, but the first operand ends them), `single` (as `gnu`, but letters are not clustered: `-p -w`),
-    `words` (each option is one whole word with one dash or two,
-    its word the next), `tar` (the first word may be a bundle of letters without a dash; where letters are listed without one (`ps a`),
-    only those may stand in it), `none` (every word is an
-    operand). `numeric_option`: `-5` is allowed. `subcommands`: the first operand (`one`) or the first two (`two`) name an
-    entry of their own in the folder of this program's name; options in front of them are this entry's. `skips`: files
-    that it does not read below a folder unless an option says so. `reads_below`: operands are meant with everything below
-    them. `only_names`: name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`.
-    `changes_paths`: it changes
-    or takes away the files that its path filters mean.
-    `options_are_harmless`: no option of it, listed or not, does more than read: it writes, runs, sends and waits for nothing.
-    So a pattern may stand where an option could, if no name in the workspace looks like one.
-    `certain_outputs`: what some calls
-    of this very entry print, in place of `prints`.
-    `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is offered. `downloads`: it may
-    fetch code and run it. `forbidden` says why no profile runs it ("it stops the machine"). `steered_by` are names of
-    files of a project that decide what it runs, reads or writes (`rust-toolchain.toml`): where one is, only a sandbox bounds it. `builtin`: the shell itself does it, so no file in `PATH` can stand in its place.
+    `like` names another program, or in a folder of subcommands another of them: `flags` and `options` here add to
+    those of that entry, every other key given here stands in place of its own; it takes over its subcommands as
+    well, and no examples. `effects` are those of a call with listed options alone. `flags` are options without a
+    word, each item one option in one or several spellings with blanks between them. `operands` come in order: see
+    `OperandMeaning`; `default_operand` is what stands for none; where a command is expected it is the name of a
+    program (`env` alone is `printenv`). `option_style`: `gnu` (clusters of letters, `--long=word`, options
+    anywhere, `--` ends them), `first` (the same, but the first operand ends them), `single` (as `gnu`, but letters
+    are not clustered: `-p -w`), `words` (each option is one whole word with one dash or two, its word the next),
+    `tar` (the first word may be a bundle of letters without a dash; where letters are listed without one (`ps a`),
+    only those may stand in it), `none` (every word is an operand). `numeric_option`: `-5` is allowed.
+    `subcommands`: the first operand (`one`) or the first two (`two`) name an entry of their own in the folder of
+    this program's name; options in front of them are this entry's. `skips`: files that it does not read below a
+    folder unless an option says so. `reads_below`: operands are meant with everything below them. `only_names`:
+    name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`. `changes_paths`: it
+    changes or takes away the files that its path filters mean. `options_are_harmless`: no option of it, listed or
+    not, does more than read: it writes, runs, sends and waits for nothing. So a pattern may stand where an option
+    could, if no name in the workspace looks like one. `certain_outputs`: what some calls of this very entry print,
+    in place of `prints`. `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is
+    offered. `downloads`: it may fetch code and run it. `forbidden` says why no profile runs it ("it stops the
+    machine"). `steered_by` are names of files of a project that decide what it runs, reads or writes
+    (`rust-toolchain.toml`): where one is, only a sandbox bounds it. `builtin`: the shell itself does it, so no file
+    in `PATH` can stand in its place.
     """
 
     about: str

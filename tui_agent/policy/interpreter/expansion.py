@@ -106,7 +106,7 @@ class _Field:
         return uncertain.suffix + known
 
     def _content(self) -> Literal["", "number", "hash", "revision"]:
-        """What parts make together: numbers and names of revisions with text around them may be other revisions."""
+        """The content of all parts together: numbers and names of revisions with text around them may be other revisions."""
         if len(self.parts) == 1:
             return self.parts[0].content
         certain = all(part.content or part.certainty is Certainty.KNOWN for part in self.parts)
