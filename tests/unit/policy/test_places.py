@@ -135,4 +135,6 @@ def test_a_whole_path_tells_all_that_its_end_tells(spelling: Callable[[str], str
     for path in (path for name in NAMES for path in (spelling(name), f"sub/{spelling(name)}")):
         alone, whole = Place("x", path, path), Place("x", f"{WORKSPACE}/{path}", path)
         assert guards.is_secret(alone) <= guards.is_secret(whole), ascii(path)
-        assert bool(guards.find_write_guard(alone, facts)) <= bool(guards.find_write_guard(whole, facts)), ascii(path)
+        assert bool(guards.find_write_guard(alone, facts)) <= bool(guards.find_write_guard(whole, facts)), (
+            ascii(path)
+        )

@@ -104,7 +104,9 @@ class RuleIndex:
     def about_host(self, host: str) -> list[Rule]:
         """Return the rules about a host that a tool connects to."""
         return [
-            rule for rule in self.about("connect") if fits_host(rule.rest, host, certain=rule.verdict == "allow")
+            rule
+            for rule in self.about("connect")
+            if fits_host(rule.rest, host, certain=rule.verdict == "allow")
         ]
 
     def about_tool(self, name: str) -> list[Rule]:
