@@ -139,7 +139,7 @@ EQUIVALENT = (
     ),
     *(
         Same(
-            "tui_agent/engine/gate.py",
+            "tui_agent/engine/verdict.py",
             f"{name}: bool = False",
             "False -> True",
             "a refused call runs nothing",

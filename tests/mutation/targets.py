@@ -15,7 +15,7 @@ class Target:
 TARGETS = (
     Target(
         "gate",
-        ("tui_agent/engine/gate.py",),
+        ("tui_agent/engine/gate.py", "tui_agent/engine/verdict.py"),
         (
             "tests/engine/test_gate_answers.py",
             "tests/engine/test_gate_facts.py",

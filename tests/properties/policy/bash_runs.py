@@ -176,6 +176,7 @@ def run_lines(lines: Sequence[str]) -> list[Run]:
     command = [
         *sandbox,
         "--unshare-all",
+        "--new-session",
         "--die-with-parent",
         "--clearenv",
         "--setenv",

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.decision.escalations import follows_link_outside, reads_secrets_below
-from tui_agent.policy.decision.file_judge import matches_path
+from tui_agent.policy.decision.escalations import reads_secrets_below
+from tui_agent.policy.decision.links import follows_link
+from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse
 from tui_agent.policy.places.paths import Guards, place
@@ -95,7 +96,7 @@ def _is_harmless(command: CommandReport) -> bool:
     if command.name == "grep" and any(use.action == "list" for use in command.files):
         return False  # -l and -L read files of which they print only names
     uses = [(use, use.path) for use in command.files]
-    return not follows_link_outside(command, uses, FACTS) and not reads_secrets_below(command, uses, FACTS)
+    return not follows_link(command, uses, FACTS) and not reads_secrets_below(command, uses, FACTS)
 
 
 def _is_void(doubt: Doubt) -> bool:
@@ -114,6 +115,10 @@ def _may_be_used(use: FileUse) -> bool:
     if use.certainty is Certainty.UNKNOWN or use.action not in ("read", "list"):
         return False
     at = place(use.path, FACTS)
-    if at.relative is None or f"{at.relative}/".startswith("linked/") or GUARDS.secret(at, pattern=bounded):
+    if (
+        at.relative is None
+        or f"{at.relative}/".startswith("linked/")
+        or GUARDS.is_secret(at, pattern=bounded)
+    ):
         return False
     return not bounded or not any(matches_path(at.relative, secret.name) for secret in FACTS.secrets)

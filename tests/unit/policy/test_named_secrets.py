@@ -46,9 +46,9 @@ SENT = [
     "aws s3 sync . s3://x",
     "docker build .",
 ]
-KEPT = ["tar tf a.tar", "tar cf x.tar src", "tar czf x.tgz --exclude=.env .", "curl -d x=1 https://x.example/", "scp a host:x",
+KEPT = ["tar tf a.tar", "tar cf x.tar src", "curl -d x=1 https://x.example/", "scp a host:x",
         "docker build src", "gzip -k a", "pytest ."]  # fmt: skip
-NO_CONTENTS = {"text", "list", "number", "revision", "program", "find", "fd"}
+NO_CONTENTS = {"text", "printf", "list", "number", "revision", "program", "find", "fd"}
 """Meanings of operands whose files are not read; `find` and `fd` name files, and print nothing of them."""
 
 
