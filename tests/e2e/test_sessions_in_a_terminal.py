@@ -181,7 +181,8 @@ def test_what_was_queued_and_typed_beside_a_question_comes_back_with_it(
     script.write_text(WRITES_LATER)
     words = ("-m", f"scripted:{script}")
     with start(*words, "write it") as terminal:
-        terminal.until(lambda _: b'"tool.started"' in log_of(program), "the command")
+        terminal.until_text("this once")
+        terminal.press_until("y", lambda _: b'"tool.started"' in log_of(program), "the command")
         terminal.send("go on later\t")
         terminal.until(lambda _: b"go on later" in log_of(program), "the queued message")
         terminal.send("half a thought")

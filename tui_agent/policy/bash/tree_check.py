@@ -123,8 +123,8 @@ def _tree_commands(root: "Node") -> tuple[dict[Span, set[Span]], set[Span]]:
 
 
 def command_spans(root: "Node") -> list[list[Span]]:
-    """Return the spans of the words of each simple command that tree-sitter sees."""
-    return [_word_spans(node) for node in _captures(root).get("command", ())]
+    """Return the spans of the words of each simple command that tree-sitter sees, in the order of the text."""
+    return sorted(_word_spans(node) for node in _captures(root).get("command", ()))
 
 
 def _captures(root: "Node") -> "dict[str, list[Node]]":
