@@ -1,4 +1,4 @@
-"""Every entry of the catalog is valid, has examples of both kinds, and its examples come out as it says.
+"""Every entry of the catalog is valid, has an example that is not allowed, and its examples are judged as it says.
 
 pytest tests/unit/policy/catalog/test_examples.py -k "git or wc"     only the entries of these programs
 """
@@ -10,14 +10,14 @@ import pytest
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
 from tui_agent.policy.catalog.entries import Entry, TableFault
-from tui_agent.policy.catalog.model import Effect, Example
-from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse
+from tui_agent.policy.catalog.model import Example
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 CATALOG = Catalog()
-READABLE = ("/usr/", "/etc/os-release", "/dev/null")
-"""Where everybody may read."""
+POLICY = RulePolicy(catalog=CATALOG)
+FACTS = PolicyFacts("/workspace", "ask")
 
 
 def entry_names() -> list[str]:
@@ -42,11 +42,14 @@ def faults_of(name: str) -> list[str]:
     except (TableFault, tomllib.TOMLDecodeError) as error:
         return [f"{place}: {error}"]
     assert entry is not None, f"{place} is not found by its name"
-    failed = [fault for example in entry.program.examples for fault in fault_of_example(example)]
     numbers = line_numbers(file_of(name))
     return [
         *(f"{place}: {fault}" for fault in missing_examples(entry)),
-        *(f"{place}:{numbers.get(line, 1)}: {fault}" for line, fault in failed),
+        *(
+            f"{place}:{numbers.get(example.line, 1)}: {fault}"
+            for example in entry.program.examples
+            if (fault := fault_of_example(example))
+        ),
     ]
 
 
@@ -59,42 +62,13 @@ def line_numbers(file: Path) -> dict[str, int]:
     return found
 
 
-def fault_of_example(example: Example) -> list[tuple[str, str]]:
-    """The line and what is wrong, where an example does not come out as it says."""
-    report = read_line(Runs(script=example.line), CATALOG)
-    against = [report.refusal] if report.refusal else []
-    against += [reason for command in report.commands for reason in reasons_against(command)]
-    decision = "ask" if against else "allow"
-    expected = "allow" if example.decision == "allow" else "ask"
-    told = f"{example.line!r}: {decision}, expected {example.decision}; {'; '.join(against)}"
-    if decision != expected or (expected == "ask" and example.because not in "; ".join(against)):
-        return [(example.line, told + (f"; because {example.because!r}" if example.because else ""))]
-    return []
-
-
-def reasons_against(command: CommandReport) -> list[str]:
-    """All that speaks against running a command unasked in an empty workspace."""
-    effects = sorted(effect for effect in command.effects if effect is not Effect.READS)
-    doubts = [doubt.reason for doubt in command.doubts if not is_void(doubt)]
-    files = [f"{use.action} {use.path or '?'}" for use in command.files if not is_harmless(use)]
-    folders = [f"in {folder}" for folder in command.folders if not is_inside(folder)]
-    return [f"{command.name}: {reason}" for reason in (*effects, *doubts, *files, *folders)]
-
-
-def is_void(doubt: Doubt) -> bool:
-    """There are no files, so none whose name is a danger."""
-    return doubt.value is not None and doubt.value.names_files
-
-
-def is_inside(path: str | None) -> bool:
-    return path is not None and not path.startswith(("/", "~", ".."))
-
-
-def is_harmless(use: FileUse) -> bool:
-    secret = {".env", ".netrc", ".ssh", ".git-credentials", "id_rsa"} & set(use.path.split("/"))
-    if use.certainty is Certainty.UNKNOWN or use.action not in ("read", "list") or secret:
-        return False
-    return is_inside(use.path) or use.path.startswith(READABLE)
+def fault_of_example(example: Example) -> str:
+    """Return how the policy judges an example, where it is not as the example says; else nothing."""
+    decision = POLICY.decide("run_command", (Runs(script=example.line),), FACTS)
+    if decision.verdict == example.decision and example.because in decision.reason:
+        return ""
+    expected = f"{example.decision} because {example.because!r}" if example.because else example.decision
+    return f"{example.line!r} is {decision.verdict}, expected {expected}: {decision.reason}"
 
 
 def missing_examples(entry: Entry) -> list[str]:
