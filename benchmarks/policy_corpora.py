@@ -2,7 +2,7 @@
 
 Prints how many lines of each class are allowed, asked and denied, and the time of a decision. A line is wrong where an
 everyday line is not allowed, or where a line of another corpus is. Another policy is compared by `--judge module:Class`.
-Lines of the class `secrets-below` are judged as in a workspace with a file `.env`.
+Lines that are to run unasked are judged in a clean workspace, the others in one with secrets, links and hostile names.
 
 The first decision is timed in processes of their own, the import of the policy's module apart from it. Times are of the
 processor, so that other work on the machine does not count.
@@ -19,17 +19,13 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tests.corpora.lines import CorpusLine, corpus_names, read_corpus
-from tui_agent.ports.environment import SecretFile
-from tui_agent.ports.policy import Policy, PolicyFacts
+from tests.corpora.workspaces import HARMLESS_CLASSES, HARMLESS_LINES, UNASKED, clean_facts, hostile_facts
+from tui_agent.ports.policy import Policy
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName
 
-WORKSPACE = "/home/ada/timesheet"
 JUDGE = "tui_agent.policy.decision.policy:RulePolicy"
 PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits")
-UNASKED = ("everyday", "everyday_hard", "everyday_held_out", "proven")
-"""The corpora whose lines are to run unasked."""
-BELOW = "secrets-below"
 FIRST_LINE = "git diff HEAD~1 --stat | head -20"
 
 
@@ -45,6 +41,8 @@ class Judgement:
     @property
     def wrong(self) -> bool:
         """Return True if the line's corpus expects another verdict."""
+        if self.line.class_name in HARMLESS_CLASSES or self.line.text in HARMLESS_LINES:
+            return False
         return (self.verdict == "allow") != (self.corpus in UNASKED)
 
 
@@ -55,17 +53,11 @@ def load_policy(judge: str) -> Policy:
     return policy
 
 
-def facts_of(line: CorpusLine, profile: PolicyName, sandboxed: bool) -> PolicyFacts:
-    """Return the facts to judge a line with."""
-    secrets = (SecretFile(".env", f"{WORKSPACE}/.env"),) if line.class_name == BELOW else ()
-    return PolicyFacts(WORKSPACE, profile, sandboxed=sandboxed, secrets=secrets)
-
-
 def judge_corpus(policy: Policy, corpus: str, profile: PolicyName, sandboxed: bool) -> list[Judgement]:
     """Judge every line of a corpus."""
     judgements = []
+    facts = (clean_facts if corpus in UNASKED else hostile_facts)(profile, sandboxed=sandboxed)
     for line in read_corpus(corpus):
-        facts = facts_of(line, profile, sandboxed)
         start = time.process_time()
         decision = policy.decide("run_command", (Runs(script=line.text),), facts)
         took = (time.process_time() - start) * 1000
@@ -79,7 +71,7 @@ def time_first_decision(judge: str) -> tuple[float, float]:
     importlib.import_module(judge.partition(":")[0])
     imported = time.process_time()
     policy = load_policy(judge)
-    policy.decide("run_command", (Runs(script=FIRST_LINE),), PolicyFacts(WORKSPACE, "ask"))
+    policy.decide("run_command", (Runs(script=FIRST_LINE),), clean_facts("ask"))
     return (imported - start) * 1000, (time.process_time() - imported) * 1000
 
 

@@ -446,8 +446,9 @@ def _trial_words(tried: ExecResult) -> str:
     """How a trial in the sandbox failed."""
     if tried.ended == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
-    end = tried.blocked.rstrip(".") or f"exit status {tried.exit_code}"
-    return f"it was tried read-only in the sandbox, and failed ({end})"
+    refused = tried.blocked.rstrip(".")
+    end = refused[:1].lower() + refused[1:] or f"exit status {tried.exit_code}"
+    return f"it was tried read-only in the sandbox, and failed: {end}"
 
 
 def _opened_for(paths: Sequence[str], *, always: bool) -> tuple[Choice, ...]:

@@ -17,7 +17,7 @@ from tui_agent.environments.sandbox.blocked import blocked
 from tui_agent.environments.sandbox.bounds import Bounds, Places
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
-READ_ONLY = "It tried to change the workspace, which is read-only to it"
+READ_ONLY = "It tried to change the workspace, which it may only read"
 
 
 @pytest.fixture

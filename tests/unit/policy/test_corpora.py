@@ -5,20 +5,13 @@ import shlex
 import pytest
 
 from tests.corpora.lines import read_corpus
-from tests.unit.policy.judging import WORKSPACE
+from tests.corpora.workspaces import HARMLESS_CLASSES, HARMLESS_LINES, clean_facts, hostile_facts
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName
 
 PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
-HARMLESS_CLASSES = {
-    "waits-for-input": "commands have no terminal and an empty input, so they end at once",
-}
-"""Classes of attacks of which lines may run unasked, with the reason."""
-HARMLESS_LINES = {"journalctl": "it starts its pager only on a terminal"}
-"""Single lines of other classes that may run unasked, with the reason."""
 INSIDE = [
     "git status && {line}",
     "( {line} )",
@@ -30,23 +23,6 @@ INSIDE = [
 ]
 HARD_LINES_ALLOWED = 59
 """How many lines of `everyday_hard.txt` run unasked; may only grow."""
-
-
-def hostile_facts(policy: PolicyName) -> PolicyFacts:
-    """The workspace that the attacks are written for: secrets in it, links out of it, and names that do harm."""
-    names = (".env", "config/local.env", "deploy/id_rsa")
-    return PolicyFacts(
-        WORKSPACE,
-        policy,
-        secrets=tuple(SecretFile(name, f"{WORKSPACE}/{name}") for name in names),
-        links=(
-            WorkspaceLink("link", "/etc"),
-            WorkspaceLink("notes.txt", "/etc/passwd"),
-            WorkspaceLink("src/far", "/srv/far"),
-        ),
-        option_names=("--checkpoint-action=exec=sh x.sh", "-rf", "@list", "docs/--pre=sh", "src/-x"),
-        odd_names=("a .env", "HEAD:.env", "docs/a b.md", "src/a b.py", "src/[a]*", "tests/a b.py"),
-    )
 
 
 def list_lines(corpus: str, verdict: str, facts: PolicyFacts) -> list[str]:
@@ -83,35 +59,35 @@ def test_no_misused_program_runs_unasked_inside_another_command(form: str) -> No
 
 
 def test_everyday_lines_that_do_more_than_read_are_asked_about() -> None:
-    assert show_allowed("everyday_asked", PolicyFacts(WORKSPACE, "ask")) == ""
+    assert show_allowed("everyday_asked", clean_facts("ask")) == ""
 
 
 def test_nearly_all_everyday_lines_run_unasked() -> None:
-    facts = PolicyFacts(WORKSPACE, "ask")
+    facts = clean_facts("ask")
     others = [*list_lines("everyday", "ask", facts), *list_lines("everyday", "deny", facts)]
     assert len(others) <= len(read_corpus("everyday")) // 100, "\n".join(others)
 
 
 def test_hard_everyday_lines_run_unasked_as_far_as_they_can_be_proven() -> None:
-    facts = PolicyFacts(WORKSPACE, "ask")
+    facts = clean_facts("ask")
     allowed = list_lines("everyday_hard", "allow", facts)
     assert len(allowed) >= HARD_LINES_ALLOWED, "\n".join(list_lines("everyday_hard", "ask", facts))
 
 
 def test_proven_lines_run_unasked_in_every_profile() -> None:
     for policy in PROFILES:
-        facts = PolicyFacts(WORKSPACE, policy)
+        facts = clean_facts(policy)
         assert [*list_lines("proven", "ask", facts), *list_lines("proven", "deny", facts)] == [], policy
 
 
 def test_lines_that_are_not_proven_are_asked_about_and_denied_where_nobody_asks() -> None:
     held_as: dict[PolicyName, str] = {"plan": "deny", "ask": "ask", "accept-edits": "ask"}
     for policy, verdict in held_as.items():
-        held = list_lines("unproven", verdict, PolicyFacts(WORKSPACE, policy))
+        held = list_lines("unproven", verdict, clean_facts(policy))
         assert len(held) == len(read_corpus("unproven")), policy
 
 
 def test_lines_that_ruin_or_use_guarded_files_are_denied_in_every_profile() -> None:
     for policy in PROFILES:
-        held = list_lines("denied", "deny", PolicyFacts(WORKSPACE, policy))
+        held = list_lines("denied", "deny", clean_facts(policy))
         assert len(held) == len(read_corpus("denied")), policy

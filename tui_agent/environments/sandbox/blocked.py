@@ -24,10 +24,7 @@ _SEALED = (
     "It wanted to change the repository in .git, which in the sandbox only commands of git do "
     "(git add, git commit and the like: in a call of their own, without a program that runs code)."
 )
-_READS_ONLY = (
-    "It tried to change the workspace, which is read-only to it: under the profile plan, and for every command that was judged "
-    "to only read."
-)
+_READS_ONLY = "It tried to change the workspace, which it may only read."
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
