@@ -16,12 +16,14 @@ import tui_agent
 from tui_agent.cli.options import Parser, count
 from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
+from tui_agent.config.files import read_small
 from tui_agent.config.secrets import Keys
 from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.rendering import clean, left_out
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
 from tui_agent.letters import counted
+from tui_agent.ports.redaction import RedactionOptions
 
 EXAMPLES = """\
 examples:
@@ -76,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     repo_map = RepoMap(
         root,
         found.repo_maps if own is None else paths.beside_sessions(own.expanduser().resolve()),
-        showing=Showing(secrets.may_show, secrets.digest, Keys(os.environ, found.secrets).secrets()),
+        showing=Showing(secrets.may_show, secrets.digest, redaction(root, found)),
         patience=PATIENCE_S,
         lasting=True,
     )
@@ -142,6 +144,14 @@ def as_json(one: RankedFile) -> dict[str, object]:
         "reasons": one.reasons,
         "symbols": [symbol._asdict() for symbol in one.symbols],
     }
+
+
+def redaction(root: Path, found: paths.Paths) -> RedactionOptions:
+    """Return what is neither shown nor kept. Settings are loaded only where the user's have a table `[redaction]`."""
+    if "redaction" not in (read_small(found.user_config) or ""):
+        return RedactionOptions(Keys(os.environ, found.secrets).secrets())
+    known: RedactionOptions = import_module("tui_agent.session.cleaning").known_redaction(os.environ, root)
+    return known
 
 
 class Secrets:

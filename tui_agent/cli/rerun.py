@@ -42,7 +42,6 @@ from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
 from tui_agent.session.resume import begin
 from tui_agent.store.lineage import blobs_of, lineage
-from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.wiring import judging
 from tui_agent.wiring.ground import Ground
@@ -143,7 +142,7 @@ class Bench:
         self, base: Ground, folder: Path, records: Sequence[Record], away: Path, started: SessionStarted
     ) -> None:
         loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
-        store = SessionStore(away / "sessions", base.clock, Redactor())
+        store = SessionStore(away / "sessions", base.clock, base.redactor)
         self._log = store.create(base.ids.session())
         _lend(folder, self._log.folder)
         self._heard: list[Envelope] = []

@@ -14,6 +14,8 @@ from tui_agent.config.secrets import Keys
 from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
 from tui_agent.ports.clock import Clock, Ids
+from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.session.cleaning import redaction_options
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.user_rules import configured_redactor
@@ -33,6 +35,7 @@ class Ground:
     clock: Clock
     ids: Ids
     store: SessionStore
+    redaction: RedactionOptions
     redactor: Redactor
 
 
@@ -50,17 +53,10 @@ def ground(
     config = load(options, given, here=here)
     keys = Keys({**variables, **dict(options.keys)}, config.paths.secrets)
     clock = clock or SystemClock()
-    named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()
-    redaction = config.redaction
-    redactor = configured_redactor(
-        keys.secrets(named),
-        redaction.rules,
-        redaction.allow,
-        redaction.disable,
-        str(config.paths.user_config),
-    )
+    redaction = redaction_options(options, config, keys)
+    redactor = configured_redactor(redaction)
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
-    return Ground(options, config, keys, clock, ids or RandomIds(), store, redactor)
+    return Ground(options, config, keys, clock, ids or RandomIds(), store, redaction, redactor)
 
 
 def require_decision(base: Ground) -> None:

@@ -4,7 +4,7 @@ Invariant: nothing is read before a map is wanted; files with secrets never come
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -19,6 +19,7 @@ from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_show, rules_digest
 from tui_agent.ports.knowledge import SymbolPlace
+from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapShown, MapWish
 
 PATIENCE_S = 1.5
@@ -39,12 +40,12 @@ class SessionMaps:
         workspace: Path,
         cache_folder: Path,
         languages: Sequence[MapLanguage] = (),
-        secrets: Mapping[str, str] | None = None,
+        redaction: RedactionOptions | None = None,
     ) -> None:
         self._map = RepoMap(
             workspace,
             cache_folder,
-            showing=Showing(may_show, rules_digest(), secrets or {}),
+            showing=Showing(may_show, rules_digest(), redaction or RedactionOptions()),
             languages=languages,
         )
         self._one = CapacityLimiter(1)

@@ -167,7 +167,7 @@ def _assemble(
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     taught = [one.language for one in loaded.languages]
-    maps = SessionMaps(workspace, index_folder(base.options, base.config), taught, base.redactor.given)
+    maps = SessionMaps(workspace, index_folder(base.options, base.config), taught, base.redaction)
     said = Contributing.begun(base, recorder, maps)
     clients = Clients(partial(client_for, models))
     parts = EngineParts(

@@ -102,3 +102,25 @@ def test_the_trusted_env_file_of_the_folder_that_is_worked_in_is_known(
     out = io.StringIO()
     ErrorStream(out, ["run", "--", *words]).write(f"what of {VALUE}\n")
     assert VALUE in out.getvalue()  # there it is a prompt
+
+
+OWN_RULE = """
+[[redaction.rules]]
+id = "acme-key"
+what = "acme key"
+pattern = "acme_[a-z]{12}"
+keywords = ["acme_"]
+examples = ["[[acme_{{a-z 12}}]]"]
+"""
+
+
+def test_faults_are_told_without_what_the_user_s_own_rules_cover(tmp_path: Path) -> None:
+    config = tmp_path / ".config" / "tui-agent"
+    config.mkdir(parents=True)
+    environ = {"HOME": str(tmp_path), "MY_LOGIN_TOKEN": VALUE}
+    (config / "config.toml").write_text(OWN_RULE + f"[redaction]\nallow = ['{ISSUED}']\n")
+    said = without_secrets(f"acme_zebraquokkax {VALUE} {ISSUED}", environ, tmp_path)
+    assert said == f"[redacted: acme key] [redacted: MY_LOGIN_TOKEN] {ISSUED}"
+    (config / "config.toml").write_text(OWN_RULE.replace("acme_[", "("))
+    said = without_secrets(f"{VALUE} {ISSUED}", environ, tmp_path)
+    assert VALUE not in said and ISSUED not in said

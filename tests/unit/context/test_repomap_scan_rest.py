@@ -22,7 +22,7 @@ def test_files_without_a_word_of_the_question_come_as_in_a_map_without_one(tmp_p
         ask = Ask(Query(words), 1200, None, (), frozenset(), frozenset())
         return [
             one.path
-            for one in from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner({}), Ending()).order
+            for one in from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), Ending()).order
         ]
 
     assert order("Fasse in einem Satz zusammen.") == order("") and len(order("")) == 3
@@ -47,7 +47,7 @@ def test_a_map_without_an_index_names_no_file_that_is_no_text_and_says_why_each_
         (tmp_path / name).write_bytes(data)
     listing = examine(tmp_path, sorted(texts), bool, (0, 0))
     ask = Ask(Query(question), 1200, None, (), frozenset(), frozenset())
-    basis = from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner({}), Ending())
+    basis = from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), Ending())
     named = {one.path for one in basis.order} | set(basis.rest)
     assert named == {"login.py", "mail.py", "main.py", "tests/test_mail.py"}
     assert basis.skipped == {"minified": 1, "generated": 1, "binary": 1}

@@ -7,6 +7,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
+from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction import rule as rule_module
 from tui_agent.store.redaction.fragments import expand, fragments
 from tui_agent.store.redaction.library import FAMILIES, bundled_rules
@@ -60,7 +61,7 @@ def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:
 def configured(
     *rules: dict[str, object], allow: tuple[str, ...] = (), disable: tuple[str, ...] = ()
 ) -> Redactor:
-    return configured_redactor({}, rules, allow, disable, "config.toml")
+    return configured_redactor(RedactionOptions({}, rules, allow, disable, "config.toml"))
 
 
 def test_a_rule_of_the_user_covers_and_names_its_secret() -> None:
@@ -78,7 +79,7 @@ def test_allowed_texts_and_disabled_rules_cover_nothing() -> None:
 
 
 def test_a_value_of_a_variable_is_covered_though_a_pattern_allows_it() -> None:
-    redactor = configured_redactor({"MY_KEY": "correct-horse"}, (), ("/.*/",), (), "config.toml")
+    redactor = configured_redactor(RedactionOptions({"MY_KEY": "correct-horse"}, allow=("/.*/",)))
     assert redactor.text("it is correct-horse") == "it is [redacted: MY_KEY]"
 
 
@@ -92,7 +93,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "backreference": ({**ACME, "pattern": r"(acme)\1"}, "(acme-key): 'pattern'"),
     "too many repeats": ({**ACME, "pattern": "(?:a{1000}){1000}"}, "(acme-key): 'pattern'"),
     "huge pattern": ({**ACME, "pattern": "a" * 10_000_000}, "'pattern'"),
-    "no example": ({**ACME, "examples": []}, "'examples' is missing"),
+    "no example": ({**ACME, "examples": []}, "'examples': Tuple should have at least 1 item"),
     "an example that does not match": (
         {**ACME, "examples": ["[[acme_x]]"]},
         "this example fails: '[[acme_x]]'",
@@ -118,7 +119,7 @@ def test_a_wrong_rule_is_refused_with_place_and_reason(name: str) -> None:
 def test_unknown_ids_wrong_patterns_and_too_many_rules_are_refused() -> None:
     with pytest.raises(ConfigError, match="no rule has the id 'github-tokn'"):
         configured(disable=("github-tokn",))
-    with pytest.raises(ConfigError, match=r"redaction\.allow"):
+    with pytest.raises(ConfigError, match=r"redaction\.allow: '/\(/': RE2 refuses the pattern"):
         configured(allow=("/(/",))
     with pytest.raises(ConfigError, match="rules"):
         configured(*[{**ACME, "id": f"acme-{number}"} for number in range(MAX_RULES + 1)])

@@ -5,11 +5,12 @@ before, since an answer from a fresh index needs none.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
 from tui_agent.context.repomap.views import Symbol
+from tui_agent.ports.redaction import RedactionOptions
 
 FREE = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
 """Kinds whose names are any text."""
@@ -21,24 +22,25 @@ kinds can begin with, which are found far quicker than one kind after the other.
 class _Redacting(Protocol):
     def suspects(self, raw: bytes) -> bool: ...
     def text(self, text: str) -> str: ...
+    def content(self, data: bytes) -> bytes: ...
 
 
 class Cleaner:
-    """Redacts by what secrets look like, and by the values in `secrets`, which are those of variables by their names."""
+    """Redacts by the program's rules and the user's, and by the values of secret variables."""
 
-    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        self.secrets = dict(secrets or {})
+    def __init__(self, options: RedactionOptions | None = None) -> None:
+        self.options = options or RedactionOptions()
         self._values = [
             (value, value.encode("utf-8", "surrogateescape"))
-            for value in map(str.strip, self.secrets.values())
+            for value in map(str.strip, self.options.secrets.values())
         ]
         self._made: _Redacting | None = None
 
     @property
     def _redactor(self) -> _Redacting:
         if self._made is None:
-            made: _Redacting = import_module("tui_agent.store.redaction.redactor").Redactor(
-                secrets=self.secrets
+            made: _Redacting = import_module("tui_agent.store.redaction.user_rules").configured_redactor(
+                self.options
             )
             self._made = made
         return self._made
@@ -50,7 +52,8 @@ class Cleaner:
     def shown(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
         """Signatures of these kinds, redacted; each for itself, as in the file others stand between them. The same object
         where there is nothing to redact."""
-        looked = range(len(texts)) if self._given_in(texts) else self._looked_at(texts, kinds)
+        whole = bool(self.options.rules) or self._given_in(texts)
+        looked = range(len(texts)) if whole else self._looked_at(texts, kinds)
         if not looked or not self._suspects("\n".join([texts[at] for at in looked])):
             return texts
         made = texts.copy()
@@ -87,7 +90,10 @@ class Cleaner:
         return any(value in joined for value, _ in self._values)
 
     def body(self, data: bytes) -> bytes:
-        """A file of which words are kept: without the given values; words that a generator made are left out of them."""
+        """A file of which words are kept: without the given values, and without what the user's rules find; words that a
+        generator made are left out of them."""
+        if self.options.rules:
+            data = self._redactor.content(data)
         for _, value in self._values:
             if value in data:
                 data = data.replace(value, b" ")

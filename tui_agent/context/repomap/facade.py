@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +31,7 @@ from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.views import MapView
 from tui_agent.context.repomap.words import Query
 from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
@@ -55,12 +56,11 @@ def show_all(path: str) -> bool:
 
 class Showing(NamedTuple):
     """What of a repository may be shown. `may_show`: whether a path may be listed, read and shown at all; `rules` names what
-    it decides by (another name makes the index anew). `secrets`: values that are neither shown nor kept, by the names of
-    their variables."""
+    it decides by (another name makes the index anew). `redaction` says what is neither shown nor kept."""
 
     may_show: Callable[[str], bool] = show_all
     rules: str = ""
-    secrets: Mapping[str, str] = {}
+    redaction: RedactionOptions = RedactionOptions()
 
 
 ALL = Showing()
@@ -92,9 +92,9 @@ class RepoMap:
         self._languages = Languages(languages)
         self.index = place(cache_folder, self.root, self._languages.added_digest)
         self._held = Held(self.index, lambda: self.key)
-        self._may_show, self._rules = showing.may_show, showing.rules
+        self._may_show, self._rules = showing.may_show, f"{showing.rules}{showing.redaction.table_digest}"
         self._patience, self._lasting = patience, lasting
-        self._cleaner = Cleaner(showing.secrets)
+        self._cleaner = Cleaner(showing.redaction)
         self._lock = threading.RLock()
         self._ending = Ending()
         self._texts = Texts(os.fspath(self.root))
@@ -303,7 +303,7 @@ class RepoMap:
             worker.end(self._child, lasting=False)
         with suppress(OSError):
             build = worker.Build(
-                self.index, self.key, self.root, self._languages.added, self._cleaner.secrets
+                self.index, self.key, self.root, self._languages.added, self._cleaner.options
             )
             self._child = worker.start(build, changed, gone, lasting=self._lasting)
 

@@ -14,7 +14,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
@@ -25,6 +25,7 @@ from tui_agent.context.repomap import graph, history, indexing, kept
 from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Entry
+from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
@@ -67,13 +68,13 @@ def ended_by(index: Path) -> frozenset[str]:
 
 
 class Build(NamedTuple):
-    """Which index is built of what: `file` is where it is. `secrets`: values that it must not hold, by their names."""
+    """Which index is built of what: `file` is where it is. `redaction` says what it must not hold."""
 
     file: Path
     key: str
     root: Path
     languages: Sequence[MapLanguage] = ()
-    secrets: Mapping[str, str] = {}
+    redaction: RedactionOptions = RedactionOptions()
 
 
 def start(
@@ -85,7 +86,7 @@ def start(
         "key": build.key,
         "root": os.fspath(build.root),
         "languages": [astuple(one) for one in build.languages],
-        "secrets": dict(build.secrets),
+        "redaction": build.redaction.to_json(),
         "gone": gone,
         "lasting": lasting,
     }
@@ -175,7 +176,7 @@ class _Work(NamedTuple):
 def _whole(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
     chunks = _chunks(entries)
     known = Languages([MapLanguage(*one) for one in job["languages"]])
-    cleaner = Cleaner(job["secrets"])
+    cleaner = Cleaner(RedactionOptions.from_json(job["redaction"]))
     queue = _queue(len(chunks))
     work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["lasting"])
     helper = None

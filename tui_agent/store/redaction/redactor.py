@@ -58,13 +58,12 @@ class Redactor:
         disabled: Iterable[str] = (),
         allowed: Allowed | None = None,
     ) -> None:
-        self.given = dict(secrets or {})
         self._own_rules = tuple(rules)
         self._disabled = frozenset(disabled)
         self._allowed = allowed
         spelled = {
             spelling: name
-            for name, value in self.given.items()
+            for name, value in (secrets or {}).items()
             if len(value.strip()) >= MIN_SECRET
             for spelling in spellings(value.strip())
         }

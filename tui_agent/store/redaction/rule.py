@@ -98,8 +98,12 @@ class Rule(BaseModel):
 
 @cache
 def compile_pattern(pattern: str) -> "re2._Regexp[bytes]":
-    """Compile a pattern for bytes. Raises `re2.error` with RE2's reason."""
-    return re2.compile(pattern.encode(), OPTIONS)
+    """Compile a pattern for bytes. Raises `ValueError` with RE2's reason."""
+    try:
+        return re2.compile(pattern.encode(), OPTIONS)
+    except re2.error as error:
+        reason = error.args[0]
+        raise ValueError(f"RE2 refuses the pattern: {reason.decode('utf-8', 'replace')}") from error
 
 
 def entropy(value: str) -> float:

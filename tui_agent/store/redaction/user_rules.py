@@ -4,85 +4,79 @@ Invariant: they pass the same model as the bundled rules, and their examples are
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
-import re2
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from tui_agent.errors import ConfigError
+from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction.allow import Allowed
+from tui_agent.store.redaction.fragments import expand
 from tui_agent.store.redaction.library import bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.redaction.rule import Rule
+from tui_agent.store.redaction.rule import Rule, Text, compile_pattern
 
 MAX_RULES = 200
 
 
-def configured_redactor(
-    secrets: Mapping[str, str],
-    rules: Sequence[Mapping[str, object]],
-    allow: Sequence[str],
-    disable: Sequence[str],
-    place: str,
-) -> Redactor:
-    """Return a redactor with the user's rules. `place` names the file in errors. Raises `ConfigError`."""
-    if not (rules or allow or disable):
-        return Redactor(secrets)
-    if len(rules) > MAX_RULES:
+class UserRule(Rule):
+    """A rule that must prove itself: RE2 takes its pattern, and its examples are covered as they are marked."""
+
+    examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
+
+    @field_validator("pattern")
+    @classmethod
+    def _check_pattern(cls, pattern: str) -> str:
+        compile_pattern(expand(pattern))
+        return pattern
+
+    @model_validator(mode="after")
+    def _check_examples(self) -> "UserRule":
+        failed = self.failed_example()
+        if failed is not None:
+            raise ValueError(f"this example fails: {failed!r}")
+        return self
+
+
+def configured_redactor(options: RedactionOptions) -> Redactor:
+    """Return the redactor of a user. Raises `ConfigError` for a fault in the table `[redaction]`."""
+    if not (options.rules or options.allow or options.disable):
+        return Redactor(options.secrets)
+    try:
+        rules = _checked_rules(options.rules)
+        _check_disabled(options.disable, [rule.id for rule in (*bundled_rules(), *rules)])
+        allowed = Allowed(options.allow)
+    except ValueError as error:
         raise ConfigError(
-            f"{place}: [redaction] has {len(rules)} rules; {MAX_RULES} are possible.", hint="Join some."
-        )
-    checked = [
-        _checked_rule(rule, f"{place}: [[redaction.rules]] {number}") for number, rule in enumerate(rules, 1)
-    ]
-    known = [rule.id for rule in (*bundled_rules(), *checked)]
-    for rule in checked:
-        if known.count(rule.id) > 1:
-            raise ConfigError(
-                f"{place}: two rules of redaction have the id {rule.id!r}.", hint="Rename yours."
-            )
-    for name in disable:
+            f"{options.place}: {error}.", hint="docs/redaction.md explains the table."
+        ) from error
+    return Redactor(options.secrets, rules=rules, disabled=options.disable, allowed=allowed)
+
+
+def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
+    if len(tables) > MAX_RULES:
+        raise ValueError(f"[redaction] has {len(tables)} rules; {MAX_RULES} are possible")
+    taken = {rule.id for rule in bundled_rules()}
+    rules: list[UserRule] = []
+    for number, table in enumerate(tables, 1):
+        place = f"[[redaction.rules]] {number} ({str(table.get('id'))[:60]})"
+        try:
+            rule = UserRule.model_validate(table)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(map(str, fault["loc"])) or "examples"
+            raise ValueError(f"{place}: '{field}': {fault['msg']}") from error
+        if rule.id in taken:
+            raise ValueError(f"{place}: another rule has the id {rule.id!r}")
+        taken.add(rule.id)
+        rules.append(rule)
+    return rules
+
+
+def _check_disabled(disabled: Iterable[str], known: Sequence[str]) -> None:
+    for name in disabled:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "`tui-agent redact --explain` shows the ids."
-            raise ConfigError(f"{place}: redaction.disable: no rule has the id {name!r}.", hint=hint)
-    try:
-        allowed = Allowed(allow)
-    except re2.error as error:
-        raise ConfigError(
-            f"{place}: redaction.allow: {_reason(error)}.", hint="Correct the pattern."
-        ) from error
-    return Redactor(secrets, rules=checked, disabled=disable, allowed=allowed)
-
-
-def _checked_rule(table: Mapping[str, object], place: str) -> Rule:
-    try:
-        rule = Rule.model_validate(table)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"]))
-        raise ConfigError(
-            f"{place}: '{field}': {fault['msg']}.", hint="docs/redaction.md explains the fields."
-        ) from error
-    place = f"{place} ({rule.id})"
-    if not rule.examples:
-        raise ConfigError(
-            f"{place}: 'examples' is missing.", hint="Add a text with the secret between [[ and ]]."
-        )
-    try:
-        failed = rule.failed_example()
-    except re2.error as error:
-        raise ConfigError(
-            f"{place}: 'pattern': {_reason(error)}.",
-            hint="Patterns are RE2's: without lookaround and backreferences.",
-        ) from error
-    if failed is not None:
-        raise ConfigError(
-            f"{place}: this example fails: {failed!r}", hint="Correct the pattern or the example."
-        )
-    return rule
-
-
-def _reason(error: re2.error) -> str:
-    reason = error.args[0] if error.args else error
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+            hint = f"did you mean {near[0]!r}?" if near else "`tui-agent redact --explain` shows the ids"
+            raise ValueError(f"redaction.disable: no rule has the id {name!r}; {hint}")

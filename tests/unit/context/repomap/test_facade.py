@@ -377,4 +377,4 @@ def test_a_scan_of_many_files_ends_with_its_map(root: Path) -> None:
     listing = list_files(root, bool)
     asked = Ask(Query("coupon"), 1000, None, (), frozenset(), frozenset())
     with pytest.raises(EnvironmentFault, match="closed"):
-        from_scan(listing, str(root), asked, Languages(()), Cleaner({}), ending)
+        from_scan(listing, str(root), asked, Languages(()), Cleaner(), ending)

@@ -10,6 +10,7 @@ from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.folds.word_forms import split
+from tui_agent.ports.redaction import RedactionOptions
 
 KEY = "sk-proj-Zx81Lm20Qw93Er74Ty65Ui56"
 WORD = "zebraquokka"
@@ -43,7 +44,9 @@ def test_a_given_value_is_neither_shown_nor_kept(tmp_path: Path) -> None:
     root = tmp_path / "repo"
     root.mkdir()
     (root / "a.py").write_text(f'def {WORD}(): ...\n# {WORD}\nX = "{WORD}"\n')
-    mapped = RepoMap(root, tmp_path / "cache", showing=Showing(secrets={"DEPLOY_TOKEN": WORD}))
+    mapped = RepoMap(
+        root, tmp_path / "cache", showing=Showing(redaction=RedactionOptions({"DEPLOY_TOKEN": WORD}))
+    )
     view = mapped.map(refresh=True)
     mapped.close()
     assert "def [redacted: DEPLOY_TOKEN]()" in view.text
@@ -58,7 +61,9 @@ def test_a_value_that_the_index_was_built_without_is_not_shown(tmp_path: Path) -
     before = RepoMap(root, tmp_path / "cache")
     assert WORD in before.map(refresh=True).text
     before.close()
-    after = RepoMap(root, tmp_path / "cache", showing=Showing(secrets={"DEPLOY_TOKEN": WORD}))
+    after = RepoMap(
+        root, tmp_path / "cache", showing=Showing(redaction=RedactionOptions({"DEPLOY_TOKEN": WORD}))
+    )
     view = after.map()
     after.close()
     assert WORD not in repr(view)
@@ -105,3 +110,26 @@ def test_what_names_things_only_is_not_looked_at() -> None:
     said = ["def f(password, token, api_key)"]
     assert cleaner.shown(said, ["function"]) is said
     assert cleaner._made is None
+
+
+OWN_RULE = {
+    "id": "acme-key",
+    "what": "acme key",
+    "pattern": "acme_[a-z]{12}",
+    "keywords": ["acme_"],
+    "examples": ["[[acme_{{a-z 12}}]]"],
+}
+
+
+def test_a_map_and_its_index_hold_nothing_that_the_user_s_own_rule_covers(tmp_path: Path) -> None:
+    root, cache = tmp_path / "repo", tmp_path / "cache"
+    root.mkdir()
+    (root / "a.py").write_text("def acme_zebraquokkax(): ...\nX = 'acme_zebraquokkay'\n")
+    before = RepoMap(root, cache)
+    assert "acme_zebraquokkax" in before.map(refresh=True).text
+    before.close()
+    mapped = RepoMap(root, cache, showing=Showing(redaction=RedactionOptions(rules=[OWN_RULE])))
+    view = mapped.map(refresh=True)
+    mapped.close()
+    assert "def [redacted: acme key]()" in view.text
+    assert "zebraquokka" not in everything_kept(cache)
