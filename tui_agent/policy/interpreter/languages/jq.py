@@ -23,7 +23,9 @@ _TOKEN = re.compile(
 )
 _STRING = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+("|\\\()')
 _KEY = re.compile(r"[ \t\n]*+(?::(?!:)|[,}])")
+_ARGUMENTS = re.compile(r"[ \t\n]*+\(")
 _LITERAL = re.compile(r'[ \t\n]*+\([ \t\n]*+"((?:[^"\\(]|\\[^(])*+)"')
+"""The first argument of a function, where it is a text."""
 _CONSUMES = re.compile(
     r"\^?(?:[\w ,:;/@=#'<>&%!~\-]|\\\\[sSdDwW.+*?|()\[\]{}^$/-]|\\[nrt]|\[\^?[\w \-.]+\])[^|*?({]*", re.ASCII
 )
@@ -35,7 +37,7 @@ _FUNCTIONS = frozenset(
     fromstream getpath gmtime group_by gsub halt halt_error has implode in index indices input input_line_number inputs
     inside isempty isinfinite isnan isnormal isvalid iterables join keys keys_unsorted last leaf_paths length limit
     localtime log log10 log2 ltrim ltrimstr map map_values match max max_by min min_by mktime nan not normals now nth null
-    nulls numbers objects path paths pick pow range recurse reverse rindex round rtrim rtrimstr scalars scan select setpath
+    nulls numbers objects path paths pick pow recurse reverse rindex round rtrim rtrimstr scalars scan select setpath
     sort sort_by split splits sqrt startswith stderr strflocaltime strftime strings strptime sub test to_entries toarray
     todate todateiso8601 tojson tonumber tostream tostring transpose trim true trunc truncate_stream type unique unique_by
     utf8bytelength values walk with_entries""".split()  # noqa: SIM905 - one a word reads best
@@ -47,8 +49,8 @@ _REASONS = {
     "include": "jq may load another file",
     "modulemeta": "jq may load another file",
     "def": "the jq filter defines functions, which are not followed",
+    **dict.fromkeys(("range", "repeat", "while", "until", "infinite"), "this jq filter may never end"),
 }
-_ENDLESS = frozenset({"repeat", "while", "until", "infinite"})
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _UNKNOWN = "it is not known what this jq filter does"
 
@@ -90,20 +92,16 @@ class _Filter(ScriptScanner):
         is_key = self._before in ("{", ",") and self._open[-1:] == ["{"]
         if is_key and _KEY.match(self._text, self._place):
             return
-        called = self._text[self._place :].lstrip().startswith("(") if name in ("recurse", "gsub") else False
-        if name in _ENDLESS or (name == "recurse" and called):
+        recurses = name == "recurse" and _ARGUMENTS.match(self._text, self._place)
+        if recurses or (name in ("sub", "gsub") and not self._consumes()):
             raise UnreadError("this jq filter may never end")
         if name not in _FUNCTIONS and name not in _KEYWORDS:
             raise UnreadError(_REASONS.get(name, f"it is not known what {name} does in this jq filter"))
-        if name == "gsub":
-            self._check_pattern()
 
-    def _check_pattern(self) -> None:
-        """Old versions of jq replace a pattern that fits no characters for ever."""
-        found = _LITERAL.match(self._text, self._place)
-        alternatives = found[1].split("|") if found else [""]
-        if not all(_CONSUMES.fullmatch(alternative) for alternative in alternatives):
-            raise UnreadError("gsub of this jq filter may never end")
+    def _consumes(self) -> bool:
+        """Return True if the pattern behind `sub` fits no empty text: old versions of jq replace one for ever."""
+        pattern = _LITERAL.match(self._text, self._place)
+        return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))
 
     def _read_string(self) -> None:
         if self._expect(_STRING)[1] != '"':
