@@ -134,7 +134,8 @@ class _ScriptReader:
     def _read_pipeline(self) -> Pipeline:
         cursor = self._cursor
         reserved = cursor.match(_RESERVED)
-        if reserved is not None and reserved[0] == "!":
+        negated = reserved is not None and reserved[0] == "!"
+        if negated:
             cursor.position += 1
             cursor.skip_blanks()
         commands = [self._read_command()]
@@ -146,7 +147,7 @@ class _ScriptReader:
                 raise cursor.refusal("`time` stands behind `|`")
             commands.append(self._read_command())
             cursor.skip_blanks()
-        return Pipeline(tuple(commands))
+        return Pipeline(tuple(commands), negated)
 
     def _read_command(self) -> Command:
         cursor = self._cursor
@@ -225,7 +226,7 @@ class _ScriptReader:
     def _read_while_loop(self, word: str) -> WhileLoop:
         condition = self._read_block(word, "do")
         body = self._read_loop_body()
-        return WhileLoop(condition, body, self._redirects.read_all())
+        return WhileLoop(condition, body, self._redirects.read_all(), until=word == "until")
 
     def _read_conditional(self) -> Conditional:
         branches: list[tuple[Script, Script]] = []

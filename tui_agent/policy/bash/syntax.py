@@ -116,6 +116,7 @@ class WhileLoop:
     condition: "Script"
     body: "Script"
     redirects: tuple[Redirect, ...] = ()
+    until: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +142,10 @@ Command: TypeAlias = SimpleCommand | ForLoop | WhileLoop | Conditional | Group
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands joined by `|` or `|&`; a single command is a pipeline of one."""
+    """Commands joined by `|` or `|&`; a single command is a pipeline of one. `negated`: `!` stands in front."""
 
     commands: tuple[Command, ...]
+    negated: bool = False
 
 
 Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]

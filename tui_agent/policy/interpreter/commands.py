@@ -36,7 +36,7 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 @dataclass(frozen=True, slots=True)
 class Context:
     """The surroundings of a command. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
-    `settings` are variables in front of it; `wrappers` counts the commands that run it. `moved`: see `Draft`.
+    `settings` are variables in front of it; `wrappers` counts the commands that run it.
     `parameters` are `$0`, `$1` and so on of a text of bash that it runs."""
 
     source: str
@@ -44,7 +44,6 @@ class Context:
     stdin: Value = UNKNOWN_INPUT
     settings: tuple[tuple[str, Value], ...] = ()
     wrappers: int = 0
-    moved: bool = False
     parameters: tuple[Value, ...] = ()
 
 
@@ -71,7 +70,7 @@ class CommandReader:
 
     def read(self, words: Sequence[Value], context: Context) -> CommandResult:
         """Read a command; the first word is its program."""
-        draft = Draft(self._catalog, context.source, words, context.folders, moved=context.moved)
+        draft = Draft(self._catalog, context.source, words, context.folders)
         program = None if words[0].many else words[0].known
         for name, value in context.settings:
             if name != "IFS" or program != "read":
@@ -168,8 +167,10 @@ class CommandReader:
             _use_input(draft, entry, context.stdin)
         inner, output = self._run(draft, arguments, call, operands, context)
         output = output or bound_output(draft, entry.program, options, call.operands, context.stdin)
+        if output.names_files and output.found_in is None:
+            output = replace(output, found_in=draft.folders)
         builtin = (entry.name, call) if entry.program.builtin else None
-        if entry.name == "command" and inner:
+        if entry.name in ("command", "builtin") and inner:
             builtin = inner[0].builtin
         reports = (draft.report(), *(report for reading in inner for report in reading.reports))
         return CommandResult(reports, output, builtin)
@@ -224,7 +225,6 @@ class CommandReader:
             context.stdin,
             tuple(draft.settings),
             context.wrappers + 1,
-            draft.moved,
         )
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
@@ -311,8 +311,6 @@ def _read_arguments(
     """Read a call of find, fd, xargs or test: the commands that it runs, and what bounds its output."""
     name = context.stdin.known is not None and _ONE_NAME.fullmatch(context.stdin.text)
     piped = context.stdin if name or context.stdin.certainty is Certainty.BOUNDED else None
-    if piped is not None and context.folders != ("",):
-        piped = replace(piped, names_files=False)
     parsed = tuple((option.spelling, option.word) for option in call.options)
     reading = ARGUMENT_READERS[operands.taker or ""](Call(arguments, parsed, operands.rest, piped))
     for use in reading.files:
@@ -320,7 +318,4 @@ def _read_arguments(
     draft.effects |= reading.effects
     if reading.doubt:
         draft.doubt("language", reading.doubt)
-    output = reading.prints
-    if output is not None and context.folders != ("",):
-        output = replace(output, names_files=False)
-    return reading.commands, output or unknown_value(draft.source)
+    return reading.commands, reading.prints or unknown_value(draft.source)

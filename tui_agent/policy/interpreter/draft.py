@@ -73,8 +73,6 @@ class Draft:
     printed: list[str] = field(default_factory=list)
     """Patterns of the files that it reads or lists, as they are named; empty where one is not certain."""
     runs_next: bool = False
-    moved: bool = False
-    """It works in another folder than the shell, which looked for the names that patterns fit."""
 
     def report(self) -> CommandReport:
         """The finished report."""
@@ -84,7 +82,6 @@ class Draft:
         if Effect.RUNS in self.effects:
             # Code may use all of the folder that it runs in.
             self.files += [FileUse(folder, "list") for folder in self.folders if folder]
-        doubts = [replace(doubt, value=None) for doubt in self.doubts] if self.moved else self.doubts
         return CommandReport(
             self.source,
             tuple(self.words),
@@ -100,9 +97,18 @@ class Draft:
             program is not None and program.downloads,
             program is not None and program.builtin,
             0 if program is None else program.remember,
-            tuple(dict.fromkeys(doubts)),
+            self.final_doubts(),
             forbidden="" if program is None else program.forbidden,
             steered_by=() if program is None else program.steered_by,
+        )
+
+    def final_doubts(self) -> tuple[Doubt, ...]:
+        """The doubts, of which names of files settle only those about names in the folders that it runs in."""
+        return tuple(
+            replace(doubt, value=None)
+            if doubt.value is not None and doubt.value.found_in not in (None, self.folders)
+            else doubt
+            for doubt in dict.fromkeys(self.doubts)
         )
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:
@@ -235,7 +241,6 @@ class Draft:
         """Change the folder that the rest of the command is about."""
         self.add_file(value, "list")
         path = value.known
-        self.moved = True
         self.folders = tuple(
             dict.fromkeys(None if path is None else enter_folder(folder, path) for folder in self.folders)
         )

@@ -131,14 +131,12 @@ class _LineReader:
         return (CommandReport(text, (), doubts=(doubt,)),)
 
 
-def _name_parameters(values: Sequence[Value]) -> dict[str, tuple[Value, ...]]:
+def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
     """The variables `$0`, `$1` and so on of a script; none behind a word that may become several."""
     certain = list(takewhile(lambda value: not value.many, values))
-    named: dict[str, tuple[Value, ...]] = {
-        str(place): (replace(value, splits=False),) for place, value in enumerate(certain[:10])
-    }
+    named = {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
     if len(values) == 2 and "0" in named:
-        named["@"] = (values[1],)
+        named["@"] = values[1]
     return named
 
 

@@ -88,13 +88,12 @@ def _bound_paths(draft: Draft) -> Value | None:
             return None
         pattern = _everything_below(os.path.commonpath(folders))
     literal = not pattern.startswith(("*", "?", "[", *OPTION_SIGNS))
-    at_start = draft.folders == ("",)
     return Value(
         draft.source,
         Certainty.BOUNDED,
         pattern,
         may_be_option=not literal,
-        names_files=at_start,
+        names_files=True,
     )
 
 

@@ -4,6 +4,7 @@ Invariant: pure; a pattern fits every text that its value can have.
 """
 
 import re
+from dataclasses import replace
 
 from tui_agent.policy.interpreter.report import Certainty, Value
 
@@ -51,3 +52,9 @@ def without_prefix(value: Value, prefix: str) -> Value:
             return Value(
                 value.source, Certainty.UNKNOWN, many=value.many, may_be_option=not rest, prefix=rest
             )
+
+
+def cut_at_newlines(value: Value) -> Value:
+    """Return a line of an output: of a name that holds a newline it is a piece, which may be any text."""
+    torn = not value.content
+    return replace(value, many=False, splits=torn, may_be_option=value.may_be_option or torn)

@@ -61,8 +61,14 @@ class Redirections:
             effects=report.effects | draft.effects,
             files=(*report.files, *draft.files),
             hosts=(*report.hosts, *draft.hosts),
-            doubts=(*report.doubts, *draft.doubts),
+            doubts=(*report.doubts, *draft.final_doubts()),
         )
+
+    def change_output(self, output: Value) -> Value:
+        """The output of a command with these redirections."""
+        if self.hides_output:
+            return known_value("")
+        return unknown_value("") if self.mixes_errors else output
 
     def _duplicate(self, redirect: Redirect, expander: Expander) -> None:
         target = None if redirect.target is None else expander.expand_whole(redirect.target).known
@@ -87,6 +93,6 @@ class Redirections:
             return
         if value.many and known is None:
             self.draft.doubt("value", f"it is not certain which file {value.source} is")
-        self.draft.add_file(replace(value, splits=False), action)
+        self.draft.add_file(value, action)
         if action == "write":
             self.draft.effects.add(Effect.WRITES)

@@ -25,7 +25,8 @@ class Value:
     `source` is its text in the line. `text` is the exact text where it is `KNOWN`; where it is `BOUNDED` a shell pattern
     that every text it can have fits (`*` and `?` stay inside one name, `**` is any number of folders); empty where it is
     `UNKNOWN`. `many`: it may become several words or none. `may_be_option`: it is not certain that it begins with none of
-    `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist. `splits`: it is split at
+    `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist, in the folders `found_in`
+    (None: in those of the command that has the word). `splits`: it is split at
     blanks, so that a name with a blank in it becomes several words that need not fit the pattern. `prefix`: what it
     certainly begins with where it is `UNKNOWN`, `suffix` what it ends with. `content`: all that it can be is a number, a hash, or a word that names a
     revision for git (no blank; a colon only where the text has it). `shows`: variables of the environment that it may show.
@@ -37,6 +38,7 @@ class Value:
     many: bool = False
     may_be_option: bool = False
     names_files: bool = False
+    found_in: tuple[str | None, ...] | None = None
     splits: bool = False
     prefix: str = ""
     suffix: str = ""

@@ -4,18 +4,18 @@ Invariant: immutable; merging two states keeps every value and folder that eithe
 """
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from functools import reduce
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from tui_agent.policy.interpreter.report import Certainty, Value
 
-MAX_VALUES = 32
-"""Values of one variable, folders, and combinations of values in one command that are told apart."""
-START = "\ufdd0"
+MAX_FOLDERS: Final = 32
+START: Final = "\ufdd0"
 """Stands in texts for the absolute path of the folder that the line starts in. No line can hold it: it is no character."""
-UNSET = Value("", Certainty.UNKNOWN, may_be_option=True)
+UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 Folders: TypeAlias = tuple[str | None, ...]
 START_FOLDERS: Final[Folders] = ("",)
@@ -23,75 +23,56 @@ START_FOLDERS: Final[Folders] = ("",)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`variables` hold all values that each may have. `folders` as in `CommandReport`; `previous` is what `cd -` returns
-    to, `stack` what `popd` does."""
+    """`folders` as in `CommandReport`, empty where no command runs in this state; `previous` is what `cd -` returns to."""
 
-    variables: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    folders: Folders = ("",)
+    variables: Mapping[str, Value] = field(default_factory=dict)
+    folders: Folders = START_FOLDERS
     previous: Folders = (None,)
-    stack: tuple[Folders, ...] = ()
 
-    def with_variable(self, name: str, values: Iterable[Value]) -> "State":
-        """Set a variable to one of these values."""
-        return replace(self, variables={**self.variables, name: _bounded(values)})
+    def with_variable(self, name: str, value: Value) -> "State":
+        """Set a variable."""
+        return replace(self, variables={**self.variables, name: value})
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
         """Change the folder to one of these."""
-        new = _bounded_folders(folders)
-        if new == self.folders:
-            return replace(self, previous=self.folders)
-        moved = {name: tuple(map(_forget_files, values)) for name, values in self.variables.items()}
-        return replace(self, variables=moved, folders=new, previous=self.folders)
-
-    def widened(self, other: "State") -> "State":
-        """Forget all in which two states differ."""
-        variables = {
-            name: values if other.variables.get(name) == values else (UNSET,)
-            for name, values in self.variables.items()
-        }
-        folders: Folders = self.folders if self.folders == other.folders else (None,)
-        return State(variables, folders)
-
-    def cases(self, names: Iterable[str]) -> Iterator["State"]:
-        """Yield the same state once for each combination of the values of these variables."""
-        several = [name for name in dict.fromkeys(names) if len(self.variables.get(name, ())) > 1]
-        if not several:
-            yield self
-            return
-        choices = [self.variables[name] for name in several]
-        count = 1
-        for values in choices:
-            count *= len(values)
-        if count > MAX_VALUES:
-            yield replace(self, variables={**self.variables, **dict.fromkeys(several, (UNSET,))})
-            return
-        for values in product(*choices):
-            chosen = {name: (value,) for name, value in zip(several, values, strict=True)}
-            yield replace(self, variables={**self.variables, **chosen})
+        return replace(self, folders=_bounded(folders), previous=self.folders)
 
     def merge(self, other: "State") -> "State":
-        """Return the state of which nobody knows whether it is this one or the other."""
-        if self is other or self == other:
+        """Return the state of which nobody knows whether it is this one or the other: variables that differ are unknown."""
+        if not other.folders or self == other:
             return self
-        names = dict.fromkeys([*self.variables, *other.variables])
-        return State(
-            {
-                name: _bounded([*self.variables.get(name, (UNSET,)), *other.variables.get(name, (UNSET,))])
-                for name in names
-            },
-            _bounded_folders([*self.folders, *other.folders]),
-            _bounded_folders([*self.previous, *other.previous]),
-            self.stack if self.stack == other.stack else (),
-        )
+        if not self.folders:
+            return other
+        mine, others = self.variables, other.variables
+        variables = {
+            name: mine[name] if name in mine and mine[name] == others.get(name) else UNSET
+            for name in (*mine, *others)
+        }
+        folders = _bounded([*self.folders, *other.folders])
+        return State(variables, folders, _bounded([*self.previous, *other.previous]))
 
 
-def merge_states(states: Sequence[State | None]) -> State | None:
-    """Merge those that can be reached; None stands for one that cannot."""
-    merged: State | None = None
-    for state in states:
-        if state is not None:
-            merged = state if merged is None else merged.merge(state)
-    return merged
+UNREACHED: Final = State({}, (), ())
+"""The state behind `exit` and `break`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The states behind a part of a script that succeeded and behind one that failed, and what bounds its output."""
+
+    success: State
+    failure: State
+    output: Value
+
+    @property
+    def any(self) -> State:
+        """The state where nobody knows how it ended."""
+        return self.success.merge(self.failure)
+
+
+def merge_states(states: Iterable[State]) -> State:
+    """Return the state of which nobody knows which of these it is."""
+    return reduce(State.merge, states, UNREACHED)
 
 
 def tidy_path(path: str) -> str:
@@ -142,29 +123,6 @@ def folder_text(folders: Folders) -> str | None:
     return folder if folder.startswith(("/", "~")) else f"{START}/{folder}" if folder else START
 
 
-def _bounded(values: Iterable[Value]) -> tuple[Value, ...]:
-    distinct: dict[tuple[object, ...], Value] = {}
-    for value in values:
-        key = (value.certainty, value.text, value.prefix, value.content, value.shows)
-        same = distinct.get(key, value)
-        distinct[key] = same if same == value else _less_certain(same, value)
-    return tuple(distinct.values()) if len(distinct) <= MAX_VALUES else (UNSET,)
-
-
-def _less_certain(value: Value, other: Value) -> Value:
-    return replace(
-        value,
-        many=value.many or other.many,
-        may_be_option=value.may_be_option or other.may_be_option,
-        names_files=value.names_files and other.names_files,
-        splits=value.splits or other.splits,
-    )
-
-
-def _bounded_folders(folders: Iterable[str | None]) -> Folders:
+def _bounded(folders: Iterable[str | None]) -> Folders:
     distinct = tuple(dict.fromkeys(folders))
-    return distinct if len(distinct) <= MAX_VALUES else (None,)
-
-
-def _forget_files(value: Value) -> Value:
-    return replace(value, names_files=False) if value.names_files else value
+    return distinct if len(distinct) <= MAX_FOLDERS else (None,)

@@ -245,12 +245,13 @@ def test_a_word_that_is_not_certain_is_an_operand_of_a_program_without_options()
         ("files | xargs filter", ["value **"]),
         ("files | xargs -0 show", ["option-like **"]),
         ("show $(files)", ["option-like **", "value **"]),
-        ("cd src && show $(files)", []),
+        ("cd src && show $(files)", ["option-like **", "value **"]),
         ("show $(cd src && files)", []),
         ("files | while read -r f; do show $f; done", ["option-like **", "value **"]),
         ("files | while read -r f; do cd src; show $f; done", []),
         ("files | (cd src; while read -r f; do show $f; done)", []),
-        ("cd src; files | xargs show", []),
+        ("cd src; files | xargs show", ["option-like **", "value **"]),
+        ("cd src && f=$(files); cd lib; show $f", []),
     ],
 )
 def test_names_in_the_workspace_settle_doubts_only_where_they_are_meant(
