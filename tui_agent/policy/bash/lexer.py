@@ -25,21 +25,25 @@ MAX_BRACE_WORDS: Final = 100
 MAX_SCRIPT_BRACE_WORDS: Final = 1_000
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:%@^+=~#\],-]+")
-_PLAIN_IN_BRACES = re.compile(r"[A-Za-z0-9_./:%@^+=~#\]-]+")
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _ESCAPED_IN_QUOTES: Final = frozenset('$"\\`')
 _QUOTED_RUN = re.compile(r'[^"$`\\]+')
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*|[0-9?#$!@*]))")
+_EXPANSIONS: Final = {
+    "(": "it uses arithmetic",
+    "[": "it uses arithmetic",
+    "{": "it changes a variable where it is used",
+}
 _EXPANDED_IN_BODY = re.compile(r"\$(?:[A-Za-z_(]|\{[A-Za-z_])")
-_SPECIAL: Final = frozenset("0123456789?#$!@*")
 _LITERAL_DOLLAR_IN_QUOTES: Final = frozenset('" |)/.,:;%=\\')
 _LITERAL_DOLLAR: Final = frozenset(("", " ", "\t", "\n"))
 _WILDCARD = re.compile(r"[*?]+|\[[!^]?[A-Za-z0-9_.,-]+\]")
 _LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
+_ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#-]*(?:,[A-Za-z0-9_./:%@^+=~#-]*)+)\}")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(0|-?[1-9][0-9]{0,5})\}")
 _LETTERS = re.compile(r"\{(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))\}")
 _TILDE_BEHIND = re.compile(r"[:=]~")
+_SIGN_IN_COMMAND = re.compile(r"[\\*?\[]|(?<!\$)\{|^%")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
 """Some systems take these bytes of a letter for blanks."""
 
@@ -62,19 +66,18 @@ class WordReader:
         self._read_substitution = read_substitution
         self._role = Role.ARGUMENT
         self._brace_words = 0
-        self._unbraceable = ""  # a part of the word that bash would read otherwise in braces
 
     def read(self, role: Role) -> tuple[Word, ...]:
         """Read one word; braces make several of it. In the role `VALUE` it may be empty."""
         cursor, start = self._cursor, self._cursor.position
-        outer_role, outer_reason, self._role, self._unbraceable = self._role, self._unbraceable, role, ""
-        variants = self._read_whole() or self._read_sequence(in_braces=False)
-        if len(variants) > 1 and self._unbraceable:
-            raise cursor.refusal(f"{self._unbraceable} stands in a word with braces", start)
-        self._role, self._unbraceable = outer_role, outer_reason
+        outer_role, self._role = self._role, role
+        variants = self._read_whole() or self._read_parts()
+        self._role = outer_role
         source = cursor.text[start : cursor.position]
         if not source and role is not Role.VALUE:
             raise cursor.refusal("a word is missing")
+        if role is Role.COMMAND and source != "[" and (sign := _SIGN_IN_COMMAND.search(source)):
+            raise cursor.refusal(f"`{sign[0]}` stands in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
             raise cursor.refusal("a redirection follows on a word that could belong to it")
         if role is Role.VALUE or len(variants) == 1:
@@ -151,44 +154,37 @@ class WordReader:
                 return [[Text(token)]]
         return []
 
-    def _read_sequence(self, *, in_braces: bool) -> list[list[Piece]]:
-        """Read up to the end of the word, or in braces up to `,` or `}`. Return the pieces of each word they make."""
+    def _read_parts(self) -> list[list[Piece]]:
+        """Read up to the end of the word. Return the pieces of each word that its braces make."""
+        start = self._cursor.position
         variants: list[list[Piece]] = [[]]
         while not self._cursor.at_word_end():
-            if in_braces and self._cursor.character in ",}":
-                return variants
-            choices = self._read_part(in_braces=in_braces)
-            if len(choices) == 1:
-                for pieces in variants:
-                    pieces.extend(choices[0])
-            else:
-                variants = [[*pieces, *choice] for pieces in variants for choice in choices]
+            choices = self._read_braces() if self._cursor.has("{") else [self._read_part()]
+            variants = [[*pieces, *choice] for pieces in variants for choice in choices]
             if len(variants) > MAX_BRACE_WORDS:
                 raise self._cursor.refusal("its braces make too many words")
-        if in_braces:
-            raise self._cursor.refusal("a brace has no end in its word")
+        if len(variants) > 1 and not all(map(_stands_with_braces, variants[0])):
+            raise self._cursor.refusal(
+                "an expansion or a second pair of braces stands in a word with braces", start
+            )
         return variants
 
-    def _read_part(self, *, in_braces: bool) -> list[list[Piece]]:
+    def _read_part(self) -> list[Piece]:
         cursor = self._cursor
-        if plain := cursor.match(_PLAIN_IN_BRACES if in_braces else _PLAIN):
-            if self._role is Role.COMMAND and plain[0][0] == "%":
-                raise cursor.refusal("`%` begins a command")
+        if plain := cursor.match(_PLAIN):
             cursor.position = plain.end()
-            return [[Text(plain[0])]]
+            return [Text(plain[0])]
         match cursor.character:
             case "'":
-                return [[self._read_single_quotes()]]
+                return [self._read_single_quotes()]
             case '"':
-                return [self._read_double_quotes()]
+                return self._read_double_quotes()
             case "$":
-                return [[self._read_dollar(quoted=False)]]
-            case "{":
-                return self._read_braces(in_braces=in_braces)
+                return [self._read_dollar(quoted=False)]
             case "*" | "?" | "[":
-                return [[self._read_pattern()]]
+                return [self._read_pattern()]
             case "\\":
-                return [[self._read_escape(in_braces=in_braces)]]
+                return [self._read_escape()]
             case "`":
                 raise cursor.refusal("it uses backquotes")
             case "}":
@@ -196,7 +192,7 @@ class WordReader:
             case "!":
                 raise cursor.refusal("`!` stands in a word outside of quotes")
             case character:
-                return [[self._read_foreign(character)]]
+                return [self._read_foreign(character)]
 
     def _read_foreign(self, character: str) -> Text:
         if not character.isalnum() or not _BYTES_OF_BLANKS.isdisjoint(character.encode()):
@@ -245,13 +241,9 @@ class WordReader:
         self._cursor.position += 1
         return Text("\\", quoted=True)
 
-    def _read_escape(self, *, in_braces: bool) -> Text:
+    def _read_escape(self) -> Text:
         cursor = self._cursor
         following = cursor.text[cursor.position + 1 : cursor.position + 2]
-        if self._role is Role.COMMAND:
-            raise cursor.refusal("a backslash stands in a command's name")
-        if in_braces:
-            raise cursor.refusal("a backslash stands in braces")
         if following not in _ESCAPED:
             place = "at the end of a line" if following in ("", "\n") else f"in front of `{following}`"
             raise cursor.refusal(f"a backslash stands {place}")
@@ -261,8 +253,8 @@ class WordReader:
     def _read_pattern(self) -> Piece:
         cursor = self._cursor
         wildcard = cursor.match(_WILDCARD)
-        if self._role in (Role.COMMAND, Role.TARGET):
-            raise cursor.refusal("a pattern stands for a command or the file of a redirection")
+        if self._role is Role.TARGET:
+            raise cursor.refusal("a pattern stands for the file of a redirection")
         if wildcard is None:
             raise cursor.refusal("`[` begins no simple set of characters")
         cursor.position = wildcard.end()
@@ -270,53 +262,42 @@ class WordReader:
 
     def _read_dollar(self, *, quoted: bool) -> Piece:
         cursor = self._cursor
+        if variable := cursor.match(_VARIABLE):
+            cursor.position = variable.end()
+            return self._check_variable(variable, quoted=quoted)
         cursor.position += 1
         following = cursor.character
         if cursor.has("(") and not cursor.has("(("):
-            self._unbraceable = "a substitution"
             cursor.position += 1
             return Substitution(self._read_substitution(), quoted)
-        if braced := cursor.match(_BRACED_NAME):
-            cursor.position = braced.end()
-            return self._variable(braced[1], quoted=quoted)
-        name = cursor.match(_NAME)
-        if name is not None or following in _SPECIAL:
-            text = name[0] if name is not None else following
-            cursor.position += len(text)
-            if not quoted:
-                # `$x{a,b}` is `$xa $xb`: bash expands braces first.
-                self._unbraceable = "a variable without its own braces"
-            if cursor.character > "\x7f" or (text.isdigit() and cursor.character.isdigit()):
-                raise cursor.refusal("it is not certain where the name of a variable ends")
-            return self._variable(text, quoted=quoted)
         if following in (_LITERAL_DOLLAR_IN_QUOTES if quoted else _LITERAL_DOLLAR):
             return Text("$", quoted=quoted)
-        reasons = {
-            "(": "it uses arithmetic",
-            "[": "it uses arithmetic",
-            "{": "it changes a variable where it is used",
-        }
-        raise cursor.refusal(reasons.get(following, f"`${following}` is not read"), cursor.position - 1)
+        raise cursor.refusal(_EXPANSIONS.get(following, f"`${following}` is not read"), cursor.position - 1)
 
-    def _variable(self, name: str, *, quoted: bool) -> Variable:
-        if name == "_":
+    def _check_variable(self, variable: re.Match[str], *, quoted: bool) -> Variable:
+        following = self._cursor.character
+        braced, name = variable.groups()
+        if name and (following > "\x7f" or (name.isdigit() and following.isdigit())):
+            raise self._cursor.refusal("it is not certain where the name of a variable ends")
+        if "_" in (braced, name):
             raise self._cursor.refusal("it uses `$_`")
-        return Variable(name, quoted)
+        return Variable(braced or name, quoted)
 
-    def _read_braces(self, *, in_braces: bool) -> list[list[Piece]]:
+    def _read_braces(self) -> list[list[Piece]]:
+        """Read braces with plain texts, or with a span. Return the pieces of each word that they make."""
         cursor = self._cursor
         literal = cursor.match(_LITERAL_BRACES)
-        if literal is not None and not in_braces and self._role is not Role.COMMAND:
-            self._unbraceable = "a second pair of braces without a comma"
+        if literal is not None:
             cursor.position = literal.end()
             return [[Text(literal[0])]]
         if self._role is not Role.ARGUMENT:
-            raise cursor.refusal("braces stand in a place where they are not expanded, or name a command")
-        span = cursor.match(_NUMBERS) or cursor.match(_LETTERS)
-        if span is not None:
-            cursor.position = span.end()
-            return [[Text(text)] for text in self._expand_span(span)]
-        return self._read_alternatives()
+            raise cursor.refusal("braces stand in a place where they are not expanded")
+        found = cursor.match(_ALTERNATIVES) or cursor.match(_NUMBERS) or cursor.match(_LETTERS)
+        if found is None:
+            raise cursor.refusal("braces hold something else than plain texts")
+        cursor.position = found.end()
+        texts = found[1].split(",") if found.re is _ALTERNATIVES else self._expand_span(found)
+        return [[Text(text)] if text else [] for text in texts]
 
     def _expand_span(self, span: re.Match[str]) -> list[str]:
         first, last = (bound for bound in span.groups() if bound is not None)
@@ -327,19 +308,9 @@ class WordReader:
         values = range(low, high + 1) if low < high else range(low, high - 1, -1)
         return [str(value) if numeric else chr(value) for value in values]
 
-    def _read_alternatives(self) -> list[list[Piece]]:
-        cursor, opening = self._cursor, self._cursor.position
-        cursor.enter()
-        alternatives: list[list[Piece]] = []
-        count = 0
-        while cursor.character != "}":
-            cursor.position += 1  # the opening brace, or a comma
-            alternatives += self._read_sequence(in_braces=True)
-            count += 1
-            if len(alternatives) > MAX_BRACE_WORDS:
-                raise cursor.refusal("its braces make too many words", opening)
-        if count == 1:
-            raise cursor.refusal("braces hold no comma", opening)
-        cursor.position += 1
-        cursor.depth -= 1
-        return alternatives
+
+def _stands_with_braces(piece: Piece) -> bool:
+    """Return True for a part that bash reads as we do next to braces, which it expands first: `$x{a,b}` is `$xa $xb`."""
+    if isinstance(piece, Text | Variable) and piece.quoted:
+        return True
+    return isinstance(piece, Pattern) or (isinstance(piece, Text) and "}" not in piece.text)

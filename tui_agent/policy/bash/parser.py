@@ -5,6 +5,7 @@ recognised and tree-sitter sees the same simple commands.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor, RefusedError, check_characters
@@ -35,13 +36,14 @@ _RESERVED = re.compile(
     r"(?:if|then|elif|else|fi|for|while|until|do|done|in|case|esac|select|function|coproc|\}|\]\])"
     rf"{DELIMITER}|(?:!|\[\[)(?=[ \t])|\{{(?=[ \t\n])"
 )
-_LOOP_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
+_LOOP = re.compile(r"for[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+=|\[)")
 _TIME = re.compile("time" + DELIMITER)
-_OF_TIME = re.compile("-|time" + DELIMITER)
-_PORTABLE = re.compile("-p" + DELIMITER)
-_TEST_END = re.compile(r"\]\]" + DELIMITER)
+_TIMED = re.compile(
+    rf"(time)[ \t]+(?:(-p)[ \t]+)?(?![-<>0-9]|[ \t\n;&|()]|[A-Za-z_][A-Za-z0-9_]*=|time{DELIMITER}|\Z)"
+)
+_TEST_JOINER = re.compile(rf"&&|\|\||\]\]{DELIMITER}")
 _CONNECTORS: Final[tuple[Connector, ...]] = ("&&", "||", "&", ";")
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "defhLnrswxz")
 _COMPARISONS: Final = frozenset(("=", "==", "!="))
@@ -55,6 +57,14 @@ def parse_script(text: str) -> Script | Refusal:
     except RefusedError as refused:
         return Refusal(refused.reason, refused.start)
     return disagreement(text, script) or script
+
+
+def _is_simple_test(words: Sequence[Word]) -> bool:
+    inner = [word.source for word in words]
+    if inner[:1] == ["!"]:
+        inner.pop(0)
+    of_one = len(inner) == 2 and inner[0] in _FILE_TESTS
+    return of_one or (len(inner) == 3 and inner[1] in _COMPARISONS and inner[0][0] not in "-!")
 
 
 def _is_one_command(script: Script) -> bool:
@@ -194,13 +204,9 @@ class _ScriptReader:
 
     def _read_for_loop(self) -> ForLoop:
         cursor = self._cursor
-        self._expect("for")
-        cursor.skip_blanks()
-        variable = cursor.match(_LOOP_VARIABLE)
+        variable = cursor.match(_LOOP)
         if variable is None:
-            raise cursor.refusal(
-                "it uses arithmetic" if cursor.has("((") else "a loop has not the form `for NAME in WORDS`"
-            )
+            raise cursor.refusal("a loop has not the form `for NAME in WORDS`")
         cursor.position = variable.end()
         items: list[Word] = []
         cursor.skip_blanks()
@@ -244,52 +250,42 @@ class _ScriptReader:
     def _read_test(self) -> SimpleCommand:
         """Read `[[ … ]]` with tests joined by `&&` and `||`: of a file, of a text being empty, or of two texts being equal."""
         cursor, start = self._cursor, self._cursor.position
-        words = [Word("[[", start, (Text("[["),)), *self._read_test_term("[[", start)]
-        while cursor.has("&&") or cursor.has("||"):
-            joiner = cursor.text[cursor.position : cursor.position + 2]
-            words.append(Word(joiner, cursor.position, (Text(joiner),)))
-            words += self._read_test_term(joiner, start)
-        if cursor.match(_TEST_END) is None:
-            raise cursor.refusal("a test in `[[` is not simple", start)
-        words.append(Word("]]", cursor.position, (Text("]]"),)))
-        cursor.position += 2
+        words = [self._read_token("[[")]
+        term: list[Word] = []
+        while words[-1].source != "]]" or term:
+            cursor.skip_blanks()
+            joiner = cursor.match(_TEST_JOINER)
+            if joiner is None and not cursor.at_word_end():
+                term += self._words.read(Role.TEST)
+            elif joiner is not None and _is_simple_test(term):
+                words += [*term, self._read_token(joiner[0])]
+                term = []
+            else:
+                raise cursor.refusal("a test in `[[` is not simple", start)
         source = cursor.text[start : cursor.position]
         return SimpleCommand(source, start, tuple(words), (), self._redirects.read_all())
 
-    def _read_test_term(self, opening: str, start: int) -> list[Word]:
-        cursor = self._cursor
-        cursor.position += len(opening)
-        cursor.skip_blanks()
-        words: list[Word] = []
-        while cursor.match(_TEST_END) is None and not cursor.at_word_end():
-            words += self._words.read(Role.TEST)
-            cursor.skip_blanks()
-        inner = [word.source for word in words]
-        if inner[:1] == ["!"]:
-            inner.pop(0)
-        of_one = len(inner) == 2 and inner[0] in _FILE_TESTS
-        of_two = len(inner) == 3 and inner[1] in _COMPARISONS and inner[0][0] not in "-!"
-        joined = any(word.literal in ("&&", "||") for word in words)
-        if not (of_one or of_two) or joined:
-            raise cursor.refusal("a test in `[[` is not simple", start)
-        return words
+    def _read_token(self, token: str) -> Word:
+        """Read a plain word that stands at the position."""
+        start = self._cursor.position
+        self._cursor.position += len(token)
+        return Word(token, start, (Text(token),))
 
     def _read_simple_command(self) -> SimpleCommand:
         cursor, start = self._cursor, self._cursor.position
         assignments: list[Assignment] = []
         redirects: list[Redirect] = []
-        words: list[Word] = []
+        words: list[Word] = self._read_time()
+        of_time = len(words)
         end = start
         while True:
-            if words and not self._at_name(words) and self._words.at_process_output():
+            if len(words) > of_time and self._words.at_process_output():
                 words.append(self._words.read_process_output())
             elif self._redirects.at_redirect():
-                if words and self._at_name(words):
-                    raise cursor.refusal("a redirection follows on `time`")
                 redirects.append(self._redirects.read())
             elif cursor.at_word_end():
                 break
-            elif self._at_name(words):
+            elif len(words) == of_time:
                 self._read_name_or_assignment(words, assignments)
             else:
                 words += self._words.read(Role.ARGUMENT)
@@ -298,16 +294,19 @@ class _ScriptReader:
         if end == start:
             place = f" in front of `{cursor.character}`" if cursor.character else ""
             raise cursor.refusal(f"a command is missing{place}")
-        if words and self._at_name(words):
-            raise cursor.refusal("nothing follows on `time`")
         return SimpleCommand(
             cursor.text[start:end], start, tuple(words), tuple(assignments), tuple(redirects)
         )
 
-    @staticmethod
-    def _at_name(words: list[Word]) -> bool:
-        """Return True if the next word names the command: bash reads it so behind `time` as well."""
-        return [word.source for word in words] in ([], ["time"], ["time", "-p"])
+    def _read_time(self) -> list[Word]:
+        """Read `time` or `time -p`, behind which bash reads the name of a command as if it began there."""
+        cursor, words = self._cursor, []
+        timed = cursor.match(_TIMED)
+        for token in timed.groups() if timed is not None else ():
+            if token is not None:
+                words.append(self._read_token(token))
+                cursor.skip_blanks()
+        return words
 
     def _read_name_or_assignment(self, words: list[Word], assignments: list[Assignment]) -> None:
         cursor = self._cursor
@@ -316,14 +315,12 @@ class _ScriptReader:
         reserved = cursor.match(_RESERVED)
         if reserved is not None:
             raise cursor.refusal(f"`{reserved[0]}` stands in an odd place")
-        if words and cursor.match(_OF_TIME) is not None and not (len(words) == 1 and cursor.match(_PORTABLE)):
-            raise cursor.refusal("`time` has an option, or stands twice")
+        if cursor.match(_TIME) is not None:
+            raise cursor.refusal("`time` stands in an odd place, or has no plain command behind it")
         name = cursor.match(_ASSIGNMENT)
         if name is None:
             words += self._words.read(Role.COMMAND)
             return
-        if words:
-            raise cursor.refusal("an assignment follows on `time`")
         cursor.position = name.end()
         (value,) = self._words.read(Role.VALUE)
         assignments.append(Assignment(name[1], value))

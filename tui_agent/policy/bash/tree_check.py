@@ -4,29 +4,19 @@ Invariant: pure; a difference in the number of commands, or in one word's offset
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_agent.policy.bash.syntax import (
-    Command,
-    Conditional,
-    ForLoop,
-    Group,
-    ProcessOutput,
-    Refusal,
-    Script,
-    SimpleCommand,
-    Substitution,
-    WhileLoop,
-    Word,
-)
+from tui_agent.policy.bash.syntax import Refusal, Script, SimpleCommand
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 Span: TypeAlias = tuple[int, int]
 """Offsets in characters of a word's first character and behind its last one."""
+_SeenWord: TypeAlias = tuple[Span, bool]
+"""A word that is seen, and if it is the first of its command."""
 
 _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command
@@ -42,20 +32,23 @@ def disagreement(text: str, script: Script) -> Refusal | None:
     root = parse_tree(text)
     if root.has_error:
         return Refusal("a second reader does not understand it", 0)
-    commands, strays = _tree_commands(root)
+    ours: set[_SeenWord] = set()
     for command in simple_commands(script):
-        if not command.words:
-            continue
         spans = [(word.start, word.start + len(word.source)) for word in command.words]
-        seen = commands.pop(spans[0], None)
-        if command.words[0].source in ("[", "[["):
-            spans = [spans[0], (spans[0][1], spans[-1][1])]
-        missing = {span for span in spans if span not in (seen or ()) and not _is_overlooked(text, span)}
-        if seen is None or not seen.issubset(spans) or not missing <= strays:
-            return Refusal("a second reader sees other words in a command", command.start)
-        strays -= missing
-    left = min([*commands, *strays], default=None)
-    return Refusal("a second reader sees another command", left[0]) if left is not None else None
+        is_test = bool(spans) and command.words[0].source in ("[", "[[")
+        ours |= _seen_words(spans, is_test=is_test)
+    theirs = _tree_words(root)
+    differing = {word for word in ours - theirs if not _is_overlooked(text, word[0])} | (theirs - ours)
+    if differing:
+        return Refusal("a second reader sees other commands, or other words in one", min(differing)[0][0])
+    return None
+
+
+def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
+    """Return the words of a command. What stands behind `[` or `[[` counts as one word."""
+    if is_test:
+        spans = [spans[0], (spans[0][1], spans[-1][1])]
+    return {(span, span == spans[0]) for span in spans}
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
@@ -63,41 +56,15 @@ def _is_overlooked(text: str, span: Span) -> bool:
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 
 
-def simple_commands(script: Script) -> Iterator[SimpleCommand]:
+def simple_commands(tree: object) -> Iterator[SimpleCommand]:
     """Return every simple command of a script, those in substitutions too, in no certain order."""
-    for item in script.items:
-        for command in item.pipeline.commands:
-            yield from _commands_below(command)
-
-
-def _commands_below(command: Command) -> Iterator[SimpleCommand]:
-    scripts: tuple[Script, ...] = ()
-    words: tuple[Word, ...] = ()
-    match command:
-        case SimpleCommand():
-            yield command
-            words = (*command.words, *(assignment.value for assignment in command.assignments))
-        case ForLoop():
-            scripts, words = (command.body,), command.items
-        case WhileLoop():
-            scripts = (command.condition, command.body)
-        case Group():
-            scripts = (command.script,)
-        case Conditional():
-            scripts = tuple(script for branch in command.branches for script in branch)
-            scripts += (command.otherwise,) if command.otherwise is not None else ()
-    words += tuple(
-        word
-        for redirect in command.redirects
-        for word in (redirect.target, redirect.body)
-        if word is not None
+    if isinstance(tree, SimpleCommand):
+        yield tree
+    parts = (
+        tree if isinstance(tree, tuple) else [getattr(tree, name) for name in getattr(tree, "__slots__", ())]
     )
-    for word in words:
-        scripts += tuple(
-            piece.script for piece in word.pieces if isinstance(piece, Substitution | ProcessOutput)
-        )
-    for script in scripts:
-        yield from simple_commands(script)
+    for part in parts:
+        yield from simple_commands(part)
 
 
 def parse_tree(text: str) -> "Node":
@@ -106,20 +73,15 @@ def parse_tree(text: str) -> "Node":
     return _grammar()[0].parse(_FOREIGN.sub("Z", text).encode()).root_node
 
 
-def _tree_commands(root: "Node") -> tuple[dict[Span, set[Span]], set[Span]]:
-    """Return the spans of the words of each command by that of its first, and those of words behind a redirection, which
-    the grammar counts to the redirection."""
-    commands: dict[Span, set[Span]] = {}
+def _tree_words(root: "Node") -> "set[_SeenWord]":
     found = _captures(root)
+    words: set[_SeenWord] = set()
     for node in found.get("command", ()):
-        spans = _word_spans(node)
-        if node.type == "test_command":
-            spans = [spans[0], (spans[0][1], spans[-1][1])]
-        commands[spans[0]] = set(spans)
-    strays: set[Span] = set()
+        words |= _seen_words(_word_spans(node), is_test=node.type == "test_command")
     for node in found.get("redirect", ()):
-        strays.update(_joined(node.children_by_field_name("destination"))[1:])
-    return commands, strays
+        # The grammar counts the words behind a redirection's file to the redirection.
+        words |= {(span, False) for span in _joined(node.children_by_field_name("destination"))[1:]}
+    return words
 
 
 def command_spans(root: "Node") -> list[list[Span]]:
