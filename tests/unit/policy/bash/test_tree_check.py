@@ -7,7 +7,6 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal, Script, SimpleCommand
 from tui_agent.policy.bash.tree_check import command_spans, disagreement, parse_tree, simple_commands
 
-
 REASON = "a second reader sees other commands, or other words in one"
 
 
