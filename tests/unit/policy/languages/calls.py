@@ -12,7 +12,7 @@ def value(word: str) -> Value:
     if word.startswith("$"):
         return Value(word, Certainty.UNKNOWN, many=word.endswith("*"), may_be_option=True)
     if word == "%d":
-        return Value(word, Certainty.BOUNDED, "[0-9]*")
+        return Value(word, Certainty.BOUNDED, "[0-9]*", content="number")
     if word.endswith("%"):
         return Value(word, Certainty.BOUNDED, f"{word[:-1]}*", may_be_option=word == "%", names_files=True)
     return Value(word, Certainty.KNOWN, word)

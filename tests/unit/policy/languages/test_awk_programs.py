@@ -11,7 +11,7 @@ HARMLESS = [
     "NR==FNR {seen[$1]=1; next} !($1 in seen)", 'BEGIN {FS="\\t"; OFS=","} {$1=$1; print}', "{count[$1]++} END {for (k in count) print count[k], k}",
     'NR>1 && $3 > 100 {s += $3; n++} END {if (n) printf "%.2f over %d\\n", s/n, n}', "/^class /{c=$2} /^    def /{print c, $2}",
     "{s+=$2} END {print s+0}", '{sub(/x/, "y"); gsub("a","b",$1)} 1', "{print substr($0, 1, 10) toupper($1)}", "!/^#/", "!seen[$0]++",
-    "$1 ~ /a/ && $2 !~ /b/", "/a/,/b/", "{print\n}", "{nextfile}",
+    "$1 ~ /a/ && $2 !~ /b/", "/a/,/b/", "{print\n}", "{nextfile}", "{print $1,\n $2}",
     "{n = split($0, parts, /,/); print parts[n]}", "BEGIN { x[1,2] = 3; if ((1,2) in x) print 1 }", "{print -$1, !$2, $NF, $(NF-1)}", "{$2=\"\"; print}",
     "{printf(\"%s %d\\n\", $1, $2)}", "{print 1e6, 0.5, .5, 1.}", "{print a ? b : c}", "{x = a ? /b/ : /c/}", "{delete a[$1]; delete a}", "{print $1\n# a note\n}",
     "{for (k in seen) { if (k == 1) continue; print k } exit 0}", "{x ^= 2; y = 2 ** 3; z %= 3}", "END{print NR}", '{print "/* \\" */"}',
@@ -33,7 +33,7 @@ DOUBTED = [
     "BEGIN{print length > \"x\"}", "BEGIN{print a++ > \"x\"}", "BEGIN{print substr(a,1) > \"x\"}", "{print;print>\"x\"}", "{print \"a\"\n>\"b\"", "# c \\\nBEGIN{}", "{switch (x) {case 1: print}}",
     "BEGIN{print _}", "{if x print}", "{print 1..2}", "{print a.b}", "{SUM += $1}", "{print > \"/dev/stderr\"}", "{a = length system}", "@namespace \"x\"", "{print $1 |\"sh\"}",
     "BEGIN{while (x < 1) y++}", "BEGIN{for (; x == 0;);}", "END{for(i=NR;i>0;i--) print a[i]}", "{do { i-- } while (i > 0)}", "{for (k in ENVIRON) print k}", "{for (k in a; x; y) print}", "{for ((i,j) in a) print}",
-    "{print (a > b)}", "{print f, (a > b)}", "{print $1,\n $2}", "{x = 1 +\n 2}", "{for(k in a) /\"/; system(\"id\") #\"/}", "{if (x) /\"/; getline #\"/}",
+    "{print (a > b)}", "{print f, (a > b)}", "{x = 1 +\n 2}", "{for(k in a) /\"/; system(\"id\") #\"/}", "{if (x) /\"/; getline #\"/}",
 ]  # fmt: skip
 
 

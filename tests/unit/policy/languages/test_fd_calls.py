@@ -7,11 +7,11 @@ from tui_agent.policy.interpreter.report import FileUse
 
 HARMLESS = [
     "", "foo", "-e py", "-t f -e ts . src", "--hidden --exclude .git config", "-H foo", "-HI foo", "-uu foo", "-tf -e=py", "--type=f --extension py", "-d3 foo src tests", "-x wc -l", "-e py -x wc -l {}",
-    "-e py -X grep -n foo", ". src -x cat ; -t f", "-S+1k", "--search-path src foo", "-- -foo", "-0 foo", "-l foo", "-g '*.py'", "--changed-within 1d", "-1 foo", "-q foo", "-c never foo", "-Hx ls -l", "-L foo", ". $x",
+    "-e py -X grep -n foo", ". src -x cat ; -t f", "-S+1k", "--search-path src foo", "-- -foo", "-0 foo", "-l foo", "-g '*.py'", "--changed-within 1d", "-1 foo", "-q foo", "-c never foo", "-Hx ls -l", ". -- -x", "-L foo", ". $x",
 ]  # fmt: skip
 DOUBTED = [
-    "--foo", "-Z", "-HZ", "--exec", "-x", "-x ;", "-xcat", "--exec=rm", "-X=rm", "--base-directory x", "--strip-cwd-prefix", "--ignore-file x", "--path-separator x", "$x", "%", "$x*", "foo $x*", "-e", "-e -x rm", "-e $x rm",
-    "-x grep $x", "-x grep %", ". $x", ". -- -x", "--type", "--typ f", "--hidden=1", "-x $x", "--exec-batch", "-", "--gen-completions", "--max-depth -x",
+    "--foo", "-Z", "-HZ", "--exec", "-x", "-x ;", "-xcat", "--exec=rm", "-X=rm", "--base-directory x", "--strip-cwd-prefix", "--ignore-file x", "--path-separator x", "$x", "%", "$x*", "foo $x*", "--search-path $x", "-e", "-e -x rm", "-e $x rm",
+    "-x grep $x", "-x grep %", ". $x", "--type", "--typ f", "--hidden=1", "-x $x", "--exec-batch", "--gen-completions", "--max-depth -x",
 ][:-0 or None]  # fmt: skip
 
 

@@ -98,6 +98,6 @@ def test_a_name_that_is_split_anywhere_may_be_any_text(options: list[str]) -> No
 
 @rows("options", [[], ["-I={}"], ["-d=\\n"]])
 def test_a_number_stays_one_however_it_is_split(options: list[str]) -> None:
-    number = Value("seq 3", Certainty.BOUNDED, "[0-9]*")
+    number = Value("seq 3", Certainty.BOUNDED, "[0-9]*", content="number")
     name = read_arguments(call("head -n {}", options, number)).commands[0][-1]
     assert name.text == "[0-9]*" and not name.splits and not name.may_be_option

@@ -84,7 +84,7 @@ class _Program(ScriptScanner):
         match token.lastgroup:
             case "literal":
                 self._before = _OPERAND
-            case "newline":
+            case "newline" if self._before not in (",", "&&", "||"):
                 if self._before not in _COMPLETE:
                     raise UnreadError("it is not certain where a statement of this awk program ends")
                 self._read_sign(";")

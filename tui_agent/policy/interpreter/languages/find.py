@@ -1,15 +1,17 @@
 """L3: reads calls of find: where it looks, what it does with what it finds, and the commands that it runs.
 
-Invariant: an expression is read word by word as find parses it; a word that is no listed test or action is a doubt.
+Invariant: an expression is read word by word as find parses it; a word that find's table does not list is a doubt.
 """
 
 import posixpath
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
+from typing import Final
 
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog import built_in_catalog
+from tui_agent.policy.catalog.model import Effect, Option
 from tui_agent.policy.interpreter.languages.found_names import (
     HERE,
     Names,
@@ -17,32 +19,16 @@ from tui_agent.policy.interpreter.languages.found_names import (
     fill_word,
     may_end_command,
     names_below,
-    names_of_path,
     names_of_pattern,
     union_names,
 )
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.patterns import prefix_of
-from tui_agent.policy.interpreter.report import Certainty, FileAction, FileUse, Value
+from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
-_MAX_DEPTH = 50
-_MAX_COMMANDS = 24
-_FLAGS = frozenset(
-    """-true -false -empty -readable -writable -executable -nouser -nogroup -daystart -depth -xdev -mount -noleaf -prune
-    -quit -warn -nowarn""".split()  # noqa: SIM905 - one a word reads best
-)
-_WITH_WORD = frozenset(
-    """-regex -iregex -regextype -type -xtype -maxdepth -size -mtime -mmin -atime -amin -ctime -cmin -used -perm -user
-    -group -uid -gid -links -inum -fstype -lname -ilname""".split()  # noqa: SIM905 - one a word reads best
-)
-_NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
-_FILE_TESTS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
-_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
-_WRITERS = frozenset({"-fprint", "-fprint0", "-fprintf", "-fls"})
-_COMMANDS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_PATH_FORMATS = frozenset({"%p\\n", "%p\\0"})
-_PLAIN_FLAG = re.compile(r"-[A-Za-z]|--[a-z]+(?:-[a-z]+)*|\{\}")
-_OR = frozenset({"-o", "-or", ","})
+_MAX_COMMANDS: Final = 24
+_LEADING: Final = frozenset({"-H", "-L", "-P"})
+_SIGNS: Final = frozenset({"(", ")", "!", ","})
 
 
 def read_arguments(call: Call) -> ArgumentReading:
@@ -52,71 +38,95 @@ def read_arguments(call: Call) -> ArgumentReading:
     return expression.result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A command that is run on what is found; `batch`: on many at once. `in_folder`: in the folder of each."""
+@cache
+def _table() -> Mapping[str, Option]:
+    """The tests and actions that the catalog lists."""
+    entry = built_in_catalog().entry("find")
+    return {} if entry is None else entry.options
 
-    words: tuple[Value, ...]
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """What is done with all that is found and fits `names`; `batch`: its command is run on many at once."""
+
+    option: Option
     names: Names
-    batch: bool
-    in_folder: bool
+    command: tuple[Value, ...] = ()
+    batch: bool = False
+
+
+@dataclass
+class _Group:
+    """A bracket that is open: the names that can come to it, to the word that is read, and to the end of each
+    alternative. `negated`: a `!` stands in front of it."""
+
+    outer: Names = None
+    names: Names = None
+    alternatives: list[Names] = field(default_factory=list)
+    negated: bool = False
+
+    def narrow(self, names: Names, *, negated: bool) -> None:
+        """Note a test that what comes to the next word has passed, or failed."""
+        if names is not None and not negated:
+            self.names = names
 
 
 class _Expression:
     def __init__(self, words: Sequence[Value]) -> None:
         self._words = words
         self._place = 0
-        self._depth = 0
         self._starts: list[Value] = []
         self._follows_links = False
-        self._finds_starts = True
         self._files: list[FileUse] = []
         self._effects: set[Effect] = set()
-        self._runs: list[_Run] = []
-        self._listed: list[Names] = []
-        self._deleted: list[Names] = []
-        self._printed: list[Names] = []
-        self._prints_more = False
+        self._actions: list[_Action] = []
         self._reason = ""
 
     def read(self) -> None:
         """Parse options, starting points and the expression; what is not understood is doubted and skipped."""
-        while (option := self._peek()) in ("-H", "-L", "-P", "-E", "-s", "-x"):
-            self._follows_links = self._follows_links or option == "-L"
+        while self._peek() in _LEADING:
+            self._note(_table()[self._words[self._place].text])
             self._place += 1
         self._read_starts()
-        names = self._read_alternatives(None)
-        while self._place < len(self._words):
-            self._doubt("a bracket of find's expression is not opened")
-            self._place += 1
-            self._read_alternatives(None)
-        if not self._listed:
-            self._listed.append(names)
-            self._printed.append(names)
+        names = self._read_expression()
+        if not self._actions:
+            self._actions.append(_Action(_table()["-print"], names))
 
     def result(self) -> ArgumentReading:
         """Return what was read."""
-        only = union_names(self._listed)
-        files = [self._use(start, "list", only) for start in self._starts]
-        if self._deleted:
-            files += [self._use(start, "delete", union_names(self._deleted)) for start in self._starts]
-        prints = None
-        if self._printed and not self._prints_more:
-            names = union_names(self._printed)
-            itself = any(self._finds_start(start, names) for start in self._starts)
-            prints = bound_output(self._starts, names, itself=itself)
+        only = union_names(action.names for action in self._actions) or ()
+        listed = [
+            FileUse(start.text, "list", start.certainty, True, only=only, follows_links=self._follows_links)
+            for start in self._starts
+        ]
+        deleted = [
+            FileUse(name.text, "delete", name.certainty)
+            for action in self._actions
+            if Effect.DELETES in action.option.effects
+            for start in self._starts
+            for name in self._found(start, action.names)
+        ]
+        commands = tuple(self._filled_commands())
         return ArgumentReading(
-            (*files, *self._files),
+            (*listed, *deleted, *self._files),
             frozenset(self._effects),
-            tuple(self._filled_commands()),
-            prints,
+            commands,
+            self._bound_output(),
             self._reason,
         )
+
+    def _bound_output(self) -> Value | None:
+        kinds = {action.option.prints for action in self._actions if action.option.prints}
+        if self._reason or kinds != {"paths"} or any(action.command for action in self._actions):
+            return None
+        names = union_names(action.names for action in self._actions if action.option.prints)
+        itself = any(self._finds_start(start, names) for start in self._starts)
+        return bound_output(self._starts, names, itself=itself)
 
     def _read_starts(self) -> None:
         while self._place < len(self._words):
             start = self._words[self._place]
-            if prefix_of(start).startswith("-") or start.known in ("(", ")", "!", ","):
+            if prefix_of(start).startswith("-") or start.known in _SIGNS:
                 break
             self._place += 1
             if start.certainty is Certainty.UNKNOWN or (start.known is None and start.may_be_option):
@@ -126,175 +136,110 @@ class _Expression:
         if all(start.many for start in self._starts):
             self._starts.append(HERE)
 
-    def _read_alternatives(self, outer: Names) -> Names:
-        """Read what `-o` and `,` join, up to a closing bracket; return the names for which it can be true."""
-        found: list[Names] = []
-        while True:
-            found.append(self._read_conjunction(outer))
-            joiner = self._peek()
-            if joiner not in _OR:
-                return union_names(found)
-            if joiner == ",":
-                found.clear()
-            self._place += 1
-
-    def _read_conjunction(self, names: Names) -> Names:
-        while self._place < len(self._words) and self._peek() not in (")", *_OR):
-            narrowed = self._read_term(names)
-            names = names if narrowed is None else narrowed
-        return names
-
-    def _read_term(self, names: Names) -> Names:
+    def _read_expression(self) -> Names:
+        """Read all tests and actions; return the names for which they can be true."""
+        groups = [_Group()]
         negated = False
-        while self._peek() in ("!", "-not", "-a", "-and"):
-            negated = negated or self._peek() in ("!", "-not")
-            self._place += 1
-        if self._peek() != "(":
-            narrowed = self._read_primary(names)
-            return None if negated else narrowed
-        self._place += 1
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            self._doubt("find's expression has too many brackets")
-            self._place = len(self._words)
-        narrowed = self._read_alternatives(names)
-        self._depth -= 1
-        if self._peek() != ")":
-            self._doubt("a bracket of find's expression is not closed")
-        self._place += 1
-        return None if negated else narrowed
+        while (word := self._next_word()) is not None:
+            group = groups[-1]
+            match word.known:
+                case "(":
+                    groups.append(_Group(group.names, group.names, negated=negated))
+                    negated = False
+                case ")" if len(groups) > 1:
+                    groups.pop()
+                    groups[-1].narrow(union_names([*group.alternatives, group.names]), negated=group.negated)
+                case "-o" | "-or" | ",":
+                    group.alternatives.append(group.names)
+                    group.names = group.outer
+                case "!" | "-not":
+                    negated = True
+                case "-a" | "-and":
+                    continue
+                case _:
+                    group.narrow(self._read_primary(word, group.names), negated=negated)
+                    negated = False
+        if len(groups) > 1 or negated:
+            self._doubt("find's expression is not complete")
+        return union_names([*groups[0].alternatives, groups[0].names])
 
-    def _read_primary(self, names: Names) -> Names:
-        value = self._next_word()
-        word = value.known if value is not None else ""
-        if word is None or not word:
-            self._doubt("it is not certain what find is told to do")
-        elif word in _NAME_TESTS:
-            return self._read_name_test(word)
-        elif word in _WITH_WORD or (word.endswith("t") and _NEWER.fullmatch(word)):
-            self._next_word()
-        elif word in _FILE_TESTS or _NEWER.fullmatch(word):
-            self._note_file(self._next_word(), "list")
-        elif word in _FLAGS:
-            pass
-        elif word == "-mindepth":
-            depth = self._next_word()
-            self._finds_starts = depth is None or depth.known is None or not depth.known.strip("0")
-        elif word == "-follow":
-            self._follows_links = True
-        else:
-            self._read_action(word, names)
-        return None
-
-    def _read_name_test(self, word: str) -> Names:
-        value = self._next_word()
-        if value is None or value.known is None:
+    def _read_primary(self, word: Value, names: Names) -> Names:
+        """Read a test or an action; return the names for which a test is true."""
+        option = _table().get(word.known or "")
+        if option is None or word.known in _LEADING:
+            self._doubt(f"it is not known what {word.source} of find does")
             return None
-        either_case = word.startswith("-i")
-        if word.endswith(("path", "wholename")):
-            return names_of_path(value.known, either_case=either_case)
-        return names_of_pattern(value.known, either_case=either_case)
+        self._note(option)
+        if option.means == "command":
+            self._read_command(option, word.text, names)
+            return None
+        value = self._read_word(word) if option.word == "required" else None
+        if option.second is not None:
+            self._read_word(word)
+        if value is not None and option.means in ("list", "write"):
+            self._files.append(FileUse(value.text, option.means, value.certainty))
+        if option.prints or option.effects:
+            self._actions.append(_Action(option, names))
+        if value is None or option.means != "include":
+            return None
+        return names_of_pattern(value.known, either_case=word.text == "-iname")
 
-    def _read_action(self, word: str, names: Names) -> None:
-        self._listed.append(names)
-        if word in ("-print", "-print0"):
-            self._printed.append(names)
-        elif word == "-printf":
-            text = self._next_word()
-            if text is not None and text.known in _PATH_FORMATS:
-                self._printed.append(names)
-            else:
-                self._prints_more = True
-        elif word == "-ls":
-            self._prints_more = True
-        elif word == "-delete":
-            self._effects.add(Effect.DELETES)
-            self._deleted.append(names)
-        elif word in _WRITERS:
-            self._effects.add(Effect.WRITES)
-            self._note_file(self._next_word(), "write")
-            if word == "-fprintf":
-                self._next_word()
-        elif word in _COMMANDS:
-            self._read_command(word, names)
-        else:
-            self._doubt(f"it is not known what {word} of find does")
-
-    def _read_command(self, action: str, names: Names) -> None:
+    def _read_command(self, option: Option, action: str, names: Names) -> None:
         """Read a command up to `;`, or to `+` behind `{}`. A word that might be either is doubted."""
-        self._prints_more = True
-        if action.startswith("-ok"):
-            self._effects.add(Effect.NEEDS_TERMINAL)
         words: list[Value] = []
         end = ""
-        while not end and self._place < len(self._words):
-            word = self._words[self._place]
-            self._place += 1
+        while not end and (word := self._next_word()) is not None:
             closes = word.known == ";" or (word.known == "+" and words and words[-1].known == "{}")
             end = word.text if closes else ""
             words += [] if closes else [word]
         if not end:
             self._doubt(f"{action} of find has no end")
-        if any(may_end_command(word) for word in words):
+        if any(map(may_end_command, words)):
             self._doubt(f"a word behind {action} of find may end its command")
-        in_folder = action.endswith("dir")
-        if in_folder and not self._is_harmless_everywhere(words):
+        if action.endswith("dir"):
             self._doubt(f"{action} runs its command in another folder for each file")
         if words:
-            self._runs.append(_Run(tuple(words), names, end == "+", in_folder))
-
-    def _is_harmless_everywhere(self, words: Sequence[Value]) -> bool:
-        """Return True if a command names no file but what is found, so that its folder below here does not matter."""
-        inside = not any(
-            prefix_of(start).startswith(("/", "~")) or ".." in start.text for start in self._starts
-        )
-        return inside and all(_PLAIN_FLAG.fullmatch(word.known or "") for word in words[1:])
+            self._actions.append(_Action(option, names, tuple(words), end == "+"))
 
     def _filled_commands(self) -> Iterator[tuple[Value, ...]]:
-        if len(self._starts) * len(self._runs) > _MAX_COMMANDS:
+        runs = [action for action in self._actions if action.command]
+        if len(self._starts) * len(runs) > _MAX_COMMANDS:
             self._doubt("find runs too much to be judged")
-        for run in self._runs[:_MAX_COMMANDS]:
+        for run in runs[:_MAX_COMMANDS]:
             for start in self._starts[:_MAX_COMMANDS]:
-                for name in self._fillings(start, run):
-                    yield tuple(fill_word(word, "{}", name) for word in run.words)
+                for name in self._found(start, run.names):
+                    filled = replace(name, many=run.batch)
+                    yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
-    def _fillings(self, start: Value, run: _Run) -> list[Value]:
-        """Return what stands for `{}`: names below a starting point, and the starting point itself."""
-        found = names_below(start, run.names)
-        if self._finds_start(start, run.names):
-            found.append(replace(start, source="{}"))
-        return [
-            replace(value, many=run.batch, may_be_option=value.may_be_option and not run.in_folder)
-            for value in found
-        ]
+    def _found(self, start: Value, names: Names) -> list[Value]:
+        """Return what can be found at a starting point: names below it, and itself."""
+        itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
+        return [*names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
         """Return True if the starting point itself may be found, and is not certainly a folder."""
         last = posixpath.basename(start.text)
-        if not self._finds_starts or (start.known is not None and last in ("", ".", "..")):
+        if start.known is not None and last in ("", ".", ".."):
             return False
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
-    def _use(self, start: Value, action: FileAction, names: Names) -> FileUse:
-        links = self._follows_links
-        return FileUse(start.text, action, start.certainty, True, only=names or (), follows_links=links)
+    def _note(self, option: Option) -> None:
+        self._effects |= option.effects
+        self._follows_links = self._follows_links or option.follows_links
 
-    def _note_file(self, value: Value | None, action: FileAction) -> None:
-        if value is not None:
-            self._files.append(FileUse(value.text, action, value.certainty))
+    def _read_word(self, option: Value) -> Value | None:
+        """Return the word of a test or an action, which must be a single one."""
+        value = self._next_word()
+        if value is None or value.many:
+            self._doubt(f"it is not certain which word belongs to {option.source} of find")
+        return value
 
     def _peek(self) -> str | None:
         return self._words[self._place].known if self._place < len(self._words) else None
 
     def _next_word(self) -> Value | None:
-        if self._place >= len(self._words):
-            self._doubt("find's expression lacks a word")
-            return None
-        value = self._words[self._place]
         self._place += 1
-        if value.many:
-            self._doubt(f"{value.source} may be several words of find's expression")
-        return value
+        return self._words[self._place - 1] if self._place <= len(self._words) else None
 
     def _doubt(self, reason: str) -> None:
         self._reason = self._reason or reason

@@ -4,12 +4,11 @@ Invariant: a pattern given here fits every name that can be found, hidden ones t
 """
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS, OPTION_SIGNS, escape, prefix_of
+from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_of
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
@@ -28,24 +27,15 @@ def union_names(alternatives: Iterable[Names]) -> Names:
     return tuple(dict.fromkeys(found)) or None
 
 
-def names_of_pattern(pattern: str, *, either_case: bool = False) -> Names:
+def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
     """Return what a name pattern of find narrows names to; None where that is nothing, or not simple."""
-    if not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
+    if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
     if pattern[0] in "*?" and pattern[1:2] in ("*", "?"):
         return None
     if either_case:
         pattern = "".join(f"[{char.lower()}{char.upper()}]" if char.isalpha() else char for char in pattern)
     return (pattern,)
-
-
-def names_of_path(pattern: str, *, either_case: bool = False) -> Names:
-    """The same for a pattern of a whole path, in which `*` and `?` fit a slash too: only its end tells about names."""
-    if "[" in pattern or "\\" in pattern:
-        return None
-    end = re.split(r"[*?/]", pattern)[-1]
-    whole = pattern[: len(pattern) - len(end)].endswith("/")
-    return names_of_pattern(end if whole else f"*{end}", either_case=either_case) if end else None
 
 
 def names_below(start: Value, names: Names, *, hidden: bool = True) -> list[Value]:
@@ -103,8 +93,8 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def may_end_command(word: Value) -> bool:
-    """Return True if a word of a command may be the `;` that ends it."""
-    if word.known is not None or word.text in (NUMBERS, HASHES):
+    """Return True if a word of a command may be the `;` or `+` that ends it."""
+    if word.known is not None or word.content in ("number", "hash"):
         return word.many
     return word.many or prefix_of(word)[:1] in ("", ";", "+", "{")
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from tui_agent.policy.interpreter.languages.found_names import fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
-from tui_agent.policy.interpreter.patterns import HASHES, NUMBERS
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 _REPLACING = frozenset({"-I", "-i", "--replace"})
@@ -43,6 +42,6 @@ def _fed_names(call: Call, given: set[str]) -> Value:
     if call.piped is None or unbounded:
         return Value("what xargs is fed", Certainty.UNKNOWN, many=True, may_be_option=True)
     whole = separator == "\\0" or (not delimiters and given & {"-0", "--null"})
-    if whole or call.piped.text in (NUMBERS, HASHES):
+    if whole or call.piped.content in ("number", "hash"):
         return replace(call.piped, many=True)
     return replace(call.piped, many=True, splits=True, may_be_option=True)
