@@ -18,7 +18,7 @@ HEAD = """\
 
 Each row is one file of `tui_agent/policy/catalog/programs/`, which lists the options that are harmless and says what the
 operands are. A command runs unasked under the policy `ask` if its program only reads, every option is listed, and its files
-may be read. A program or an option that is not listed is asked about. How to add one: [policy.md](policy.md#what-programs-do).
+may be read. A program or an option that is not listed is asked about. How to add one: [program-tables.md](program-tables.md).
 
 | program | what it does | effects | runs unasked, for example | is asked about |
 |---|---|---|---|---|

@@ -14,15 +14,14 @@ from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.secret_files import SecretFiles, public_certificates
+from tui_agent.environments.secret_files import public_certificates
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import check_table_path
-from tui_agent.policy.places.sandbox_places import secret_inside, steering_names
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
-from tui_agent.wiring import judging
+from tui_agent.wiring import confining, judging
 from tui_agent.wiring.ground import Ground, ground
 from tui_agent.wiring.plugins import outside_plugins
 
@@ -91,12 +90,14 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(as_json(command, decision, reasons, explain=arguments.explain))
         return 0
-    classes = ", ".join(decision.classes) or "-"
-    say(
-        f"{decision.verdict}: {printable(command)}\n  does    {classes}\n  rule    {decision.rule_id}\n  because {decision.reason}"
-    )
+    say(f"{decision.verdict}: {printable(command)}")
+    say(f"  does    {', '.join(decision.classes) or '-'}")
+    say(f"  rule    {decision.rule_id}")
+    say(f"  because {decision.reason}")
     if decision.risk:
         say(f"  risk    {decision.risk}")
+    if decision.sealed:
+        say(f"  sandbox {bench.env.sandbox.kind} bounds what it changes")
     for reason in reasons if arguments.explain else ():
         say(f"  {printable(reason)}")
     return 0
@@ -137,14 +138,14 @@ class Bench:
 
     @classmethod
     def of(cls, base: Ground, policy: RulePolicy) -> "Bench":
-        """Look around in the folder of this start, as a session without a sandbox would."""
-        env = LocalEnvironment(base.options.cwd)
-        readable = base.config.sandbox.readable
-        scan = SecretFiles(env.root, secret_inside(), readable, steering_names()).scan()
+        """Look around in the folder of this start, as a session would, for the sandbox too."""
+        env = LocalEnvironment(base.options.cwd, confinement=confining.confinement(base, base.options.cwd))
+        scan = env.scan()
         facts = PolicyFacts(
             workspace=env.root,
             policy=base.config.policy,
             interactive=True,
+            sandboxed=bool(env.sandbox.kind),
             top_of_repository=env.top_of_repository(),
             secrets=scan.secrets,
             links=scan.links,
@@ -171,6 +172,7 @@ class Bench:
         known = replace(
             self.facts,
             resolved=resolved,
+            own_files=env.only_confined(resolved.values()),
             public_files=public_certificates(resolved.values()),
             own_programs=env.own_programs(programs),
             git_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.left_out import leave_out
 from tests.stubs.rows import rows
 from tests.unit.cli.conftest import Call
 from tui_agent.cli.exit_codes import Exit
+from tui_agent.environments.sandbox import detect
 
 VALID = """\
 # Shows our log.
@@ -48,6 +50,17 @@ def test_explain_prints_the_chain_of_reasons_one_a_line(call: Call) -> None:
         "  reads.command says allow: it only reads this workspace",
         "  ask.commands decides ask: it is not known what foo does",
     ]
+
+
+def test_a_line_is_judged_with_the_sandbox_that_a_session_would_have(call: Call, tmp_path: Path) -> None:
+    if not detect.found().kind:
+        leave_out(detect.found().why_not)
+    words = ("policy", "check", "--policy", "accept-edits", "foo")
+    assert call(*words)[1].splitlines()[0::4] == ["allow: foo", "  sandbox bubblewrap bounds what it changes"]
+    folder = tmp_path / "home" / ".config" / "tui-agent"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("[sandbox]\nmode = 'off'\n", encoding="utf-8")
+    assert call(*words)[1].splitlines()[0] == "ask: foo"
 
 
 LINE = "ls \\\n src"

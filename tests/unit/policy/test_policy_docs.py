@@ -1,12 +1,15 @@
-"""docs/policy.md says what the code does: tables are checked cell by cell, rules and TOML are loaded."""
+"""docs/policy.md and docs/program-tables.md say what the code does: tables are checked cell by cell, TOML is loaded."""
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.stubs.rows import rows
+from tui_agent.policy.catalog import model as catalog_model
 from tui_agent.policy.catalog.catalog import Catalog, Layer
+from tui_agent.policy.catalog.model import Option, Program
 from tui_agent.policy.decision.classes import CLASSES
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import load_rules
@@ -16,18 +19,24 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
-DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parents[3] / "docs"
+DOCS = (FOLDER / "policy.md").read_text(encoding="utf-8")
+TABLES = (FOLDER / "program-tables.md").read_text(encoding="utf-8")
 VERDICTS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
 ROWS: dict[str, list[Effect]] = {
     "reading in the workspace": [Reads(path="a")],
     "commands that are proven to only read the workspace": [Runs(script="ls"), Runs(script="git log | head")],
-    "writing in the workspace": [Writes(path="a")],
+    "writing in the workspace by a tool for files": [Writes(path="a")],
     "deleting a file in the workspace": [Writes(path="a", removes=True), Runs(script="rm a")],
-    "any other command": [Runs(script="make"), Runs(script="unknown")],
+    "a command that writes or runs code, or is not known": [
+        Runs(script="touch a"),
+        Runs(script="make"),
+        Runs(script="unknown"),
+    ],
     "the network": [Connects(host="example.org"), Runs(script="curl example.org")],
     "reading or writing outside the workspace": [Reads(path="/srv/a"), Writes(path="/home/b/a")],
     "a line outside the subset of bash": [Runs(script="ls \\\n src"), Runs(script="echo $((1+1))")],
-    "a line that hides which program or script runs": [Runs(script="$CMD a"), Runs(script="cat a | sh")],
+    "a line that hides which program runs": [Runs(script="$CMD a"), Runs(script="cat a | sh")],
     "what the guards refuse": [Reads(path=".env"), Writes(path=".git/config"), Runs(script="rm -rf ~")],
 }
 
@@ -99,30 +108,37 @@ def test_the_rules_that_are_shown_are_rules() -> None:
     assert {parse_rule(line).what for line in lines} == set(WHATS)
 
 
-def blocks() -> list[str]:
-    return re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
 
 
 def test_the_rule_file_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
-    path.write_text(blocks()[2], encoding="utf-8")
-    assert [rule.text for rule in load_rules(path)] == ["allow run pytest *"]
+    path.write_text(blocks(DOCS)[0], encoding="utf-8")
+    assert [rule.text for rule in load_rules(path)] == ["allow run pytest *", "deny read private/**"]
 
 
 def test_the_table_of_a_new_program_is_valid_and_works(tmp_path: Path) -> None:
     path = tmp_path / "programs.toml"
-    path.write_text(blocks()[0], encoding="utf-8")
+    path.write_text(blocks(TABLES)[0], encoding="utf-8")
     assert check_table_path(path) == []
-    catalog = Catalog([Layer("user", "programs.toml", blocks()[0])])
+    catalog = Catalog([Layer("user", "programs.toml", blocks(TABLES)[0])])
     assert judged(Runs(script="showlog --utc a.log | head"), catalog=catalog).verdict == "allow"
     assert judged(Runs(script="showlog .env"), catalog=catalog).verdict == "deny"
 
 
 def test_a_projects_table_only_adds_effects() -> None:
-    catalog = Catalog([Layer("project", ".tui_agent/programs.toml", blocks()[1])])
+    catalog = Catalog([Layer("project", ".tui_agent/programs.toml", blocks(TABLES)[1])])
     assert "network" in judged(Runs(script="make test"), catalog=catalog).classes
     assert judged(Runs(script="git log"), catalog=catalog).verdict == "ask"
     assert judged(Runs(script="git status"), catalog=catalog).verdict == "allow"
+
+
+def test_every_key_effect_and_meaning_of_a_table_is_listed() -> None:
+    listed = set(re.findall(r"`([^`]+)`", TABLES.partition("## Keys of a program")[2]))
+    keys = {*Program.model_fields, *Option.model_fields}
+    effects = {effect.value for effect in catalog_model.Effect}
+    assert keys | effects | set(get_args(catalog_model.Meaning)) <= listed
 
 
 def test_deny_rules_mean_what_their_table_lists() -> None:
