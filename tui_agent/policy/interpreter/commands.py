@@ -20,7 +20,7 @@ from tui_agent.policy.interpreter.options import ParsedCall, ParsedOption, parse
 from tui_agent.policy.interpreter.output import bound_output
 from tui_agent.policy.interpreter.reach import measure_reach
 from tui_agent.policy.interpreter.readers import ARGUMENT_READERS
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, Value
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.state import Folders
 
 MAX_WRAPPERS: Final = 5
@@ -74,7 +74,7 @@ class CommandReader:
         program = None if words[0].many else words[0].known
         for name, value in context.settings:
             if name != "IFS" or program != "read":
-                draft.add_setting(name, value)
+                draft.set_variable(name, value)
         entry = None if program is None else self._look_up(draft, program)
         if entry is None:
             return _read_unknown(draft, program)
@@ -90,7 +90,7 @@ class CommandReader:
         folder, slash, name = program.rpartition("/")
         if not slash:
             return self._catalog.entry(program)
-        draft.add_path(program, "read")
+        draft.add_use(FileUse(program, "read"))
         folder = re.sub(r"^(//|(\.\./)+)", "/", posixpath.normpath(folder))
         if folder not in _SYSTEM_FOLDERS:
             return None
@@ -152,8 +152,7 @@ class CommandReader:
                 if meaning == "text":
                     draft.mention(value)
         if entry.name in _SHOW_ALL and not arguments:
-            draft.effects.add(Effect.PRINTS_SECRETS)
-            draft.doubt("value", "it shows all variables, which may hold secrets")
+            draft.show_secret("all variables")
         # A test prints none of its words, but in the error about one that is not a number.
         if entry.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in arguments):
             for value in arguments:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from tui_agent.policy.interpreter.patterns import escape
-from tui_agent.policy.interpreter.report import Certainty, Value
+from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _STAGE = re.compile(r":[0-3]:")
 _SHORT_MAGIC = re.compile(r":[/!^]+:?")
@@ -16,22 +16,17 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
 
 @dataclass(frozen=True, slots=True)
-class NamedPath:
-    """A path that a word names. `from_top`: git reads it from the top of its repository. `bounds`: all that the word means
-    lies there."""
-
-    path: str
-    pattern: bool = False
-    from_top: bool = False
-    bounds: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class GitWord:
-    """The files that a word names; with a `doubt` (a clause) it may also be any other file."""
+    """The files that a word names; with a `doubt` (a clause) it may also be any other file. The last file of a path filter
+    bounds all that it means."""
 
-    paths: tuple[NamedPath, ...] = ()
+    files: tuple[FileUse, ...] = ()
     doubt: str = ""
+
+
+def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
+    """A use of a path or pattern; `from_top`: git reads it from the top of its repository."""
+    return FileUse(path or ".", "read", certainty, from_top=from_top)
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
@@ -51,22 +46,22 @@ def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     if not colon or held.startswith(("/", "(")):
         return chosen
     # `-L :name:path` of git log has its path last.
-    paths = dict.fromkeys((held or ".", text.rpartition(":")[2] or "."))
-    return GitWord((*chosen.paths, *(NamedPath(path, from_top=True) for path in paths)), chosen.doubt)
+    paths = dict.fromkeys((held, text.rpartition(":")[2]))
+    files = (_file(path, Certainty.KNOWN, from_top=True) for path in paths)
+    return GitWord((*chosen.files, *files), chosen.doubt)
 
 
 def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
     head, colon, path = value.text.partition(":")
     if value.content and head and colon and not _SIGN.search(path):
-        return GitWord((NamedPath(path or ".", pattern=True, from_top=True),))
+        return GitWord((_file(path, from_top=True),))
     if value.certainty is Certainty.BOUNDED and head and colon and not _SIGN.search(head):
-        named = NamedPath(path or ".", pattern=True, from_top=True)
-        return GitWord((named,), f"it is not certain which file {value.source} is")
+        return GitWord((_file(path, from_top=True),), f"it is not certain which file {value.source} is")
     if value.content and value.certainty is Certainty.BOUNDED and not colon:
         is_path = may_be_path and value.content == "revision" and ".." not in value.text
-        return GitWord((NamedPath(value.text, pattern=True),) if is_path else ())
+        return GitWord((_file(value.text),) if is_path else ())
     if may_be_path and value.certainty is Certainty.BOUNDED and not colon:
-        return GitWord((NamedPath(value.text, pattern=True),))
+        return GitWord((_file(value.text),))
     return GitWord(doubt=f"it is not certain which revision {value.source} is")
 
 
@@ -75,7 +70,7 @@ def read_path_filter(value: Value) -> GitWord:
     text = value.known
     if text is None:
         if value.certainty is Certainty.BOUNDED and not value.text.startswith(":"):
-            return GitWord((NamedPath(value.text, pattern=True),))
+            return GitWord((_file(value.text),))
         return GitWord(doubt=f"it is not certain which files {value.source} is")
     signs, path = _split_magic(text)
     if "exclude" in signs:
@@ -83,10 +78,10 @@ def read_path_filter(value: Value) -> GitWord:
     unknown = f"{value.source} is a path filter that is not known" if signs - _KNOWN_MAGIC else ""
     from_top = "top" in signs
     if not _SIGN.search(path) or "literal" in signs:
-        return GitWord((NamedPath(path or ".", from_top=from_top),), unknown)
+        return GitWord((_file(path, Certainty.KNOWN, from_top=from_top),), unknown)
     # A rule or guard is about the names that somebody wrote, as well.
-    written = NamedPath(path.removesuffix("/**"), pattern=True, from_top=from_top, bounds=False)
-    bound = NamedPath(_as_shell_pattern(path), pattern=True, from_top=from_top)
+    written = _file(path.removesuffix("/**"), from_top=from_top)
+    bound = _file(_as_shell_pattern(path), from_top=from_top)
     return GitWord((written, bound), unknown)
 
 

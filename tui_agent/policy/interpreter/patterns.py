@@ -27,6 +27,11 @@ def unescape(pattern: str) -> str:
     return _ESCAPED.sub(r"\1", pattern)
 
 
+def as_pattern(value: Value) -> str:
+    """Return the pattern that all texts of a value fit, empty where there is none."""
+    return escape(value.text) if value.known is not None else value.text
+
+
 def prefix_of(value: Value) -> str:
     """Return the characters that a value certainly begins with: all of it where it is known."""
     match value.certainty:

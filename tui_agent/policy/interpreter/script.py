@@ -28,7 +28,7 @@ from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, 
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value
 from tui_agent.policy.interpreter.redirections import Redirections
-from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
+from tui_agent.policy.interpreter.report import CommandReport, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, merge_states
 
 MAX_WALKED: Final = 2000
@@ -135,7 +135,7 @@ class ScriptWalker:
             return stdin
         source = " ".join(redirect.source for redirect in redirects)
         redirections = self._read_redirects(redirects, source, state)
-        self.reports.append(redirections.add_to(CommandReport(source, (), folders=state.folders)))
+        self.reports.append(redirections.draft.report())
         return stdin if redirections.stdin is None else redirections.stdin
 
     def _walk_conditional(self, command: Conditional, state: State, stdin: Value) -> State:
@@ -151,8 +151,9 @@ class ScriptWalker:
     def _walk_for(self, command: ForLoop, state: State, stdin: Value) -> State:
         expander = self._expander(state)
         values = [value for item in command.items for value in expander.expand(item)]
-        report = self._report_settings(f"for {command.variable}", [(command.variable, _NOTHING)], state)
-        self.reports += [report] if report.doubts else []
+        draft = Draft(self.catalog, f"for {command.variable}", (), state.folders)
+        draft.set_variable(command.variable, _NOTHING, exported=False)
+        self.reports += [draft.report()] if draft.doubts else []
         # Each turn has one of the words: one that may become several is one of those.
         words = [replace(value, source=f"${command.variable}", many=False) for value in values]
 
@@ -197,10 +198,10 @@ class ScriptWalker:
         )
         redirections = self._read_redirects(command.redirects, command.source, state)
         if not words:
-            report = self._report_settings(command.source, assigned, state)
-            self.reports.append(redirections.add_to(report))
             for name, value in assigned:
+                redirections.draft.set_variable(name, value, exported=False)
                 state = state.with_variable(name, value)
+            self.reports.append(redirections.draft.report())
             # `$(<file)` is the text of the file.
             return Outcome(state, state, UNKNOWN_INPUT if command.redirects else _NOTHING)
         stdin = stdin if redirections.stdin is None else redirections.stdin
@@ -215,22 +216,11 @@ class ScriptWalker:
         split = any(name == "IFS" and value.known != "" for name, value in assigned)
         return Outcome(*apply_builtin(name, call, state, UNKNOWN_INPUT if split else stdin), output)
 
-    def _report_settings(
-        self, source: str, assigned: Sequence[tuple[str, Value]], state: State
-    ) -> CommandReport:
-        """Report variables that the shell sets for itself."""
-        doubts = tuple(
-            Doubt("variable", f"{name} is set, which may change what runs")
-            for name, value in assigned
-            if self.catalog.variables.may_change_programs(name, value.known, exported=False)
-        )
-        return CommandReport(source, (), folders=state.folders, settings=tuple(assigned), doubts=doubts)
-
     def _read_redirects(self, redirects: Sequence[Redirect], source: str, state: State) -> Redirections:
-        redirections = Redirections(Draft(self.catalog, source, (), state.folders))
-        expander = self._expander(state)
+        draft = Draft(self.catalog, source, (), state.folders)
+        redirections = Redirections(draft, self._expander(state))
         for redirect in redirects:
-            redirections.add(redirect, expander)
+            redirections.add(redirect)
         return redirections
 
     def _expander(self, state: State) -> Expander:

@@ -24,7 +24,7 @@ operands = ["read...", "write"]
 about = "Finds a pattern in files."
 effects = ["reads"]
 operands = ["text", "read..."]
-options = { "-e" = { replaces_operand = true }, "-I" = "include", "-X" = "exclude" }
+options = { "-e" = { replaces_operand = true }, "-I" = { means = "include", repeats = true }, "-X" = "exclude", "-G" = { means = "include", reads_hidden = true } }
 reads_below = true
 skips = ["hidden", "ignored"]
 

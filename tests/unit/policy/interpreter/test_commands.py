@@ -56,8 +56,8 @@ def test_entries_are_found_by_program_and_subcommand(line: str, expected: list[s
         ("show --frob", "--frob of show is not known to be harmless", False),
         ("seek -e a -e b c", "-e of seek is given twice", False),
         ("hash a", "a is one operand too many for hash", False),
-        ("show -n x", "x of show is not a number", False),
-        ('show -n "$X"', 'it is not certain that "$X" of show is a number', False),
+        ("show -n x", "x of show need not be a number", False),
+        ('show -n "$X"', '"$X" of show need not be a number', False),
         ("git -c core.pager=x log", "-c core.pager=x of git is not known to be harmless", False),
         ("git branch --sort --list", "--list of git branch stands where a word is expected", False),
         ("show @a", "@a begins with @, which show may obey", False),
@@ -251,6 +251,13 @@ def test_files_that_are_left_out_or_chosen_below_a_folder() -> None:
     use = seek("seek -I '!a' p src").files[0]
     assert (use.only, use.excludes) == ((), ("a",))
     assert seek('seek -I "$X" p src').files[0].only == ()
+    use = seek("seek -I '!a' -I '*.c' -I '!b' p src").files[0]
+    assert (use.only, use.excludes) == (("*.c",), ("b",))
+
+
+def test_a_pattern_of_what_is_left_out_reads_no_hidden_files() -> None:
+    assert seek("seek -G '!a' p src").files[0].skips == {"hidden", "ignored"}
+    assert seek("seek -G 'a' p src").files[0].skips == {"ignored"}
 
 
 def test_variables_in_front_are_settings_of_the_commands_that_run() -> None:

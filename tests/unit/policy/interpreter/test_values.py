@@ -218,9 +218,9 @@ def test_a_variable_of_the_environment_may_be_a_secret() -> None:
         ("GIT_PAGER=./x git log", "GIT_PAGER"),
         ("TERM=$x show a", "TERM"),
         ("MY_OWN=1 show a", "MY_OWN"),
-        ("read 'a[$(put b c)]' <<< x", "'a[$(put b c)]' is not a variable"),
+        ("read 'a[$(put b c)]' <<< x", "a[$(put b c)] is not a variable"),
         ("export 'a[$(put b c)]=1'", "a[$(put b c)] is not"),
-        ("unset 'a[1]'", "'a[1]' is not a variable"),
+        ("unset 'a[1]'", "a[1] is not a variable"),
     ],
 )
 def test_a_variable_that_may_change_programs_raises_a_doubt(line: str, name: str) -> None:
