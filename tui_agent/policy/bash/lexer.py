@@ -39,7 +39,8 @@ _LITERAL_DOLLAR_IN_QUOTES: Final = frozenset('" |)/.,:;%=\\')
 _LITERAL_DOLLAR: Final = frozenset(("", " ", "\t", "\n"))
 _WILDCARD = re.compile(r"[*?]+|\[[!^]?[A-Za-z0-9_.,-]+\]")
 _LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
-_ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#-]*(?:,[A-Za-z0-9_./:%@^+=~#-]*)+)\}")
+_ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#*?-]*(?:,[A-Za-z0-9_./:%@^+=~#*?-]*)+)\}")
+_ANY_TEXT = re.compile(r"([*?]+)")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(0|-?[1-9][0-9]{0,5})\}")
 _LETTERS = re.compile(r"\{(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))\}")
 _TILDE_BEHIND = re.compile(r"[:=]~")
@@ -284,7 +285,7 @@ class WordReader:
         return Variable(braced or name, quoted)
 
     def _read_braces(self) -> list[list[Piece]]:
-        """Read braces with plain texts, or with a span. Return the pieces of each word that they make."""
+        """Read braces with plain texts and patterns, or with a span. Return the pieces of each word that they make."""
         cursor = self._cursor
         literal = cursor.match(_LITERAL_BRACES)
         if literal is not None:
@@ -294,10 +295,11 @@ class WordReader:
             raise cursor.refusal("braces stand in a place where they are not expanded")
         found = cursor.match(_ALTERNATIVES) or cursor.match(_NUMBERS) or cursor.match(_LETTERS)
         if found is None:
-            raise cursor.refusal("braces hold something else than plain texts")
+            raise cursor.refusal("braces hold something else than plain texts and patterns")
         cursor.position = found.end()
         texts = found[1].split(",") if found.re is _ALTERNATIVES else self._expand_span(found)
-        return [[Text(text)] if text else [] for text in texts]
+        parts = ([part for part in _ANY_TEXT.split(text) if part] for text in texts)
+        return [[Pattern(part) if part[0] in "*?" else Text(part) for part in text] for text in parts]
 
     def _expand_span(self, span: re.Match[str]) -> list[str]:
         first, last = (bound for bound in span.groups() if bound is not None)

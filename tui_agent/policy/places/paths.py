@@ -233,29 +233,14 @@ _COPY = re.compile(
 def _forgiving_spelling(name: str) -> str:
     """Unify compatible forms of letters, leave out invisible ones, and cut off an end that some file systems do not keep."""
     whole = unicodedata.normalize("NFKC", name).casefold()
-    seen = "".join(char for char in whole if unicodedata.category(char) != "Cf" and char not in _UNSEEN)
+    seen = "".join(char for char in _UNSEEN.sub("", whole) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
         return seen
     return seen.partition(":")[0].rstrip(". ") or seen
 
 
 _FORGIVEN = re.compile(r"[. ](/|$)|:")
-_UNSEEN = frozenset(
-    map(
-        chr,
-        (
-            0x034F,
-            0x115F,
-            0x1160,
-            0x17B4,
-            0x17B5,
-            0x3164,
-            0xFFA0,
-            *range(0x180B, 0x1810),
-            *range(0xFE00, 0xFE10),
-        ),
-    )
-)
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
 """Invisible letters outside category Cf (format)."""
 
 
@@ -309,8 +294,14 @@ class _Places:
 
 
 @cache
+def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return one of the tables of places that come with the program."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def _places() -> _Places:
-    found = tomllib.loads(Path(__file__).with_name("places.toml").read_text(encoding="utf-8"))
+    found = places_table()
     secret, protected, system = found["secret"], found["protected"], found["system"]
     names = [name.lower() for name in secret["names"]]
     return _Places(

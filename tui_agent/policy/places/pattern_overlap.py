@@ -6,9 +6,9 @@ of a negated or named class do not count, and a pattern that is too long to be c
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Final, TypeAlias, TypeVar
 
 _Chars: TypeAlias = tuple[tuple[int, int], ...]
 """Letters, as ranges of code points."""
@@ -20,6 +20,9 @@ _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
 """Limit of the pairs of places at which two names are compared."""
 _ANY_DEPTH = "**"
+_DOT: Final = ord(".")
+_Left = TypeVar("_Left")
+_Right = TypeVar("_Right")
 
 
 @lru_cache(maxsize=4096)
@@ -35,6 +38,38 @@ def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
 
+def sequences_overlap(
+    left: Sequence[_Left | None], right: Sequence[_Right | None], fits: Callable[[_Left, _Right], bool]
+) -> bool:
+    """Return True if some sequence matches both: each of their elements stands for one, None for any number. `fits` says
+    if two elements can be one and the same; `left` None and any `right` can."""
+    for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
+        for element, other in ends:
+            if element is None or other is None:
+                break
+            if not fits(element, other):
+                return False
+    if None in left and None in right:  # the middle of each fits into a None of the other
+        return True
+    after = [{len(right)}]
+    for place in reversed(range(len(right))):
+        after.insert(0, {place} | after[0] if right[place] is None else {place})
+    reached = after[0]
+    for element in left:
+        if element is None:
+            reached = set(range(min(reached), len(right) + 1))
+            continue
+        following: set[int] = set()
+        for place in reached - {len(right)}:
+            other = right[place]
+            if other is None or fits(element, other):
+                following |= after[place if other is None else place + 1]
+        reached = following
+        if not reached:
+            return False
+    return len(right) in reached
+
+
 @lru_cache(maxsize=4096)
 def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
@@ -48,51 +83,8 @@ def paths_overlap(
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
         meant = (*meant, "*")
-    if _ANY_DEPTH not in found and meant.count(_ANY_DEPTH) < 2:
-        return _levels_overlap(found, meant, dotted=dotted)
-    seen = {(0, 0)}
-    waiting = [(0, 0)]
-    while waiting:
-        at, to = waiting.pop()
-        if at == len(found) and to == len(meant):
-            return True
-        for pair in _next_places(found, meant, at, to, dotted):
-            if pair not in seen:
-                seen.add(pair)
-                waiting.append(pair)
-    return False
-
-
-def _levels_overlap(found: Sequence[str], meant: Sequence[str], *, dotted: bool) -> bool:
-    """Compare name by name from both ends, where at most the rule has one `**`."""
-    if _ANY_DEPTH not in meant:
-        front, back = len(found), 0
-        if len(found) != len(meant):
-            return False
-    else:
-        front = meant.index(_ANY_DEPTH)
-        back = len(meant) - front - 1
-        if len(found) < front + back:
-            return False
-    pairs = [*zip(found[:front], meant, strict=False)]
-    if back:
-        pairs += zip(found[-back:], meant[-back:], strict=True)
-    return all(names_overlap(name, meaning, dotted=dotted) for name, meaning in reversed(pairs))
-
-
-def _next_places(
-    found: Sequence[str], meant: Sequence[str], at: int, to: int, dotted: bool
-) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of places that can follow on one pair."""
-    many, several = found[at : at + 1] == (_ANY_DEPTH,), meant[to : to + 1] == (_ANY_DEPTH,)
-    if many:
-        yield at + 1, to
-    if several:
-        yield at, to + 1
-    if at == len(found) or to == len(meant):
-        return
-    if many or several or names_overlap(found[at], meant[to], dotted=dotted):
-        yield at if many else at + 1, to if several else to + 1
+    left, right = ([None if name == _ANY_DEPTH else name for name in names] for names in (found, meant))
+    return sequences_overlap(left, right, partial(names_overlap, dotted=dotted))
 
 
 @lru_cache(maxsize=8192)
@@ -104,7 +96,9 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
     left, right = _tokenize(pattern, True), _tokenize(rule, False)
     if fixed and rule.isascii() and not _may_spell(left, rule):
         return False
-    return _texts_overlap(left, right, hides=not dotted and pattern[0] in _SIGNS)
+    if not dotted and pattern[0] in _SIGNS and right[:1] == (((_DOT, _DOT),),):
+        return False
+    return len(left) * len(right) > _MAX_PAIRS or sequences_overlap(left, right, _share_letter)
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
@@ -116,59 +110,8 @@ def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
     )
 
 
-def _texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
-    """Return True if some text matches both. `hides`: `left` matches no text that begins with a dot."""
-    if None in left and None in right:
-        return _open_texts_overlap(left, right, hides=hides)
-    begin = (0, 0, hides)
-    seen, waiting = {begin}, [begin]
-    while waiting:
-        at, to, hidden = waiting.pop()
-        if at == len(left) and to == len(right):
-            return True
-        following: list[tuple[int, int, bool]] = []
-        if at < len(left) and left[at] is None:
-            following.append((at + 1, to, hidden))
-        if to < len(right) and right[to] is None:
-            following.append((at, to + 1, hidden))
-        if at < len(left) and to < len(right) and _share_letter(left[at], right[to], no_dot=hidden):
-            following.append((at if left[at] is None else at + 1, to if right[to] is None else to + 1, False))
-        for pair in following:
-            if pair not in seen:
-                seen.add(pair)
-                waiting.append(pair)
-        if len(seen) > _MAX_PAIRS:
-            return True
-    return False
-
-
-def _open_texts_overlap(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
-    """Compare two patterns that both have a place for any text: only their beginnings and ends can tell them apart, for the
-    middle of each fits into such a place of the other."""
-    if hides and not _share_letter(left[0], right[0], no_dot=True):
-        return False
-    ends = ((left, right), (left[::-1], right[::-1]))
-    return all(
-        _share_letter(left_token, right_token, no_dot=False)
-        for begins in ends
-        for left_token, right_token in zip(*map(_fixed_start, begins), strict=False)
-    )
-
-
-def _fixed_start(tokens: Sequence[_Token]) -> Sequence[_Token]:
-    """Return the tokens in front of the first place for any text."""
-    return tokens[: tokens.index(None)]
-
-
-def _share_letter(left: _Token, right: _Token, *, no_dot: bool) -> bool:
-    """Return True if some letter is in both; with `no_dot`, other than a dot."""
-    dot = ord(".")
-    for low, high in _ANY if left is None else left:
-        for first, last in _ANY if right is None else right:
-            begin, end = max(low, first), min(high, last)
-            if begin <= end and not (no_dot and begin == end == dot):
-                return True
-    return False
+def _share_letter(left: _Chars, right: _Chars) -> bool:
+    return any(max(low, first) <= min(high, last) for low, high in left for first, last in right)
 
 
 @lru_cache(maxsize=4096)

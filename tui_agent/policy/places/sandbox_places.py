@@ -3,13 +3,11 @@
 Invariant: pure. A file that the policy lets no agent read or write by its name is guarded by its place as well.
 """
 
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from tui_agent.policy.places.paths import Guards, Place
+from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
@@ -30,10 +28,8 @@ class GuardedPlaces:
 @cache
 def guarded_places(home: str) -> GuardedPlaces:
     """Return the guarded places of the user with this home folder."""
-    here = Path(__file__).parent
-    places = tomllib.loads((here / "places.toml").read_text(encoding="utf-8"))
-    more = tomllib.loads((here / "sandbox_places.toml").read_text(encoding="utf-8"))
-    secret, protected = places["secret"], places["protected"]
+    secret, protected = places_table()["secret"], places_table()["protected"]
+    more = places_table("sandbox_places")["sandbox"]
     at_home = [*secret["folders"], *secret["names"], *more["hidden_at_home"]]
     named = [f"{home.rstrip('/')}/{name}" for name in at_home]
     folders = [name for name in protected["folders"] if name not in _OF_REPOSITORIES]
@@ -56,8 +52,7 @@ def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
 @cache
 def steering_names() -> frozenset[str]:
     """Return the names of files that decide what some programs do in a project."""
-    text = (Path(__file__).parent / "places.toml").read_text(encoding="utf-8")
-    return frozenset(tomllib.loads(text)["steering"]["names"])
+    return frozenset(places_table()["steering"]["names"])
 
 
 def secret_inside() -> Callable[[str], bool]:

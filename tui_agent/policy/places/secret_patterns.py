@@ -82,7 +82,6 @@ class _SecretName:
     def __init__(self, name: str) -> None:
         self._sample = name.replace("*", _ANY)
         self._begin = name.partition("*")[0]
-        self._end = name.rpartition("*")[2]
         self.open = name.startswith("*")
         self._ending = next((end for end in _SHARED_ENDINGS if name.endswith(end) and name != end), "")
         self._only_ends = name.startswith("*.")
@@ -90,12 +89,7 @@ class _SecretName:
 
     def is_found_by(self, sought: _Letters) -> bool:
         """Return True if the pattern can match such a name."""
-        begin, end = sought.begin, sought.end
-        return (
-            self._begin[: len(begin)] == begin[: len(self._begin)]
-            and (self._end.endswith(end) or end.endswith(self._end))
-            and names_overlap(sought.pattern, self._sample)
-        )
+        return names_overlap(sought.pattern, self._sample)
 
     def is_meant_by(self, sought: _Letters) -> bool:
         """Return True if the pattern has enough of this name's own letters."""

@@ -19,14 +19,13 @@ Invariant: parsing gives back what `text` prints; matching never raises.
 
 import posixpath
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.places.pattern_overlap import fold_case
+from tui_agent.policy.places.pattern_overlap import fold_case, sequences_overlap
 from tui_agent.policy.rules.hosts import parse_pattern, read_host
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
@@ -106,7 +105,9 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
     shape = _shape(pattern, certain)
     if not certain:
         target = fold_case(target)
-    return (not shape.begins or target.startswith(shape.begins)) and _fits(shape.shapes, target or ".")
+    return (not shape.begins or target.startswith(shape.begins)) and sequences_overlap(
+        [name for name in target.split("/") if name not in ("", ".")], shape.shapes, fnmatchcase
+    )
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
@@ -133,9 +134,10 @@ def fixed_part(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A rule's path, name by name. `begins`: the first name of every path that fits, "" where there may be several."""
+    """A rule's path, name by name, None for `**`. `begins`: the first name of every path that fits, "" where there may be
+    several."""
 
-    shapes: tuple[str, ...]
+    shapes: tuple[str | None, ...]
     begins: str
 
 
@@ -150,18 +152,8 @@ def _shape(pattern: str, certain: bool) -> _Shape:
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
     shapes = tuple(part for part in (shape if certain else fold_case(shape)).split("/") if part)
     first = shapes[0] if shapes and _SIGNS.isdisjoint(shapes[0]) else ""
-    return _Shape(shapes, "" if not first or shape.startswith("/") else first)
-
-
-def _fits(shapes: Sequence[str], path: str) -> bool:
-    names = [part for part in path.split("/") if part and part != "."]
-    reach = {0}
-    for shape in shapes:
-        if shape == "**":
-            reach = set(range(min(reach), len(names) + 1)) if reach else set()
-        else:
-            reach = {at + 1 for at in reach if at < len(names) and fnmatchcase(names[at], shape)}
-    return len(names) in reach
+    begins = "" if not first or shape.startswith("/") else first
+    return _Shape(tuple(None if name == "**" else name for name in shapes), begins)
 
 
 def first_word(pattern: str) -> str:
@@ -171,23 +163,22 @@ def first_word(pattern: str) -> str:
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
-    """Return True if a rule fits a command. With `certain` a word that is not known fits nothing, without it everything."""
-    shapes = _words(pattern)
-    if not shapes:
+    """Return True if a rule fits a command. With `certain` a word that is not known fits nothing. Without it, it may be none,
+    one or several words (as a program's name just one), and a program's name has no letter case."""
+    shapes: list[str | None] = [*_words(pattern)]
+    if not shapes or (certain and None in words):
         return False
-    open_end = shapes[-1] == "*"
-    fixed = shapes[:-1] if open_end else shapes
-    if not certain and None in words:
-        return _may_fit(fixed, words, open_end)
-    if len(words) < len(fixed) or (len(words) > len(fixed) and not open_end) or None in words:
+    if shapes[-1] == "*":
+        shapes[-1] = None
+    if certain or not words:
+        return sequences_overlap(words, shapes, fnmatchcase)
+    first, *others = words
+    name = shapes[0]
+    if name is None:
+        return True
+    if first is not None and not fnmatchcase(first.lower(), name.lower()):
         return False
-    pairs = list(zip(words, fixed, strict=False))
-    if certain:
-        return all(word is not None and fnmatchcase(word, shape) for word, shape in pairs)
-    name, rest = pairs[:1], pairs[1:]  # a program's name has no letter case on some systems
-    return all(fnmatchcase(word.lower(), shape.lower()) for word, shape in name if word is not None) and all(
-        fnmatchcase(word, shape) for word, shape in rest if word is not None
-    )
+    return sequences_overlap(others, shapes[1:], fnmatchcase)
 
 
 def begins_with(pattern: str, words: tuple[str | None, ...]) -> bool:
@@ -195,27 +186,6 @@ def begins_with(pattern: str, words: tuple[str | None, ...]) -> bool:
     return (
         bool(words) and _words(pattern)[: len(words)] == words and _SIGNS.isdisjoint("".join(map(str, words)))
     )
-
-
-def _may_fit(fixed: Sequence[str], words: Sequence[str | None], open_end: bool) -> bool:
-    """Compare as `fits_words` does; a word that is not known may be none, one or several, but the program's name is one."""
-    reach = {0}
-    for place, word in enumerate(words):
-        if word is None and place == 0:
-            reach = {1} if fixed else {0}
-            continue
-        if word is None:
-            reach = set(range(min(reach), len(fixed) + 1))
-            continue
-        after = {len(fixed)} if open_end and len(fixed) in reach else set()
-        for at in reach - {len(fixed)}:
-            small = fixed[at].lower() if at == 0 else fixed[at]
-            if fnmatchcase(word.lower() if at == 0 else word, small):
-                after.add(at + 1)
-        if not after:
-            return False
-        reach = after
-    return len(fixed) in reach
 
 
 _SIGNS = frozenset("*?[")

@@ -6,8 +6,10 @@ allows needs all readings, one that denies or asks needs one. Text that no host 
 
 import ipaddress
 import re
+import socket
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -149,7 +151,9 @@ def _readings(name: str) -> Iterator[str]:
         plain = plain.removesuffix(".")
         labels = plain.split(".")
         if _NUMBER.match(labels[-1]):
-            yield from _read_ipv4(labels)
+            # A hexadecimal number without digits is zero in addresses of the web.
+            numbers = ["0" if label == "0x" else label for label in labels]
+            yield from _read_ipv4(".".join(numbers)) if all(map(_NUMBER.match, numbers)) else ()
         elif len(plain) <= 253 and all(_LABEL.match(label) for label in labels):
             yield plain
             if plain == "localhost" or plain.endswith(".localhost"):
@@ -183,29 +187,13 @@ def _encode_label(label: str) -> str:
     return plain if plain.isascii() else "xn--" + plain.encode("punycode").decode("ascii")
 
 
-def _read_ipv4(labels: list[str]) -> Iterator[str]:
+def _read_ipv4(name: str) -> Iterator[str]:
     """Yield an IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
-    numbers = [_number(label) for label in labels]
-    if not 0 < len(labels) <= 4 or any(number is None for number in numbers):
-        return
-    known = [number for number in numbers if number is not None]
-    last = 256 ** (5 - len(known))
-    if all(number < 256 for number in known[:-1]) and known[-1] < last:
-        total = sum(number << (24 - 8 * at) for at, number in enumerate(known[:-1])) + known[-1]
-        yield from _spell_address(ipaddress.IPv4Address(total))
-    decimals = [int(label) for label in labels if label.isdecimal() and len(label) < 12]
-    if len(decimals) == 4 and all(number < 256 for number in decimals):
-        yield from _spell_address(ipaddress.IPv4Address(bytes(decimals)))
-
-
-def _number(label: str) -> int | None:
-    if len(label) > 24 or not _NUMBER.match(label):
-        return None
-    if label.startswith("0x"):
-        return int(label[2:] or "0", 16)
-    if label.startswith("0") and len(label) > 1:
-        return int(label, 8) if re.match(r"[0-7]+\Z", label) else int(label)
-    return int(label)
+    with suppress(OSError):
+        yield from _spell_address(ipaddress.IPv4Address(socket.inet_aton(name)))
+    decimals = _address(".".join(label.lstrip("0") or "0" for label in name.split(".")))
+    if decimals is not None:
+        yield from _spell_address(decimals)
 
 
 def _read_ipv6(text: str) -> Iterator[str]:

@@ -56,7 +56,7 @@ STARTS = ["starts what stands below"]
         (
             "ls; \\rm -rf src",
             [
-                ("ls; \\rm -rf src", ["may do anything: a backslash stands in a command's name"]),
+                ("ls; \\rm -rf src", ["may do anything: a backslash stands in front of `r`"]),
                 ("ls", ["lists ."]),
                 ("rm -rf src", ["deletes src"]),
             ],
