@@ -48,7 +48,8 @@ _ABSOLUTE: Final = ("/", "~", START)
 @dataclass
 class Draft:
     """`reach` tells how files that its words name are used: a use of no file. `scripts` are texts of bash that it runs.
-    `printed` are patterns of the files that it reads or lists, as they are named; empty where one is not certain."""
+    `printed` are patterns of the files that it reads or lists, as they are named, with a slash at the end where all below is
+    meant; empty where one is not certain."""
 
     catalog: Catalog
     source: str
@@ -287,7 +288,7 @@ class Draft:
             # The last bounds all that the word means.
             last = word.files[-1]
             is_pattern = last.certainty is Certainty.BOUNDED
-            self.printed.append("" if last.from_top else last.path if is_pattern else escape(last.path))
+            self.printed.append("" if last.from_top else last.path if is_pattern else f"{escape(last.path)}/")
         if word.doubt:
             self.printed.append("")
             self._add_unknown(reach.action, word.doubt)

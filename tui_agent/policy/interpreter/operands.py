@@ -4,8 +4,9 @@ Invariant: a word that may become several or none shifts no other operand withou
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final, cast
 
 from tui_agent.policy.catalog.model import Meaning
@@ -34,33 +35,33 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
     used: list[tuple[Meaning, Value]] = []
     doubts: list[Doubt] = []
     missing: Meaning | None = None
-    spare = len(operands) - sum(not suffix and meaning not in TAKES_ALL for meaning, suffix in plan)
-    at = 0
+    left = list(operands)
     for place, (meaning, suffix) in enumerate(plan):
         if meaning in TAKES_ALL:
-            rest = tuple(operands[at:])
-            return Operands(tuple(used), meaning, rest, missing or (None if rest else meaning), tuple(doubts))
-        behind = sum(not other for _, other in plan[place + 1 :])
+            missing = missing or (None if left else meaning)
+            return Operands(tuple(used), meaning, tuple(left), missing, tuple(doubts))
+        # Those behind that must be there come before one that need not.
+        needed = sum(not other and follower not in TAKES_ALL for follower, other in plan[place + 1 :])
         if meaning == "assignment" and place + 1 < len(plan):
-            count = sum(1 for _ in _leading_assignments(operands[at:]))
-            spare -= count
-        elif suffix == "...":
-            count = max(0, len(operands) - at - behind)
+            count = len(list(takewhile(_is_assignment, left)))
+        elif suffix:
+            count = min(max(0, len(left) - needed), len(left) if suffix == "..." else 1)
         else:
-            count = 1 if at < len(operands) and (not suffix or spare > 0) else 0
-            spare -= count if suffix else 0
-        taken = operands[at : at + count]
-        at += count
+            count = min(1, len(left))
+        taken, left = left[:count], left[count:]
         missing = missing or (meaning if not taken and meaning != "assignment" else None)
         used += [(meaning, value) for value in taken]
-        alone = suffix != "..." and (len(operands) > 1 or place + 1 < len(plan))
-        hides = runs_command(expected)
-        doubts += [_shift_doubt(name, value, hides=hides) for value in taken if value.many and alone]
+        if suffix != "..." and (len(operands) > 1 or place + 1 < len(plan)):
+            hides = runs_command(expected)
+            reasons = [
+                f"{value.source} may become several words of {name}, or none" for value in taken if value.many
+            ]
+            doubts += [Doubt("value", reason, hides) for reason in reasons]
     doubts += [
         Doubt("operand", f"{value.source or 'an empty word'} is one operand too many for {name}")
-        for value in operands[at:]
+        for value in left
     ]
-    used += [("text", value) for value in operands[at:]]
+    used += [("text", value) for value in left]
     return Operands(tuple(used), None, (), missing, tuple(doubts))
 
 
@@ -69,12 +70,5 @@ def runs_command(expected: Sequence[str]) -> bool:
     return not {"command", "xargs"}.isdisjoint(expected)
 
 
-def _leading_assignments(operands: Sequence[Value]) -> Iterator[Value]:
-    for value in operands:
-        if not _ASSIGNED.match(prefix_of(value)):
-            return
-        yield value
-
-
-def _shift_doubt(name: str, value: Value, *, hides: bool) -> Doubt:
-    return Doubt("value", f"{value.source} may become several words of {name}, or none", hides)
+def _is_assignment(value: Value) -> bool:
+    return _ASSIGNED.match(prefix_of(value)) is not None

@@ -5,10 +5,9 @@ on behind it, so that deny rules see as much as possible.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import assert_never
 
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Option
@@ -17,7 +16,6 @@ from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
 _NUMERIC = re.compile(r"-\d+")
-_LONG = re.compile(r"(--?[^=]+)(=?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +46,11 @@ def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> 
     """Parse the words behind a program's name. `stops`: the first operand ends the options, whatever the entry says."""
     parser = _Parser(entry, words, stops or entry.program.option_style == "first")
     parser.parse()
+    operands, doubts = tuple(parser.operands), tuple(parser.doubts)
     first = len(words) if parser.first is None else parser.first
-    ends = parser.ended and not parser.operands and not parser.doubts
-    return ParsedCall(
-        tuple(parser.options), tuple(parser.operands), tuple(parser.doubts), first, parser.guarded(), ends
-    )
+    guarded = len(operands) if parser.dashes is None else parser.dashes
+    ends = parser.ended and not operands and not doubts
+    return ParsedCall(tuple(parser.options), operands, doubts, first, guarded, ends)
 
 
 @dataclass
@@ -79,10 +77,11 @@ class _Parser:
             self.next += 1
             if only_operands or not self._is_option(value):
                 # A program of style `single` may obey an option behind `--` (git blame -- a --output=b).
-                behind = only_operands and not (style == "single" and not self.stops)
-                if not behind and (value.known or "-").startswith("-") and self._may_be_option(value):
+                is_guarded = only_operands and (style != "single" or self.stops)
+                if not is_guarded and _may_be_option(value):
                     self._doubt_option_like(value, by_name=True)
-                self._add_operand(value)
+                self.first = self.next - 1 if self.first is None else self.first
+                self.operands.append(value)
                 only_operands = only_operands or self.stops
             elif value.known == "--" and "--" not in self.entry.options and style != "words":
                 only_operands = True
@@ -90,35 +89,22 @@ class _Parser:
             else:
                 self._parse_option(value)
 
-    def guarded(self) -> int:
-        """The number of operands in front of `--`."""
-        return len(self.operands) if self.dashes is None else self.dashes
-
     def _is_option(self, value: Value) -> bool:
         prefix = prefix_of(value)
         if prefix[:1] == "-":
             return prefix != "-" or value.known is None
         return prefix in self.entry.options and value.known is not None
 
-    def _may_be_option(self, value: Value) -> bool:
-        return len(value.text) > 1 if value.known is not None else value.may_be_option
-
-    def _add_operand(self, value: Value) -> None:
-        if self.first is None:
-            self.first = self.next - 1
-        self.operands.append(value)
-
     def _parse_option(self, value: Value) -> None:
-        prefix = prefix_of(value)
+        prefix, known = prefix_of(value), value.known or ""
         if value.many:
             self._doubt_option_like(value, by_name=True)
-        known = value.known or ""
         if known in self.entry.options:
             self._take(known, None)
         elif self.entry.program.numeric_option and _NUMERIC.fullmatch(known):
             return
         elif prefix.startswith("--") or self.entry.program.option_style == "words":
-            name, equals = self._split_long(prefix)
+            name, equals, _ = prefix.partition("=")
             if value.known is None and not equals:
                 self._doubt_option_like(value)
             else:
@@ -126,25 +112,20 @@ class _Parser:
         else:
             self._parse_cluster(value, prefix)
 
-    def _split_long(self, prefix: str) -> tuple[str, bool]:
-        found = _LONG.match(prefix)
-        return (found[1], bool(found[2])) if found else (prefix, False)
-
     def _parse_cluster(self, value: Value, prefix: str) -> None:
-        single = self.entry.program.option_style == "single"
+        """Letters behind one dash; the first that takes a word has the rest for it."""
         first = self.entry.options.get(prefix[:2])
-        if single and (first is None or first.word == "none"):
+        if self.entry.program.option_style == "single" and (first is None or first.word == "none"):
             self._take(prefix, None)
             return
         for place in range(1, len(prefix)):
             spelling = f"-{prefix[place]}"
             option = self.entry.options.get(spelling)
-            whole = place + 1 == len(prefix) and value.known is not None
-            if option is not None and option.word == "none":
-                self._take(spelling, None)
-                continue
-            self._take(spelling, None if whole else without_prefix(value, prefix[: place + 1]))
-            return
+            if option is None or option.word != "none":
+                is_last = place + 1 == len(prefix) and value.known is not None
+                self._take(spelling, None if is_last else without_prefix(value, prefix[: place + 1]))
+                return
+            self._take(spelling, None)
         if value.known is None:
             self._doubt_option_like(value)
 
@@ -153,37 +134,34 @@ class _Parser:
         letters = value.known
         if letters is None:
             self._doubt_option_like(value)
-            return
-        if letters[:1] in ("", "-"):
-            return
-        self.next = 1
-        bare = any(len(spelling) == 1 for spelling in self.entry.options)
-        for letter in letters:
-            self._take(letter if bare else f"-{letter}", None)
+        elif letters[:1] not in ("", "-"):
+            self.next = 1
+            bare = any(len(spelling) == 1 for spelling in self.entry.options)
+            for letter in letters:
+                self._take(letter if bare else f"-{letter}", None)
 
     def _take(self, spelling: str, attached: Value | None) -> None:
         """Note one option; a required word that is not attached is the next one."""
-        option = self.entry.options.get(spelling)
+        option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:
-            self._doubt(self._why_unlisted(spelling))
+            whole = next((known for known in self.entry.options if known.startswith(spelling)), "")
+            is_short = whole and spelling.startswith("--") and len(spelling) > 3
+            reason = f"may be short for {whole}" if is_short else "is not known to be harmless"
+            self._doubt(f"{spelling} of {name} {reason}")
             self.options.append(ParsedOption(spelling, None, attached))
             return
         word, second = attached, None
-        match option.word:
-            case "none":
-                if attached is not None:
-                    self._doubt(f"{spelling} of {self.entry.name} takes no word")
-            case "required":
-                word = self._next_word(spelling) if attached is None else attached
-                second = self._next_word(spelling) if option.second is not None else None
-                self._check_repeated(spelling, option)
-            case "attached":
-                self._check_repeated(spelling, option)
-            case _:
-                assert_never(option.word)
+        if option.word == "none" and attached is not None:
+            self._doubt(f"{spelling} of {name} takes no word")
+        elif option.word == "required":
+            word = self._next_word(spelling) if attached is None else attached
+            second = self._next_word(spelling) if option.second is not None else None
+        if option.word != "none" and id(option) in self.seen and not option.repeats:
+            self._doubt(f"{spelling} of {name} is given twice")
+        self.seen.add(id(option))
         if word is not None and not _is_allowed(option, word):
             shown = word.source if word is attached else f"{spelling} {word.source}"
-            self._doubt(f"{shown} of {self.entry.name} is not known to be harmless")
+            self._doubt(f"{shown} of {name} is not known to be harmless")
         self.options.append(ParsedOption(spelling, option, word, second))
         self.ended = self.ended or option.ends
 
@@ -195,36 +173,23 @@ class _Parser:
         self.next += 1
         if value.many:
             reason = f"{value.source} may become several words of {self.entry.name}, or none"
-            self.doubts.append(Doubt("option", reason, self._hides()))
+            self.doubts.append(Doubt("option", reason, runs_command(self.entry.program.operands)))
         return value
-
-    def _check_repeated(self, spelling: str, option: Option) -> None:
-        if id(option) in self.seen and not option.repeats:
-            self._doubt(f"{spelling} of {self.entry.name} is given twice")
-        self.seen.add(id(option))
-
-    def _why_unlisted(self, spelling: str) -> str:
-        name = self.entry.name
-        whole = next(self._longer_spellings(spelling), "")
-        if whole:
-            return f"{spelling} of {name} may be short for {whole}"
-        return f"{spelling} of {name} is not known to be harmless"
-
-    def _longer_spellings(self, spelling: str) -> Iterator[str]:
-        if len(spelling) > 3 and spelling.startswith("--"):
-            yield from (known for known in self.entry.options if known.startswith(spelling))
 
     def _doubt(self, reason: str) -> None:
         self.doubts.append(Doubt("option", reason))
 
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Doubt a word that may be an option; `by_name`: if the options are harmless, it is enough that no name is one."""
-        settled = by_name and self.entry.program.options_are_harmless
+        settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"
-        self.doubts.append(Doubt("option-like", reason, self._hides(), value if settled else None))
+        self.doubts.append(Doubt("option-like", reason, runs_command(self.entry.program.operands), settled))
 
-    def _hides(self) -> bool:
-        return runs_command(self.entry.program.operands)
+
+def _may_be_option(value: Value) -> bool:
+    if value.known is None:
+        return value.may_be_option
+    return value.known.startswith("-") and value.known != "-"
 
 
 def _is_allowed(option: Option, word: Value) -> bool:
@@ -234,6 +199,6 @@ def _is_allowed(option: Option, word: Value) -> bool:
         return False
     if not option.values:
         return option.means != "setting"
-    return known is not None and any(
-        known == allowed or ("*" in allowed and fnmatchcase(known, allowed)) for allowed in option.values
-    )
+    # Only `*` is a sign in them.
+    patterns = [allowed.replace("[", "[[]").replace("?", "[?]") for allowed in option.values]
+    return known is not None and any(fnmatchcase(known, pattern) for pattern in patterns)
