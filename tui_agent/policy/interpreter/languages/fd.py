@@ -20,12 +20,13 @@ from tui_agent.policy.interpreter.languages.found_names import (
     may_end_command,
     names_below,
     names_of_pattern,
+    union_names,
 )
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.operands import Operands
 from tui_agent.policy.interpreter.options import ParsedCall, parse_call
 from tui_agent.policy.interpreter.reach import measure_reach
-from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
+from tui_agent.policy.interpreter.report import Certainty, Value
 
 _COMMAND: Final = re.compile(r"(?:-([A-Za-z0-9]*?)([xX])|--exec(-batch)?(?==|$))(.*)", re.DOTALL)
 """An option that runs a command: letters in front of it, its own letter or end, and what is attached to it."""
@@ -78,26 +79,15 @@ class _Reader:
         if parsed.doubts:
             self._note_doubt(parsed.doubts[0].reason)
         reach = measure_reach(_entry().program, parsed.options, Operands())
-        hidden = "hidden" not in reach.skips
         starts, names = self._starts(parsed), _names(parsed)
-        files = tuple(
-            FileUse(
-                start.text,
-                "list",
-                start.certainty,
-                True,
-                reach.skips,
-                names or (),
-                follows_links=reach.follows_links,
-            )
-            for start in starts
-        )
+        listed = replace(reach, action="list", below=True, only=names or ())
+        files = tuple(replace(listed, path=start.text, certainty=start.certainty) for start in starts)
         prints = None
         if not self.commands and not any(option.option and option.option.prints for option in parsed.options):
-            prints = bound_output(starts, names, itself=False, hidden=hidden)
+            prints = bound_output(starts, names, itself=False)
         if prints is not None and HERE in starts:
             prints = replace(prints, may_be_option=True)
-        commands = tuple(self._filled_commands(starts, names, hidden=hidden))
+        commands = tuple(self._filled_commands(starts, names))
         return ArgumentReading(files, commands=commands, prints=prints, doubt=self.doubt)
 
     def _read_command(self, option: re.Match[str], words: Sequence[Value], place: int) -> int:
@@ -121,19 +111,17 @@ class _Reader:
     def _starts(self, parsed: ParsedCall) -> list[Value]:
         searched = [option.word for option in parsed.options if option.spelling == "--search-path"]
         paths = [*(path for path in searched if path is not None), *parsed.operands[1:]]
-        if any(path.certainty is Certainty.UNKNOWN for path in paths):
+        certain = [path for path in paths if path.certainty is not Certainty.UNKNOWN]
+        if len(certain) < len(paths):
             self._note_doubt("it is not certain where fd looks")
-        known = [path for path in paths if path.certainty is not Certainty.UNKNOWN]
-        return known if any(not path.many for path in known) else [*known, HERE]
+        return certain if any(not path.many for path in certain) else [*certain, HERE]
 
-    def _filled_commands(
-        self, starts: Sequence[Value], names: Names, *, hidden: bool
-    ) -> Iterator[tuple[Value, ...]]:
+    def _filled_commands(self, starts: Sequence[Value], names: Names) -> Iterator[tuple[Value, ...]]:
         for command, batch in self.commands:
             if not any("{}" in word.text or _PLACEHOLDER.search(word.text) for word in command if word.known):
                 command = (*command, Value("{}", Certainty.KNOWN, "{}"))
             for start in starts:
-                for name in names_below(start, names, hidden=hidden):
+                for name in names_below(start, names):
                     unprefixed = start is HERE or name.may_be_option
                     filled = replace(name, many=batch, may_be_option=unprefixed)
                     yield tuple(_fill(word, filled) for word in command)
@@ -144,15 +132,11 @@ class _Reader:
 
 def _names(parsed: ParsedCall) -> Names:
     """Return patterns for the extensions that are chosen; fd takes them in either case."""
-    found: list[str] = []
-    for option in parsed.options:
-        if option.spelling in ("-e", "--extension") and option.word is not None:
-            extension = (option.word.known or "*").removeprefix("=")
-            names = names_of_pattern(f"*.{extension}", either_case=True)
-            if names is None or set(extension) & set("*?"):
-                return None
-            found += names
-    return tuple(found) or None
+    return union_names(
+        names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
+        for option in parsed.options
+        if option.spelling in ("-e", "--extension") and option.word is not None
+    )
 
 
 def _fill(word: Value, name: Value) -> Value:

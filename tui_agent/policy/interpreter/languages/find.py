@@ -27,8 +27,6 @@ from tui_agent.policy.interpreter.patterns import prefix_of
 from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
-_LEADING: Final = frozenset({"-H", "-L", "-P"})
-_SIGNS: Final = frozenset({"(", ")", "!", ","})
 
 
 def read_arguments(call: Call) -> ArgumentReading:
@@ -78,14 +76,13 @@ class _Expression:
         self._starts: list[Value] = []
         self._follows_links = False
         self._files: list[FileUse] = []
-        self._effects: set[Effect] = set()
         self._actions: list[_Action] = []
         self._reason = ""
 
     def read(self) -> None:
         """Parse options, starting points and the expression; what is not understood is doubted and skipped."""
-        while self._peek() in _LEADING:
-            self._note(_table()[self._words[self._place].text])
+        while self._words[self._place :] and self._words[self._place].known in ("-H", "-L", "-P"):
+            self._read_primary(self._words[self._place], None)
             self._place += 1
         self._read_starts()
         names = self._read_expression()
@@ -109,7 +106,7 @@ class _Expression:
         commands = tuple(self._filled_commands())
         return ArgumentReading(
             (*listed, *deleted, *self._files),
-            frozenset(self._effects),
+            frozenset().union(*(action.option.effects for action in self._actions)),
             commands,
             self._bound_output(),
             self._reason,
@@ -126,7 +123,7 @@ class _Expression:
     def _read_starts(self) -> None:
         while self._place < len(self._words):
             start = self._words[self._place]
-            if prefix_of(start).startswith("-") or start.known in _SIGNS:
+            if prefix_of(start).startswith("-") or start.known in ("(", ")", "!", ","):
                 break
             self._place += 1
             if start.certainty is Certainty.UNKNOWN or (start.known is None and start.may_be_option):
@@ -166,10 +163,10 @@ class _Expression:
     def _read_primary(self, word: Value, names: Names) -> Names:
         """Read a test or an action; return the names for which a test is true."""
         option = _table().get(word.known or "")
-        if option is None or word.known in _LEADING:
+        if option is None:
             self._doubt(f"it is not known what {word.source} of find does")
             return None
-        self._note(option)
+        self._follows_links = self._follows_links or option.follows_links
         if option.means == "command":
             self._read_command(option, word.text, names)
             return None
@@ -223,19 +220,12 @@ class _Expression:
             return False
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
-    def _note(self, option: Option) -> None:
-        self._effects |= option.effects
-        self._follows_links = self._follows_links or option.follows_links
-
     def _read_word(self, option: Value) -> Value | None:
         """Return the word of a test or an action, which must be a single one."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word belongs to {option.source} of find")
         return value
-
-    def _peek(self) -> str | None:
-        return self._words[self._place].known if self._place < len(self._words) else None
 
     def _next_word(self) -> Value | None:
         self._place += 1

@@ -38,13 +38,11 @@ def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names
     return (pattern,)
 
 
-def names_below(start: Value, names: Names, *, hidden: bool = True) -> list[Value]:
-    """Return values that fit what is found below a starting point; with `hidden`, names with a leading dot too, which
-    a `*` in front does not fit."""
+def names_below(start: Value, names: Names) -> list[Value]:
+    """Return values that fit what is found below a starting point; names with a leading dot too, which a `*` in front
+    does not fit."""
     base = (start.text if start.known is None else escape(start.text)).rstrip("/")
-    ends: Sequence[str] = ["**"] if hidden else ["**/*"]
-    if names is not None:
-        ends = [f"**/{name}" for name in (_with_dots(names) if hidden else names)]
+    ends = ["**"] if names is None else [f"**/{name}" for name in _with_dots(names)]
     may_be_option = _may_be_option(start)
     return [
         Value("{}", Certainty.BOUNDED, f"{base}/{end}", may_be_option=may_be_option, names_files=True)
@@ -52,21 +50,18 @@ def names_below(start: Value, names: Names, *, hidden: bool = True) -> list[Valu
     ]
 
 
-def bound_output(starts: Sequence[Value], names: Names, *, itself: bool, hidden: bool = True) -> Value | None:
+def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
     """Return a value that fits every path below the starting points; with `itself`, the starting points as well."""
     folders = {
-        posixpath.dirname(prefix_of(start))
-        if itself or start.known is None
-        else start.text.rstrip("/") or "/"
+        posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text
         for start in starts
     }
-    absolute = {folder.startswith("/") for folder in folders}
-    if len(folders) > 1 and (len(absolute) > 1 or any(".." in folder for folder in folders)):
+    if len(folders) > 1 and any(folder.startswith(("/", "~")) or ".." in folder for folder in folders):
         return None
     folder = folders.pop() if len(folders) == 1 else posixpath.commonpath(folders)
     base = Value(folder, Certainty.KNOWN, folder or ".")
-    found = names_below(base, names, hidden=hidden)
-    value = found[0] if len(found) == 1 else names_below(base, None, hidden=hidden)[0]
+    found = names_below(base, names)
+    value = found[0] if len(found) == 1 else names_below(base, None)[0]
     may_be_option = any(map(_may_be_option, starts))
     return replace(value, source=" ".join(start.source for start in starts), may_be_option=may_be_option)
 
@@ -82,14 +77,13 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
         return word
     begin = pieces[0] or prefix_of(name)
     may_be_option = begin.startswith(OPTION_SIGNS) if pieces[0] else name.may_be_option
-    match name.certainty:
-        case Certainty.KNOWN:
-            return replace(word, text=name.text.join(pieces), may_be_option=may_be_option)
-        case Certainty.BOUNDED:
-            text = name.text.join(map(escape, pieces))
-            return Value(word.source, name.certainty, text, name.many, may_be_option, splits=name.splits)
-        case Certainty.UNKNOWN:
-            return Value(word.source, name.certainty, "", name.many, may_be_option, prefix=begin)
+    text = name.text.join(pieces if name.known is not None else map(escape, pieces))
+    filled = replace(
+        name, source=word.source, text=text, may_be_option=may_be_option, shows=word.shows + name.shows
+    )
+    if name.certainty is Certainty.UNKNOWN:
+        return replace(filled, text="", prefix=begin)
+    return replace(filled, names_files=False, content="")
 
 
 def may_end_command(word: Value) -> bool:

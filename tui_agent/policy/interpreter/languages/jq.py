@@ -32,15 +32,12 @@ _CONSUMES = re.compile(
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "end", "as", "reduce", "foreach", "try", "catch", "label", "break",
                        "and", "or"})  # fmt: skip
 _FUNCTIONS = frozenset(
-    """abs add all any arrays ascii_downcase ascii_upcase booleans capture ceil contains dateadd datesub debug del delpaths
-    empty endswith error explode fabs false finites first flatten floor from_entries fromdate fromdateiso8601 fromjson
-    fromstream getpath gmtime group_by gsub halt halt_error has implode in index indices input input_line_number inputs
-    inside isempty isinfinite isnan isnormal isvalid iterables join keys keys_unsorted last leaf_paths length limit
-    localtime log log10 log2 ltrim ltrimstr map map_values match max max_by min min_by mktime nan not normals now nth null
-    nulls numbers objects path paths pick pow recurse reverse rindex round rtrim rtrimstr scalars scan select setpath
-    sort sort_by split splits sqrt startswith stderr strflocaltime strftime strings strptime sub test to_entries toarray
-    todate todateiso8601 tojson tonumber tostream tostring transpose trim true trunc truncate_stream type unique unique_by
-    utf8bytelength values walk with_entries""".split()  # noqa: SIM905 - one a word reads best
+    """abs add all any arrays ascii_downcase ascii_upcase booleans capture ceil contains del delpaths empty endswith error
+    explode false first flatten floor from_entries fromdate fromjson getpath group_by gsub halt halt_error has implode in
+    index indices input inputs inside join keys keys_unsorted last leaf_paths length limit ltrimstr map map_values match
+    max max_by min min_by mktime not now nth null numbers objects path paths pick recurse reverse rindex round rtrimstr
+    scalars scan select setpath sort sort_by split splits startswith strings strptime sub test to_entries todate tojson
+    tonumber tostring transpose true type unique unique_by values walk with_entries""".split()  # noqa: SIM905 - one a word reads best
 )
 _REASONS = {
     "env": "jq may print the environment",
@@ -52,7 +49,6 @@ _REASONS = {
     **dict.fromkeys(("range", "repeat", "while", "until", "infinite"), "this jq filter may never end"),
 }
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_UNKNOWN = "it is not known what this jq filter does"
 
 
 def read_script(script: str) -> ScriptReading:
@@ -63,7 +59,7 @@ def read_script(script: str) -> ScriptReading:
 class _Filter(ScriptScanner):
     """`_open` are the brackets that are open, with `"` for code inside a string; `_before` is the token before."""
 
-    unknown = _UNKNOWN
+    unknown = "it is not known what this jq filter does"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -86,7 +82,7 @@ class _Filter(ScriptScanner):
 
     def _read_end(self) -> None:
         if self._open:
-            raise UnreadError(_UNKNOWN)
+            raise UnreadError(self.unknown)
 
     def _read_name(self, name: str) -> None:
         is_key = self._before in ("{", ",") and self._open[-1:] == ["{"]
@@ -115,4 +111,4 @@ class _Filter(ScriptScanner):
             if opened == '"' and sign == ")":
                 self._read_string()
             elif opened != _PAIRS[sign]:
-                raise UnreadError(_UNKNOWN)
+                raise UnreadError(self.unknown)

@@ -45,10 +45,10 @@ class ScriptScanner:
     def _read_end(self) -> None:
         """Check what must not be open at the end."""
 
-    def _expect(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        """Move behind what the pattern matches here."""
+    def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
+        """Move behind what the pattern matches here, or raise the doubt."""
         found = pattern.match(self._text, self._place)
         if found is None:
-            raise UnreadError(self.unknown)
+            raise UnreadError(doubt or self.unknown)
         self._place = found.end()
         return found

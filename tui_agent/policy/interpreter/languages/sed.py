@@ -10,8 +10,6 @@ from functools import lru_cache
 from tui_agent.policy.interpreter.languages.protocol import ScriptReading
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
-_PLAIN = frozenset("pdnNgGhHxP=")
-_WITH_NUMBER = frozenset("qQl")
 _MARKS = frozenset("/|,#:@!%_~+=;&<>'\"")
 _REASONS = {
     "e": "sed may run a program",
@@ -26,9 +24,14 @@ _REASONS = {
 }
 _BETWEEN = re.compile(r"[ \t;\n}]*+")
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
-_NUMBER = re.compile(r"[ \t]*+\d*+")
 _FLAGS = re.compile(r"[gpiI0-9]*+")
-_INSERTED = re.compile(r"[ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)")
+_COMMAND = re.compile(
+    r"""\{
+    |(?:[pdnNgGhHxP=]|[qQl][ \t]*+\d*+)[ \t]*+(?=[;\n}#]|\Z)
+    |[aic][ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)""",
+    re.VERBOSE,
+)
+"""All commands that take no pattern, with their numbers or texts."""
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
@@ -70,20 +73,13 @@ class _Script(ScriptScanner):
             self._expect(_COMMENT)
         elif self._place < len(self._text):
             self._expect(_ADDRESSES)
-            self._place += 1
-            self._read_command(self._text[self._place - 1 : self._place])
+            self._read_command(self._text[self._place : self._place + 1])
 
     def _read_command(self, command: str) -> None:
-        if command == "{":
-            return
-        if command in _PLAIN:
-            self._expect(_END)
-        elif command in _WITH_NUMBER:
-            self._expect(_NUMBER)
-            self._expect(_END)
-        elif command in ("a", "i", "c"):
-            self._expect(_INSERTED)
+        if _COMMAND.match(self._text, self._place):
+            self._expect(_COMMAND)
         elif command in ("s", "y"):
+            self._place += 1
             self._read_replacement(command)
         else:
             raise UnreadError(_REASONS.get(command, self.unknown))

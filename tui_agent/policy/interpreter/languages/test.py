@@ -4,7 +4,8 @@ Invariant: only shapes of which the operators are certain; `-v` and sums, which 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
@@ -26,21 +27,11 @@ def read_arguments(call: Call) -> ArgumentReading:
         words.pop()
     if any(word.many for word in words):
         return ArgumentReading(doubt="it is not certain how many words are tested")
-    terms = [_read_term(term, double=double) for term in (_split(words) if double else [words])]
+    # `&&` and `||` join conditions of `[[`; those of `[` are not joined.
+    parts = groupby(words, lambda word: double and word.known in ("&&", "||"))
+    terms = [_read_term(list(part), double=double) for joins, part in parts if not joins]
     doubt = next((term.doubt for term in terms if term.doubt), "")
     return ArgumentReading(tuple(use for term in terms for use in term.files), doubt=doubt)
-
-
-def _split(words: Sequence[Value]) -> Iterator[list[Value]]:
-    """Split a condition of `[[` at `&&` and `||`."""
-    term: list[Value] = []
-    for word in words:
-        if word.known in ("&&", "||"):
-            yield term
-            term = []
-        else:
-            term.append(word)
-    yield term
 
 
 def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
@@ -48,7 +39,7 @@ def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
     binary = _FILE_COMPARISONS | _COMPARISONS | ({"=~"} if double else {"-a", "-o"})
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in binary):
         term = term[1:]
-    if len(term) == 1 or not (term or double):
+    if len(term) == 1:
         return ArgumentReading()
     operator = term[-2].known if len(term) in (2, 3) else None
     operands = (*term[:-2], *term[-1:])
