@@ -91,3 +91,8 @@ def test_lines_that_ruin_or_use_guarded_files_are_denied_in_every_profile() -> N
     for policy in PROFILES:
         held = list_lines("denied", "deny", clean_facts(policy))
         assert len(held) == len(read_corpus("denied")), policy
+
+
+def test_lines_whose_words_name_guarded_files_run_unasked_in_no_profile() -> None:
+    for policy in PROFILES:
+        assert list_lines("guarded", "allow", clean_facts(policy)) == [], policy

@@ -15,7 +15,7 @@ RIGHTS = "It acts with the rights of another user."
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
 FETCHES = "It uses the network and runs what it is given: that may be code from outside."
 OUTSIDE = "It is outside this workspace."
-MENTIONED = ".env may hold secrets, and it is not known what the program does with it"
+MENTIONED = ".env may hold secrets, and it is not known what make does with it"
 READS = "it only reads this workspace"
 ONLY_READS = "policy plan allows only commands that read"
 NOT_SURE = "policy plan allows only commands that are sure to read"
@@ -80,7 +80,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     (
         "make .env",
         "bypass",
-        ("ask", "bypass.secrets", MENTIONED.replace("the program", "make"), "", True),
+        ("ask", "bypass.secrets", MENTIONED, "", True),
     ),
     (
         "",

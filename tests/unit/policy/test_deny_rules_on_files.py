@@ -96,7 +96,7 @@ def test_a_link_that_the_line_makes_leads_to_its_target(script: str) -> None:
 NAMED = [
     "cat priv*/a", "cat [p]rivate/a", "cat [[:alpha:]]rivate/a", "cat [!q]rivate/a", "cat [^q]rivate/a", "cat p??????/a", "cat PRIV*/a",
     "cat [P-Q]rivate/a", "cat ./priv*/../priv*/a", "cat p*/*", "cat */a", "cat {priv*,src}/a", f"cat {WORKSPACE}/priv*/a",
-    "cat /home/*/timesheet/private/a", 'cat "priv"*/a', "cat < priv*/a", "cd priv* && cat a", "cd priv*; ls", "pushd priv* && cat a",
+    "cat /home/*/timesheet/private/a", 'cat "priv"*/a', "cat < priv*/a",
     "x=priv*; cat $x/a", "for f in priv*/*; do cat $f; done", "grep -r x priv*", "bash -c 'cat priv*/a'", "cat <(cat priv*/a)",
     "wc -l priv*/a", "cp priv*/a q", "mv priv* q", "mv private q", "git add priv*", "git show HEAD:priv*/a",
     "git diff --no-index priv*/a /dev/null", "tar cf - private", "tar -cf x.tar src private", "frobnicate priv*/a",
@@ -116,6 +116,7 @@ BELOW_OR_UNCERTAIN = [
     "git ls-files | xargs wc -l", "fd -x cat", "tar cf - .", "tar czf x.tgz *", "zip -r a.zip .", "rsync -a . ada@example.org:x",
     "cp -r . ../copy", "diff -r . ../copy", "git diff --no-index . /tmp/x", "git add .", "git add -A", "git archive HEAD",
     "grep -d recurse x .", "ln -s . q", "cat **/a", "cat $FILE", "cat < $FILE", "cd $DIR && cat a",
+    "cd priv* && cat a", "pushd priv* && cat a", "sed 'r private/a' README.md",
     "python -c 'print(open(\"private/a\").read())'",
 ]  # fmt: skip
 
@@ -165,8 +166,9 @@ def test_a_command_that_cannot_mean_its_files_is_free(script: str) -> None:
         ("black .", "ask"),
         ("ruff format .", "ask"),
         ("ruff check --fix keep", "deny"),
-        ("prettier --write keep/*.js", "deny"),
-        ("perl -pi -e s/a/b/ keep/k", "deny"),
+        ("prettier --write keep/*.js", "ask"),
+        ("perl -pi -e s/a/b/ keep/k", "ask"),
+        ("cmake -E touch keep/k", "ask"),
         ("git checkout -- keep", "deny"),
         ("git checkout .", "ask"),
         ("git checkout main", "ask"),

@@ -82,7 +82,8 @@ SHOW_EVERYTHING = [
     "git range-diff a b c", "git status -v", "find . | cpio -o > x", "bsdtar -cf x.tar .", "python -m zipfile -c x.zip .",
     "php -S 0:8000", "php -S localhost:8000 -t .", "python3 -m http.server 8000", "python2 -m SimpleHTTPServer", "npx serve",
     "serve .", "http-server", "ruby -run -e httpd .", "busybox httpd -f -p 1", "caddy file-server", "git instaweb",
-    "docker build .",
+    "docker build .", "git grep KEY HEAD", "git grep KEY -- ':!x'", "git --literal-pathspecs grep KEY -- . ':!priv'",
+    "git show ':/a:b:priv/x'", "git show 'HEAD^{/a:b}:src/x'", "git show 'HEAD@{1:00}:src/x'", "git log -L '/a:b/,+1:src/x'",
 ]  # fmt: skip
 READ_AN_INPUT = [
     "awk -f priv/a x", "gawk -f priv/a x", "sed -f priv/a x", "jq -f priv/a x", "node -r ./priv/a.js -e 1",
@@ -186,8 +187,8 @@ def test_code_that_names_a_secret_is_asked_about_where_no_sandbox_keeps_it(line:
         ("git -C src config --local core.hooksPath x", "ask"),
         ("sqlite3 x '.output .git/hooks/x'", "ask"),
         ("python -c \"open('.git/config','w')\"", "ask"),
-        ("perl -pi -e s/a/b/ .git/config", "deny"),
-        ("git config -f .git/config a.b c", "deny"),
+        ("perl -pi -e s/a/b/ .git/config", "ask"),
+        ("git config -f .git/config a.b c", "ask"),
         ("python -c 'import os; print(os.environ)'", "allow"),
         ("node -p process.env.CI", "allow"),
         ("python -c 'print(d.key)'", "allow"),

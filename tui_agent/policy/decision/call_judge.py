@@ -10,7 +10,7 @@ from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding, stopping_finding
-from tui_agent.policy.interpreter.report import LineReport
+from tui_agent.policy.interpreter.report import FileUse, LineReport
 from tui_agent.policy.places.paths import Guards, place
 from tui_agent.policy.rules.hosts import read_host
 from tui_agent.ports.policy import PolicyFacts
@@ -56,10 +56,11 @@ class CallJudge:
             case Internal():
                 return [Finding("allow", "internal", "it touches only the session itself")]
             case Reads():
-                return [self._files.read(place(effect.path, self._facts), below=effect.deep)]
-            case Writes():
-                at = place(effect.path, self._facts)
-                return [self._files.write(at, removes=effect.removes, below=effect.removes)]
+                use = FileUse(effect.path, "read", below=effect.deep)
+                return [self._files.judge_place(use, place(effect.path, self._facts))]
+            case Writes(removes=removes):
+                use = FileUse(effect.path, "delete" if removes else "write", below=removes)
+                return [self._files.judge_place(use, place(effect.path, self._facts))]
             case Connects():
                 return [self._connect(effect.host)]
             case Runs():

@@ -16,13 +16,12 @@ from tui_agent.policy.decision.confinement import find_unbounded, inner_commands
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
-from tui_agent.policy.decision.guarded_words import find_guarded_words
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
-from tui_agent.policy.decision.named_files import NamedFileJudge
+from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Profile
 from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, LineReport
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts
@@ -60,19 +59,18 @@ class CommandJudge:
     def judge(self, effect: Runs, line: LineReport) -> list[Finding]:
         """Return the findings about a line."""
         uses = line_uses(effect, line, self._facts)
-        named = NamedFileJudge(self._rules, self._files, self._facts)
+        mentioned = MentionedFileJudge(self._rules, self._files, self._facts)
         files = [
             [
-                *(finding for use, path in paths for finding in self._files.judge_use(use, path)),
-                *named.judge(command, paths, literal_path(effect.cwd)),
-                *find_guarded_words(command, literal_path(effect.cwd), self._files.guards, self._facts),
+                *filter(None, (self._files.judge_use(use, path) for use, path in paths)),
+                *mentioned.judge(command, paths, literal_path(effect.cwd)),
             ]
             for command, paths in zip(line.commands, uses, strict=True)
         ]
         exact = [rule for rule in self._rules.about("exact") if rule.rest == command_line(effect)]
         inner = [tuple(inner_commands(command, self._read_line)) for command in line.commands]
         stops = [*findings_against(self._rules, line), *self._forbidden(line)]
-        if self._rules.has_against("run", "connect"):
+        if self._rules.against("run", "connect"):
             for script in written_scripts(line):
                 stops += findings_against(self._rules, self._read_line(script))
         stops += [finding for may_run in inner for finding in self._ruin_within(effect, may_run)]
@@ -92,7 +90,11 @@ class CommandJudge:
             unbounded = find_unbounded(command, inner[at], line)
             stops += self._command(line, at, command, uses[at], files[at], unbounded)
         if effect.cwd:
-            stops.append(self._files.read(place(literal_path(effect.cwd), self._facts)))
+            stops.append(
+                self._files.judge_place(
+                    FileUse(effect.cwd, "read"), place(literal_path(effect.cwd), self._facts)
+                )
+            )
         risk = _risk_of(line)
         return [_with_risk(finding, risk) for finding in self._with_all_wishes(stops)]
 
@@ -110,8 +112,8 @@ class CommandJudge:
                 yield Finding("deny", "guard.ruin", reason)
             for use, path in file_uses(effect, command):
                 if use.action == "delete":
-                    found = self._files.judge_use(use, path)
-                    yield from (finding for finding in found if finding.rule_id == "guard.ruin")
+                    ruin = self._files.find_ruin(use, place(path, self._facts))
+                    yield from filter(None, (ruin,))
 
     def _refused(self, line: LineReport) -> Iterator[Finding]:
         """Judge a line outside the subset: no profile but one that runs everything takes its readings for the truth, and even

@@ -37,7 +37,7 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
             yield from _against_command(rules, command, refused=bool(line.refusal))
         if any(doubt.hides_command for command in line.commands for doubt in command.doubts):
             yield from _against_text(rules, line.line)
-    if rules.has_against("connect"):
+    if rules.against("connect"):
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:

@@ -4,11 +4,7 @@ Invariant: nothing here allows, and a command that is proven to only read its fi
 """
 
 import re
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import translate
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from tui_agent.policy.bash.loose_reading import loose_commands
@@ -16,6 +12,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, WARNINGS
+from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import Runs
 
@@ -73,11 +70,13 @@ def find_unbounded(
     if words and words[0].startswith(("-", "+")):
         return f"{words[0]} is an option, and what stands behind it may run"
     for inside in (command, *(inside for inside, prose in inner if not prose)):
-        if _program(inside) in _names("outside") and not inside.only_reads:
+        if _program(inside) in word_list("outside") and not inside.only_reads:
             return f"{_program(inside)} may have something done outside of the sandbox"
-        if _program(inside) in _names("waiting"):
+        if _program(inside) in word_list("waiting"):
             return f"{_program(inside)} waits for a terminal, or does not end by itself"
-    variable = next((name for name, _ in command.settings if _variables().fullmatch(name.lower())), "")
+    variable = next(
+        (name for name, _ in command.settings if name_patterns("variables").fullmatch(name.lower())), ""
+    )
     if variable and command.doubts:
         return f"{variable} is set, which may change what runs"
     for inside, prose in inner:
@@ -114,7 +113,7 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
     texts += [word for word in words[1:] if word[:1] == "!" or (unknown and _CODE_SIGN.search(word))]
     if not of_git and (_HERE in command.source or runs_written_file(command, line)):
         texts.append(line.line)
-    found = next((match[0] for text in texts if (match := _code().search(text))), "")
+    found = next((match[0] for text in texts if (match := word_search("code").search(text))), "")
     if found:
         return found
     if of_git:  # words behind it are names and messages, but for that of a subcommand
@@ -126,7 +125,7 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
 
 def _listed_word(words: Sequence[str], key: str) -> str:
     parts = (part for word in words for part in _word_parts(word))
-    return next((part for part in parts if part.lower() in _names(key)), "")
+    return next((part for part in parts if part.lower() in word_list(key)), "")
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
@@ -140,25 +139,3 @@ def _word_parts(word: str) -> Sequence[str]:
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]
     return [name, *(first.rpartition("/")[2] for first in firsts)]
-
-
-@cache
-def _data() -> Mapping[str, list[str]]:
-    file = Path(__file__).with_name("confinement_words.toml")
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-@cache
-def _names(key: str) -> frozenset[str]:
-    return frozenset(_data()[key])
-
-
-@cache
-def _variables() -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, _data()["variables"])))
-
-
-@cache
-def _code() -> re.Pattern[str]:
-    listed = "|".join(re.escape(word) for word in sorted(_names("code"), key=len, reverse=True))
-    return re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])", re.IGNORECASE)

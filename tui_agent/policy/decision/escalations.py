@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from tui_agent.policy.decision.file_judge import SECRETS_RISK
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.links import follows_link, goes_below
 from tui_agent.policy.decision.path_patterns import matches_path, may_choose
@@ -154,6 +155,6 @@ ESCALATIONS: tuple[Escalation, ...] = (
     Escalation("git-configuration", runs_configured_programs),
     Escalation("project-file", is_steered_by_project),
     Escalation("link", follows_link, "It may read files that it does not name.", True),
-    Escalation("below", reads_secrets_below, "Its output may hold secrets, and the model sees it.", True),
+    Escalation("below", reads_secrets_below, SECRETS_RISK, True),
 )
 """In the order in which they are tried and shown."""

@@ -5,9 +5,9 @@ Invariant: a guard or a rule that denies wins; the profile decides only where no
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import Final
 
-from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.path_patterns import (
     SIGNS,
     expand_braces,
@@ -22,18 +22,28 @@ from tui_agent.policy.decision.rule_index import (
     has_fixed_place,
     stopping_finding,
 )
-from tui_agent.policy.interpreter.report import Certainty, FileUse
+from tui_agent.policy.interpreter.report import Certainty, FileAction, FileUse
 from tui_agent.policy.places.paths import Guards, Place, place
-from tui_agent.policy.rules.grammar import Rule, Verdict, What
+from tui_agent.policy.rules.grammar import Verdict, What
 from tui_agent.ports.policy import PolicyFacts
 
 OUTSIDE_RISK = "It is outside this workspace."
-_GUARDED = {
+SECRETS_RISK = "Its output may hold secrets, and the model sees it."
+GUARDED = {
     "secret": "may hold secrets, which are never written",
     "protected": "decides what runs or what is asked, and is never written",
     "system": "belongs to the system",
 }
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+_CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
+_RULES: Final[dict[FileAction, tuple[What, ...]]] = {
+    "read": ("read",),
+    "list": ("read",),
+    "write": ("edit",),
+    "move": _CHANGES,
+    "delete": _CHANGES,
+}
+"""The kinds of rules that are about an action."""
 
 
 class FileJudge:
@@ -53,129 +63,68 @@ class FileJudge:
         self._facts = facts
         self._tool_rule = tool_rule
 
-    def judge_use(self, use: FileUse, path: str) -> list[Finding]:
-        """Return the findings about a file that a command uses; `path` is the use's path as seen from the workspace."""
+    def judge_use(self, use: FileUse, path: str) -> Finding | None:
+        """Return the finding about a file that a command uses; `path` is the use's path as seen from the workspace."""
         if use.certainty is Certainty.UNKNOWN:
             return self._unknown(use)
         at = place(path, self._facts)
-        if at.absolute in _NO_FILES:
-            return []
-        pattern = use.certainty is Certainty.BOUNDED
-        finding = self._by_action(use, at, path, pattern=pattern)
-        if finding is not None and not finding.is_rule and not finding.rule_id.startswith("guard."):
-            # What only this session's sandbox holds is judged by rules and guards alone.
-            finding = self._own(at, pattern, writes=use.action not in ("read", "list")) or finding
-        return [] if finding is None else [finding]
-
-    def _by_action(self, use: FileUse, at: Place, path: str, *, pattern: bool) -> Finding | None:
-        match use.action:
-            case "read":
-                return self.refuse_chosen(use) or self.read(at, below=use, pattern=pattern)
-            case "list":
-                return self._list(at, pattern=pattern)
-            case "write":
-                if use.below and not at.inside and self.guards.would_ruin(path, at, self._facts):
-                    return Finding("deny", "guard.ruin", f"it would change all of {path}")
-                return self.write(at, below=use.below, pattern=pattern)
-            case "move":
-                return self._move(at, path, pattern=pattern)
-            case "delete":
-                return self._delete(use, at, path, pattern=pattern)
-            case "mention":
-                why = "it is not known what the program does with it"
-                return self._guarded_mention(at, path, why, pattern=pattern)
-            case _:
-                assert_never(use.action)
-
-    def read(self, at: Place, *, below: FileUse | bool = False, pattern: bool = False) -> Finding:
-        """Judge reading a file, or a folder with everything below it."""
-        secret = self.refuse_secret(at, pattern=pattern)
-        if secret:
-            return secret[0]
-        rules = self._rules.about_file(at, "read", self._facts)
-        verdict = self._profile.reads_outside
-        free = at.inside or self.guards.is_open_to_all(at)
-        stopped = stopping_finding(rules) or self._pattern_rule(at, ("read",), pattern)
-        use = below if isinstance(below, FileUse) else None
-        if stopped is None and (use.below if use else below):
-            stopped = self._rule_below(at, "read", use, pattern=pattern)
-        if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
-            return stopped
-        if at.inside:
-            return Finding("allow", "reads.workspace", "it only reads this workspace")
-        if free:
-            return Finding("allow", "reads.system", "it only reads system files that are open to all")
-        why = f"{at.given} is outside this workspace"
-        return self.by_profile(verdict, first_finding(rules, "allow"), "reads-outside", why, OUTSIDE_RISK)
-
-    def write(
-        self,
-        at: Place,
-        *,
-        removes: bool = False,
-        moves: bool = False,
-        below: bool = False,
-        pattern: bool = False,
-    ) -> Finding:
-        """Judge making, changing, moving or removing a file; with `below`, everything below it as well."""
-        refused = self.refuse_write(at, pattern=pattern)
-        if refused is not None:
-            return refused
-        rules = self._rules.about_file(at, "edit", self._facts)
-        whats: tuple[What, ...] = ("edit", "remove") if removes or moves else ("edit",)
-        if removes:
-            rules = [rule for rule in rules if rule.verdict != "allow"]
-            removals = self._rules.about_file(at, "remove", self._facts)
-            through = pattern and leads_through_pattern(at.given)
-            rules += [rule for rule in removals if rule.verdict != "allow" or not through]
-        stopped = stopping_finding(rules) or self._pattern_rule(at, whats, pattern)
-        if stopped is None and below:
-            stopped = self._changes_below(at, whats, pattern=pattern, all_of_it=removes or moves)
-        inside = self._profile.deletes_inside if removes else self._profile.writes_inside
-        verdict = inside if at.inside else self._profile.writes_outside
-        if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
-            return stopped
-        return self._write_by_profile(at, verdict, first_finding(rules, "allow"), removes=removes)
-
-    def refuse_write(self, at: Place, *, pattern: bool = False) -> Finding | None:
-        """Return the guard against writing a file, None where there is none."""
-        guard = self.guards.find_write_guard(at, self._facts, pattern=pattern)
-        if guard:
-            return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
-        if pattern and (hit := self.secret_match(at)):
-            return Finding("deny", "guard.secret", f"{at.given} matches {hit}, which {_GUARDED['secret']}")
-        return None
-
-    def refuse_secret(self, at: Place, *, pattern: bool = False) -> Sequence[Finding]:
-        """Return the guard against reading a file with secrets."""
-        if self.guards.is_secret(at, pattern=pattern) and at.absolute not in self._facts.public_files:
-            return [Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")]
-        return []
-
-    def refuse_ruin(self, at: Place, path: str) -> Finding | None:
-        """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""
-        if self.guards.would_ruin(path, at, self._facts):
-            return Finding("deny", "guard.ruin", f"it would delete all of {path or '.'}")
-        return None
-
-    def rules_against(self, at: Place, whats: Sequence[What], *, pattern: bool = False) -> Sequence[Finding]:
-        """Return the rules that ask or deny about a file, the strongest alone."""
-        rules = [rule for what in whats for rule in self._rules.about_file(at, what, self._facts)]
-        found = stopping_finding(rules) or self._pattern_rule(at, whats, pattern)
-        return () if found is None else (found,)
-
-    def rules_below(self, at: Place, whats: Sequence[What], *, pattern: bool = False) -> Sequence[Finding]:
-        """Return a question where a rule asks or denies about something below a folder."""
-        found = (self._rule_below(at, what, None, pattern=pattern) for what in whats)
-        return [finding for finding in found if finding is not None][:1]
-
-    def judge_code(self, at: Place) -> Finding | None:
-        """Judge a file that code names; a sandbox hides files with secrets, and keeps others from being written."""
-        if self._facts.sandboxed:
+        if at.absolute in _NO_FILES or use.action == "mention":
             return None
-        return self._guarded_mention(
-            at, at.given, "it is not known what the code does with it", pattern=False
-        )
+        finding = self.judge_place(use, at)
+        # What only this session's sandbox holds is judged by rules and guards alone.
+        return finding if finding.is_rule or finding.is_guard else self._own(use, at) or finding
+
+    def judge_place(self, use: FileUse, at: Place) -> Finding:
+        """Return the finding about a file of which the place is known."""
+        ruin = self.find_ruin(use, at)
+        if ruin is not None:
+            return ruin
+        if use.action in ("read", "list"):
+            return self._read(use, at)
+        if use.action == "move":  # it can be read and changed at its new place, and is gone from the old one
+            use = replace(use, below=True)
+            read = self._read(replace(use, action="read"), at)
+            if read.verdict != "allow" and (read.is_rule or read.verdict == "deny"):
+                return read
+        return self._write(use, at)
+
+    def find_ruin(self, use: FileUse, at: Place) -> Finding | None:
+        """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""
+        whole = use.below or "**" in at.given
+        ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
+        if ruins and self.guards.would_ruin(at.given, at, self._facts):
+            verb = "change" if use.action == "write" else use.action
+            return Finding("deny", "guard.ruin", f"it would {verb} all of {at.given or '.'}")
+        return None
+
+    def find_write_guard(self, at: Place, *, pattern: bool) -> str:
+        """Return the guard against writing a file, "" for none; of a pattern, if it means a file with secrets that exists."""
+        guard = self.guards.find_write_guard(at, self._facts, pattern=pattern)
+        return guard or ("secret" if pattern and self._matches_secret(at) else "")
+
+    def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
+        """Return the strongest that rules against files say: those that mean this very file, then those that may mean it
+        because its name is a pattern, then those about something below it. `whats` are the kinds of rules, None for those
+        about the action."""
+        whats = whats or _RULES[use.action]
+        rules = [rule for what in whats for rule in self._rules.about_file(at, what, self._facts)]
+        found = stopping_finding(rules)
+        pattern = use.certainty is Certainty.BOUNDED
+        if found is None and pattern:
+            found = self._pattern_rule(at, whats)
+        if found is None and use.below:
+            found = self._rule_below(use, at, whats)
+        return found
+
+    def find_chosen_secret(self, use: FileUse) -> Finding | None:
+        """Return a refusal where the names that a search is limited to are those of files with secrets."""
+        for shape in use.only:
+            for name in expand_braces(shape):
+                at = place(name.strip("/").removeprefix("**/") or ".", self._facts)
+                if self.guards.is_secret(at, pattern=bool(set(name) & SIGNS)):
+                    why = f"{shape} chooses files with secrets, which are never read"
+                    return Finding("deny", "guard.secret", why)
+        return None
 
     def by_profile(
         self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
@@ -188,71 +137,42 @@ class FileJudge:
             return Finding("allow", f"{policy}.{what}", f"policy {policy} allows it")
         return Finding(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
-    def secret_match(self, at: Place) -> str:
-        """Return the first file with secrets in the workspace that a shell pattern matches, or ""."""
-        if at.relative is None:
-            return ""
-        return next((file.name for file in self._facts.secrets if matches_path(at.relative, file.name)), "")
+    def _read(self, use: FileUse, at: Place) -> Finding:
+        """Judge reading a file, or a folder with everything below it. A name alone, inside the workspace, is no secret."""
+        free = at.inside or self.guards.is_open_to_all(at)
+        secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
+        if secret and at.absolute not in self._facts.public_files and not (free and use.action == "list"):
+            return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
+        chosen = self.find_chosen_secret(use) if use.action == "read" else None
+        if chosen is not None:
+            return chosen
+        verdict = self._profile.reads_outside
+        stopped = self.find_rule_against(replace(use, below=use.below and use.action == "read"), at)
+        if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
+            return stopped
+        if at.inside:
+            return Finding("allow", "reads.workspace", "it only reads this workspace")
+        if free:
+            return Finding("allow", "reads.system", "it only reads system files that are open to all")
+        allowed = first_finding(self._rules.about_file(at, "read", self._facts), "allow")
+        why = f"{at.given} is outside this workspace"
+        return self.by_profile(verdict, allowed, "reads-outside", why, OUTSIDE_RISK)
 
-    def _unknown(self, use: FileUse) -> list[Finding]:
-        """Rules about files may mean a file of which the name is not certain."""
-        whats: tuple[What, ...] = ("read",) if use.action in ("read", "list") else ("edit", "remove")
-        if not self._rules.has_against(*whats):
-            return []
-        return [
-            Finding("ask", "rules.vague", "it is not certain which files it uses, and rules are against some")
-        ]
-
-    def _own(self, at: Place, pattern: bool, *, writes: bool = False) -> Finding | None:
-        """In a sandbox the folders for temporary files are the session's own, and nothing of anybody else's is there."""
-        if pattern or not self._facts.sandboxed or at.absolute not in self._facts.own_files:
-            return None
-        if writes and self._profile.confined_commands != "allow":
-            return None
-        return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
-
-    def _list(self, at: Place, *, pattern: bool) -> Finding:
-        """Judge showing names, sizes and dates: as reading, but a name alone is no secret."""
-        if at.inside or self.guards.is_open_to_all(at):
-            rules = self._rules.about_file(at, "read", self._facts)
-            stopped = stopping_finding(rules) or self._pattern_rule(at, ("read",), pattern)
-            return stopped or Finding("allow", "reads.workspace", "it only lists names in this workspace")
-        return self.read(at, pattern=pattern)
-
-    def _delete(self, use: FileUse, at: Place, path: str, *, pattern: bool) -> Finding:
-        refused = self.refuse_ruin(at, path) if use.below or "**" in path else None
-        return refused or self.write(at, removes=True, below=use.below, pattern=pattern)
-
-    def _move(self, at: Place, path: str, *, pattern: bool) -> Finding:
-        """Judge moving a file or a folder: it can be read and changed at its new place, and is gone from the old one."""
-        if self.guards.would_ruin(path, at, self._facts):
-            return Finding("deny", "guard.ruin", f"it would move all of {path or '.'}")
-        read = self.read(at, below=True, pattern=pattern)
-        if read.verdict != "allow" and (read.is_rule or read.verdict == "deny"):
-            return read
-        removed = self.rules_against(at, ("remove",), pattern=pattern)
-        return strongest([self.write(at, moves=True, below=True, pattern=pattern), *removed])
-
-    def refuse_chosen(self, use: FileUse) -> Finding | None:
-        """Return a refusal where the names that a search is limited to are those of files with secrets."""
-        for shape in use.only:
-            for name in expand_braces(shape):
-                at = place(name.strip("/").removeprefix("**/") or ".", self._facts)
-                if self.guards.is_secret(at, pattern=bool(set(name) & SIGNS)):
-                    return Finding(
-                        "deny", "guard.secret", f"{shape} chooses files with secrets, which are never read"
-                    )
-        return None
-
-    def _guarded_mention(self, at: Place, path: str, why: str, *, pattern: bool) -> Finding | None:
-        policy = self._facts.policy
-        if self.guards.is_secret(at, pattern=pattern):
-            reason = f"{path} may hold secrets, and {why}"
-            return Finding("ask", f"{policy}.secrets", reason, default_no=True, needs_person=True)
-        if not self._facts.sandboxed and self.guards.find_write_guard(at, self._facts) == "protected":
-            reason = f"agents may not write {path}, and {why}"
-            return Finding("ask", f"{policy}.guarded", reason, default_no=True, needs_person=True)
-        return None
+    def _write(self, use: FileUse, at: Place) -> Finding:
+        """Judge making, changing, moving or removing a file, or a folder with everything below it."""
+        pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"
+        guard = self.find_write_guard(at, pattern=pattern)
+        if guard:
+            return Finding("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
+        inside = self._profile.deletes_inside if removes else self._profile.writes_inside
+        verdict = inside if at.inside else self._profile.writes_outside
+        stopped = self.find_rule_against(use, at)
+        if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
+            return stopped
+        through = removes and pattern and leads_through_pattern(at.given)
+        rules = self._rules.about_file(at, "remove" if removes else "edit", self._facts)
+        allowed = None if through else first_finding(rules, "allow")
+        return self._write_by_profile(at, verdict, allowed, removes=removes)
 
     def _write_by_profile(
         self, at: Place, verdict: Verdict, rule: Finding | None, *, removes: bool
@@ -270,44 +190,48 @@ class FileJudge:
             why = f"policy {policy} allows no writes"
         return self.by_profile(verdict, rule, "writes", why, risk)
 
-    def _pattern_rule(self, at: Place, whats: Sequence[What], pattern: bool) -> Finding | None:
+    def _matches_secret(self, at: Place) -> bool:
+        """Return True if a shell pattern matches a file with secrets that is in the workspace."""
+        relative = at.relative or ""
+        return any(matches_path(relative, secret.name) for secret in self._facts.secrets)
+
+    def _unknown(self, use: FileUse) -> Finding | None:
+        """Rules about files may mean a file of which the name is not certain."""
+        if not self._rules.against(*_RULES.get(use.action, _CHANGES)):
+            return None
+        return Finding(
+            "ask", "rules.vague", "it is not certain which files it uses, and rules are against some"
+        )
+
+    def _own(self, use: FileUse, at: Place) -> Finding | None:
+        """In a sandbox the folders for temporary files are the session's own, and nothing of anybody else's is there."""
+        known = use.certainty is Certainty.KNOWN and self._facts.sandboxed
+        if not known or at.absolute not in self._facts.own_files:
+            return None
+        if use.action not in ("read", "list") and self._profile.confined_commands != "allow":
+            return None
+        return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
+
+    def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Finding | None:
         """Judge names that a pattern may stand for. Where the pattern comes from a program's list, or the rule means files
         wherever they lie, most names that it stands for are others, so it is asked about."""
-        if not pattern:
-            return None
-        rules = [rule for what in whats for rule in self._rules.about_pattern(at, what, self._facts)]
+        rules = self._rules.about_pattern(at, whats, self._facts)
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
             return replace(found, reason=f"{found.reason}, and {at.given} may stand for what it is about")
-        if not rules:
-            return None
-        return Finding(
-            "ask", "rules.pattern", f"{at.given} may stand for what a rule is against: {rules[0].text}"
-        )
+        why = f"{at.given} may stand for what a rule is against"
+        return Finding("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
-    def _rule_below(self, at: Place, what: What, use: FileUse | None, *, pattern: bool) -> Finding | None:
-        rules = self._against_below(at, what, pattern=pattern)
-        rule = next((rule for rule in rules if use is None or not leaves_out(use, rule)), None)
-        if rule is None:
-            return None
-        return Finding("ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rule.text}")
-
-    def _changes_below(
-        self, at: Place, whats: Sequence[What], *, pattern: bool, all_of_it: bool
-    ) -> Finding | None:
-        """Judge changes below a folder. A rule that says where its files lie decides itself where `all_of_it` is changed;
-        else it is not certain that a file of the rule is among those."""
-        rules = [rule for what in whats for rule in self._against_below(at, what, pattern=pattern)]
-        stopped = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
-        if stopped is not None and all_of_it:
-            return stopped
-        if not rules:
-            return None
-        return Finding(
-            "ask", "rules.below", f"a rule is against files below {at.given or '.'}: {rules[0].text}"
-        )
-
-    def _against_below(self, at: Place, what: What, *, pattern: bool) -> Sequence[Rule]:
-        if pattern:
-            return self._rules.about_pattern(at, what, self._facts, below=True)
-        return self._rules.about_below(at, what, self._facts)
+    def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Finding | None:
+        """Judge rules about files below a folder. One that says where its files lie decides itself where all of the folder
+        is moved or deleted; else it is not certain that a file of the rule is among those."""
+        if use.certainty is Certainty.BOUNDED:
+            rules = self._rules.about_pattern(at, whats, self._facts, below=True)
+        else:
+            rules = self._rules.about_below(at, whats, self._facts)
+        rules = [rule for rule in rules if not leaves_out(use, rule)]
+        found = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
+        if found is not None and use.action in ("move", "delete"):
+            return found
+        why = f"a rule is against files below {at.given or '.'}"
+        return Finding("ask", "rules.below", f"{why}: {rules[0].text}") if rules else None

@@ -34,9 +34,14 @@ class Finding:
         """True if somebody's rule says it, not a profile or a guard."""
         return self.rule_id.startswith(("rule:", "rules."))
 
+    @property
+    def is_guard(self) -> bool:
+        """True if a guard or an escalation says it."""
+        return self.rule_id.startswith("guard.")
+
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
         """The deciding finding sorts first; among refusals a guard, among equals one with a risk, then somebody's rule."""
-        lifted = self.verdict == "deny" and not self.rule_id.startswith("guard.")
+        lifted = self.verdict == "deny" and not self.is_guard
         return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)
 
 

@@ -145,7 +145,7 @@ def _stops(rule: Rule, example: str) -> bool:
     """Return True if a rule that denies or asks about files means a shell pattern, or a command line."""
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
-        return bool(RuleIndex([rule]).about_pattern(place(example, facts), rule.what, facts))
+        return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))
     return RulePolicy([rule]).decide("run_command", (Runs(script=example),), facts).rule_id.startswith("rule")
 
 

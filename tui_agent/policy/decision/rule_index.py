@@ -32,7 +32,6 @@ _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
 """Names that hardly any folder has: no rule about files anywhere means something below one."""
-_FILE_RULES: tuple[What, ...] = ("read", "edit", "remove")
 
 
 class RuleIndex:
@@ -43,16 +42,11 @@ class RuleIndex:
         self._by_what: dict[str, list[Rule]] = {}
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
-        self.against_commands = tuple(rule for rule in self.about("run") if rule.verdict != "allow")
+        self.against_commands = self.against("run")
         """Rules that ask or deny about commands."""
-        self.against_files = tuple(
-            rule for what in _FILE_RULES for rule in self.about(what) if rule.verdict != "allow"
-        )
-        """Rules that ask or deny about files."""
-        self.fixed_paths = tuple(
-            dict.fromkeys(part for rule in self.against_files if (part := fixed_part(rule.rest)))
-        )
-        """Beginnings of paths in those: keys for `PolicyFacts.resolved`."""
+        fixed = (fixed_part(rule.rest) for rule in self.against("read", "edit", "remove"))
+        self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
+        """Beginnings of paths in rules that ask or deny about files: keys for `PolicyFacts.resolved`."""
         self.program_names = tuple(dict.fromkeys(first_word(rule.rest) for rule in self.against_commands))
         """The first words of rules against commands; "" for one that begins with a pattern."""
 
@@ -60,9 +54,9 @@ class RuleIndex:
         """Return the rules about one kind of thing."""
         return self._by_what.get(what, ())
 
-    def has_against(self, *whats: What) -> bool:
-        """Return True if a rule asks or denies about one of these."""
-        return any(rule.verdict != "allow" for what in whats for rule in self.about(what))
+    def against(self, *whats: What) -> list[Rule]:
+        """Return the rules that ask or deny about one of these."""
+        return [rule for what in whats for rule in self.about(what) if rule.verdict != "allow"]
 
     def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Return the rules about a file."""
@@ -73,23 +67,24 @@ class RuleIndex:
         firsts = {fold_case(name.relative).partition("/")[0] for name in names if name.relative is not None}
         return [rule for rule in rules if _may_begin(rule, firsts) and _means_file(rule, names, facts)]
 
-    def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+    def about_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
         """Return the rules that ask or deny about something that may lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
         return [
             rule
-            for rule in self.about(what)
-            if rule.verdict != "allow"
-            and not (file and not has_fixed_place(rule))
+            for rule in self.against(*whats)
+            if not (file and not has_fixed_place(rule))
             and any(may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
         ]
 
-    def about_pattern(self, at: Place, what: What, facts: PolicyFacts, *, below: bool = False) -> list[Rule]:
+    def about_pattern(
+        self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
+    ) -> list[Rule]:
         """Return the rules that ask or deny about a name that a shell pattern may stand for; with `below`, about one
         that lies below such a name."""
-        against = [rule for rule in self.about(what) if rule.verdict != "allow"]
+        against = self.against(*whats)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
         return [
             rule

@@ -1,0 +1,198 @@
+"""L3: rules and guards about files that a command may use though its report does not prove it: every text that it is given may
+name one, and some commands use files that nothing names.
+
+Invariant: nothing here allows; a command that is proven to read only the files of its report has no findings, but where it
+shows what is in a repository.
+"""
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.file_judge import GUARDED, SECRETS_RISK, FileJudge
+from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.line_uses import Uses, paths_from
+from tui_agent.policy.decision.path_candidates import Candidate, path_candidates
+from tui_agent.policy.decision.rule_index import RuleIndex
+from tui_agent.policy.decision.unnamed_files import (
+    changes_unnamed,
+    is_runner,
+    is_uncertain,
+    may_change,
+    reads_unnamed,
+)
+from tui_agent.policy.decision.word_lists import word_list
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
+from tui_agent.policy.places.paths import Place, place
+from tui_agent.policy.rules.grammar import What
+from tui_agent.ports.policy import PolicyFacts
+
+_READS: Final[tuple[What, ...]] = ("read",)
+_CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
+_DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
+_OUTPUT_OPTION: Final = re.compile(
+    r"-[odtPCBwDO]|of|[\w-]*(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump)[\w-]*",
+    re.IGNORECASE,
+)
+"""Options whose word is likely to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class MentionedFileJudge:
+    """Judges what the commands of one call may use besides the files that are proven."""
+
+    rules: RuleIndex
+    files: FileJudge
+    facts: PolicyFacts
+
+    def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Finding]:
+        """Yield what rules that ask or deny, and guards, say of a command. `uses` are its files as seen from the
+        workspace, `cwd` the folder of the call."""
+        starts = command.runs_next and not command.doubts  # what it starts is judged by itself
+        if not starts:
+            yield from self._unnamed(command)
+        if command.only_reads:
+            yield from self._searched(command, uses)
+            return
+        proven = _proven_paths(command, uses)
+        for candidate in path_candidates(command):
+            for path in paths_from(command, candidate.text, cwd):
+                at = place(path, self.facts)
+                yield from self._secrets_below(command, at)
+                if not starts and path not in proven:
+                    yield from self._mentioned(command, candidate, at)
+        if not starts:
+            yield from self._put_into_folders(command, uses)
+            yield from self._git_settings(command)
+            yield from self._read_by_input(command, uses)
+            yield from self._filled_folder(command, cwd)
+
+    def _unnamed(self, command: CommandReport) -> Iterator[Finding]:
+        """Ask where rules are against files, and the command may use some that nothing names."""
+        reads = self.rules.against(*_READS) and reads_unnamed(command)
+        if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
+            why = f"it is not known which files {command.name or 'it'} uses, and rules are against some"
+            yield Finding("ask", "rules.unnamed", why)
+
+    def _mentioned(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Finding]:
+        is_output = bool(_OUTPUT_OPTION.fullmatch(candidate.option)) and not command.name.startswith("git")
+        writes = _only_carries(command) and not command.effects.isdisjoint({Effect.WRITES, Effect.DELETES})
+        certain = writes or (is_output and bool(command.entry))
+        pattern = candidate.pattern and bool(candidate.text.strip("*?/"))
+        yield from self._guarded(command, at, certain=certain, pattern=pattern)
+        runner = is_runner(command) and not is_output and not command.code
+        below = not candidate.is_piece and (not runner or Effect.CONNECTS in command.effects)
+        certainty = Certainty.BOUNDED if candidate.pattern else Certainty.KNOWN
+        use = FileUse(at.given, "mention", certainty, below)
+        changes = may_change(command) or is_output or candidate.in_code
+        for whats, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
+            finding = self.files.find_rule_against(use, at, whats)
+            if finding is not None and (candidate.in_code or not sure):
+                why = f"{finding.reason}, and it is not certain whether {at.given} is used"
+                finding = replace(finding, verdict="ask", reason=why)
+            yield from filter(None, (finding,))
+
+    def _guarded(
+        self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
+    ) -> Iterator[Finding]:
+        """Judge a guarded file: one with secrets is asked about, one that is certainly written denied."""
+        name = command.name or "it"
+        guard = self.files.find_write_guard(at, pattern=pattern)
+        if not guard or at.absolute in self.facts.public_files:
+            return
+        if guard == "secret":
+            yield self._ask(
+                "secrets", f"{at.given} may hold secrets, and it is not known what {name} does with it"
+            )
+            return
+        disk = bool(_DISK.match(at.absolute))
+        if (certain and guard == "protected") or (disk and (certain or not command.entry)):
+            yield Finding("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
+        elif guard == "protected" or disk or self._may_write_system(command, at, certain=certain):
+            yield self._ask("guarded", f"{at.given} {GUARDED[guard]}, and {name} may write it")
+
+    def _may_write_system(self, command: CommandReport, at: Place, *, certain: bool) -> bool:
+        known = bool(command.entry) and (certain or is_uncertain(command))
+        return known and not at.absolute.startswith("/dev/")
+
+    def _ask(self, name: str, why: str) -> Finding:
+        return Finding("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
+
+    def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Finding]:
+        """Ask where a folder with secrets is packed or sent, and no sandbox hides them."""
+        sends = Effect.CONNECTS in command.effects or (_only_carries(command) and is_uncertain(command))
+        if self.facts.sandboxed or at.relative is None or not sends:
+            return
+        front = f"{at.relative}/" if at.relative else ""
+        name = next((secret.name for secret in self.facts.secrets if secret.name.startswith(front)), "")
+        if name:
+            why = f"it may also read {name}, which may hold secrets"
+            yield Finding(
+                "ask", "guard.below", why, "It may hold secrets.", default_no=True, needs_person=True
+            )
+
+    def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+        """Ask where another command starts this one with files that its input names (`ls -A | xargs cat`)."""
+        started = command.words and not command.source.startswith(command.words[0].source)
+        unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
+        if started and unknown and self.facts.secrets and not self.facts.sandboxed:
+            why = f"it may also read {self.facts.secrets[0].name}, which may hold secrets"
+            yield Finding("ask", "guard.below", why, SECRETS_RISK, default_no=True, needs_person=True)
+
+    def _searched(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+        """Refuse a search for text in files with secrets, though only their names are shown."""
+        if command.name in word_list("searching") and "--files" not in {word.known for word in command.words}:
+            yield from filter(None, (self.files.find_chosen_secret(use) for use, _ in uses))
+
+    def _put_into_folders(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+        """Judge the files that a command puts into a folder under their own names (`cp .bashrc ~`)."""
+        if command.name not in word_list("copying"):
+            return
+        # With an option that is not known (`-t`) the first may be the target as well.
+        sources = [(use, path) for use, path in uses if use.action != "write" or command.doubts]
+        targets = [path for use, path in uses if use.action in ("write", "mention") or command.doubts]
+        for target in (place(path, self.facts) for path in targets):
+            if Effect.DELETES in command.effects:
+                ruin = self.files.find_ruin(FileUse(target.given, "delete", below=True), target)
+                yield from filter(None, (ruin,))
+            for use, source in sources:
+                if command.name == "ln":
+                    linked = replace(use, below=True)
+                    found = self.files.find_rule_against(linked, place(source, self.facts), _READS)
+                    yield from filter(None, (found,))
+                name = posixpath.basename(source.rstrip("/"))
+                at = place(posixpath.join(target.given, name), self.facts)
+                found = self.files.judge_place(replace(use, action="write", below=False), at)
+                if found.is_rule or found.is_guard or self.files.guards.is_run_by_others(at):
+                    yield found
+                if use.action == "move" and not target.inside:
+                    yield self.files.judge_place(replace(use, action="delete"), place(source, self.facts))
+
+    def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
+        """Judge the folder in which a command makes files that it does not name (`cd .git && tar xf a.tar`)."""
+        for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
+            yield from self._guarded(command, place(path, self.facts), certain=_only_carries(command))
+
+    def _git_settings(self, command: CommandReport) -> Iterator[Finding]:
+        """Ask about settings of git that may name a program, also where all other commands run unasked."""
+        texts = [word.known or "?" for word in command.words]
+        if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
+            return
+        named = [text for text in texts[texts.index("config") + 1 :] if not text.startswith("-")]
+        if len(named) > 1:
+            yield self._ask("guarded", f"it sets {named[0]} for git, which may name a program that git runs")
+
+
+def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
+    """Return the paths of which the report says all that the command does with them."""
+    if command.doubts or (changes_unnamed(command) and not is_runner(command)):
+        return ()
+    return {path for use, path in uses if use.action != "mention"}
+
+
+def _only_carries(command: CommandReport) -> bool:
+    """Return True for a known program that reads, writes or sends files, and runs nothing."""
+    return bool(command.entry) and Effect.RUNS not in command.effects

@@ -1,0 +1,83 @@
+"""L3: the texts that a command is given, cut into everything that may be a path.
+
+Invariant: pure; cuts at every sign behind which a program may take a path to begin, and knows no program by name.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, Value
+
+_MAX_WORDS: Final = 500
+_MAX_PIECES: Final = 300
+_MAX_PATH: Final = 300
+_CUTS: Final = re.compile(r"[\s'\"`=:,@<>;()|\[\]{}$&]+")
+_IN_CODE: Final = re.compile(r"(?:^|(?<=[\s'\"`=@:<>(]))[^\s'\"`()<>;,|\[\]{}$]+")
+_ATTACHED: Final = re.compile(r"(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.*)", re.DOTALL)
+"""An option of one letter, or a name, with its word attached."""
+_CODE_SIGN: Final = re.compile(r"[\s(]")
+_LETTERS: Final = re.compile(r"-\w+?(?=[./~])")
+_EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A text that may be a path. `option` is the option or variable that takes it, "" for none; `pattern`: it is a shell
+    pattern. `is_piece`: it is a part of a word, `in_code`: of code, so that it may mean something else."""
+
+    text: str
+    option: str = ""
+    pattern: bool = False
+    is_piece: bool = False
+    in_code: bool = False
+
+
+def path_candidates(command: CommandReport) -> Iterator[Candidate]:
+    """Yield what may be a path in the words of a command, in its variables and code, and in its source where that holds
+    more."""
+    before = ""
+    subcommands = command.name.split()[1:]
+    texts = [*command.code]
+    for value in command.words[1:_MAX_WORDS]:
+        if value.text in subcommands:
+            subcommands.remove(value.text)
+        elif value.certainty is Certainty.UNKNOWN:
+            texts.append(value.source)
+        elif value.text not in command.code:
+            yield from _in_value(value, before)
+        elif not _CODE_SIGN.search(value.text):
+            yield Candidate(value.text, before, is_piece=True)
+        before = value.text if value.text.startswith("-") and "=" not in value.text else ""
+    for name, value in command.settings:
+        yield from _in_value(value, name)
+    for text in (*texts, *([command.source] if "<<" in command.source else ())):
+        yield from (Candidate(name, is_piece=True, in_code=True) for name in _in_code(text))
+
+
+def _in_value(value: Value, option: str) -> Iterator[Candidate]:
+    words = [value.text, _LETTERS.sub("", value.text, count=1)]
+    attached = _ATTACHED.fullmatch(value.text)
+    if attached is not None:
+        option = attached[1] or attached[3]
+        words.append(attached[2] or attached[4])
+    whole = [word for word in words if not _CODE_SIGN.search(word)]
+    pieces = (piece for word in words for piece in (*_cut(word), *_cut(unquote(word))))
+    for piece in dict.fromkeys((*whole, *pieces)) if not _EXCLUDING.fullmatch(option) else ():
+        if piece and not piece.startswith("-") and len(piece) <= _MAX_PATH:
+            yield Candidate(piece, option, value.certainty is Certainty.BOUNDED, piece not in whole)
+
+
+def _cut(text: str) -> list[str]:
+    return _CUTS.split(text)[:_MAX_PIECES]
+
+
+def _in_code(text: str) -> Iterator[str]:
+    """Yield the names in code that stand in quotes or look like a path: `d.key` may be anything."""
+    for match in list(_IN_CODE.finditer(text))[:_MAX_PIECES]:
+        name = match[0]
+        quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"
+        if len(name) <= _MAX_PATH and (quoted or "/" in name or name.startswith(".")):
+            yield name
