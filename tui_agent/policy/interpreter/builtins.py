@@ -47,8 +47,8 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
     """`read -r name`: a line of the input; several names get pieces of it, of which nothing is known."""
     options = {option.spelling: option.word for option in call.options}
     end = options.pop("-d", None)
-    plain = set(options) <= {"-r", "-s"} and (end is None or end.known == "")
     # Without -r the command itself is doubted.
+    plain = set(options) <= {"-r", "-s"} and (end is None or end.known == "")
     whole = plain and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
     line = cut_at_newlines(stdin) if whole else UNSET
     for name in call.operands or (known_value("REPLY"),):

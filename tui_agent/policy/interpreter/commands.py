@@ -14,7 +14,7 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
-from tui_agent.policy.interpreter.languages.protocol import Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.operands import Operands, assign_operands
 from tui_agent.policy.interpreter.options import ParsedCall, ParsedOption, parse_call
 from tui_agent.policy.interpreter.output import bound_output
@@ -27,7 +27,7 @@ MAX_WRAPPERS: Final = 5
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
-_INPUTS: Final = frozenset({"-", "/dev/stdin", "/proc/self/fd/0"})
+_INPUT: Final = re.compile(r"-|/dev/stdin|/proc/self/fd/0|/dev/fd/.*", re.DOTALL)
 _TESTS: Final = frozenset({"test", "[", "[["})
 _NUMERIC_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"})
 _SHOW_ALL: Final = frozenset({"export", "set"})
@@ -75,9 +75,12 @@ class CommandReader:
         for name, value in context.settings:
             if name != "IFS" or program != "read":
                 draft.set_variable(name, value)
-        entry = None if program is None else self._look_up(draft, program)
+        if program is None:
+            reason = f"it is not certain which program {words[0].source} is"
+            return _read_unknown(draft, reason, words[1:], hides=True)
+        entry = self._look_up(draft, program)
         if entry is None:
-            return _read_unknown(draft, program)
+            return _read_unknown(draft, f"it is not known what {program or 'an empty name'} does", words[1:])
         call = parse_call(entry, words[1:], stops=bool(entry.program.subcommands))
         if entry.program.subcommands and call.operands and not call.ends:
             return self._read_subcommand(draft, entry, call, context)
@@ -103,19 +106,15 @@ class CommandReader:
     def _read_subcommand(
         self, draft: Draft, entry: Entry, front: ParsedCall, context: Context
     ) -> CommandResult:
-        behind = draft.words[1 + front.first_operand :]
-        sub = self._catalog.subcommand(entry, list(_plain_texts(behind[:2])))
+        first, *behind = draft.words[1 + front.first_operand :]
+        sub = self._catalog.subcommand(entry, list(_plain_texts([first, *behind[:1]])))
         draft.doubts += front.doubts
         if sub is None:
             draft.name, draft.entry = entry.name, entry
-            self._use_options(draft, front.options)
-            draft.effects.add(Effect.RUNS)
-            shown = f"{entry.name} {behind[0].known or behind[0].source}"
-            draft.doubt("program", f"it is not known what {shown} does", hides=behind[0].known is None)
-            for value in behind[1:]:
-                draft.mention(value)
-            return CommandResult((draft.report(),), unknown_value(draft.source))
-        arguments = behind[sub.name.count(" ") :]
+            _use_options(draft, front.options)
+            reason = f"it is not known what {entry.name} {first.known or first.source} does"
+            return _read_unknown(draft, reason, behind, hides=first.known is None)
+        arguments = [first, *behind][sub.name.count(" ") :]
         return self._read_known(draft, sub, arguments, parse_call(sub, arguments), context, front.options)
 
     def _read_known(
@@ -129,46 +128,25 @@ class CommandReader:
     ) -> CommandResult:
         """Read a call of a known program; `front` are options in front of its subcommand."""
         entry, call = self._choose_entry(entry, arguments, call)
-        draft.entry, draft.name = entry, entry.name
-        draft.doubts += call.doubts
-        draft.effects |= {Effect.READS} if call.ends else entry.program.effects
+        draft.entry, draft.name, program = entry, entry.name, entry.program
         options = (*front, *call.options)
         replaced = any(option.option is not None and option.option.replaces_operand for option in options)
-        expected = entry.program.operands[replaced:]
+        expected = program.operands[replaced:]
         operands = Operands() if call.ends else assign_operands(draft.name, expected, call.operands)
-        draft.doubts += operands.doubts
-        draft.reach = measure_reach(entry.program, options, operands)
-        self._use_options(draft, options)
-        for place, (meaning, value) in enumerate(operands.used):
-            if meaning == "enter" and entry.program.builtin:
-                continue  # `cd` itself shows nothing, and what follows is judged in its folder
-            if meaning == "revision or path" and place >= call.guarded:
-                draft.use("path filter", value)
-            else:
-                draft.use(meaning, value)
-        if Effect.RUNS in draft.effects and not call.ends:
-            # What the code does with its words is not known: they may name files.
-            for meaning, value in operands.used:
-                if meaning == "text":
-                    draft.mention(value)
-        if entry.name in _SHOW_ALL and not arguments:
-            draft.show_secret("all variables")
-        # A test prints none of its words, but in the error about one that is not a number.
-        if entry.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in arguments):
-            for value in arguments:
-                draft.note_shown(value)
-        default = entry.program.default_operand
-        if operands.missing not in (None, "command") and default:
-            draft.use(operands.missing, known_value(default))
+        draft.doubts += (*call.doubts, *operands.doubts)
+        draft.effects |= {Effect.READS} if call.ends else program.effects
+        draft.reach = measure_reach(program, options, operands)
+        _use_options(draft, options)
+        _use_operands(draft, entry, call, operands)
         if entry.name == "read" and not any(option.spelling == "-r" for option in options):
             draft.doubt("value", "read without -r takes the backslashes out of what it reads")
-        if _reads_script_from_input(operands, default):
-            _use_input(draft, entry, context.stdin)
-        inner, output = self._run(draft, arguments, call, operands, context)
-        output = output or bound_output(draft, entry.program, options, call.operands, context.stdin)
+        _use_scripts(draft, entry, options, operands, context.stdin)
+        _note_shown(draft, arguments)
+        inner, output = self._run(draft, entry, arguments, call, operands, context)
+        output = output or bound_output(draft, program, options, call.operands, context.stdin)
         if output.names_files and output.found_in is None:
             output = replace(output, found_in=draft.folders)
-        builtin = (entry.name, call) if entry.program.builtin else None
+        builtin = (entry.name, call) if program.builtin else None
         if entry.name in ("command", "builtin") and inner:
             builtin = inner[0].builtin
         reports = (draft.report(), *(report for reading in inner for report in reading.reports))
@@ -178,68 +156,46 @@ class CommandReader:
         self, entry: Entry, arguments: Sequence[Value], call: ParsedCall
     ) -> tuple[Entry, ParsedCall]:
         """Return the entry that counts with the options of a call, and the call as that entry parses it."""
-        for parsed in call.options:
-            if parsed.option is None or not parsed.option.entry:
-                continue
-            other = self._catalog.variant(entry, parsed.option.entry)
-            if other is None:
-                break
-            again = parse_call(other, arguments)
-            if not any(option.spelling == parsed.spelling for option in again.options):
-                doubt = Doubt("option", f"{parsed.spelling} of {entry.name} stands where a word is expected")
-                again = replace(again, doubts=(*again.doubts, doubt))
-            return other, again
-        return entry, call
-
-    def _use_options(self, draft: Draft, options: Sequence[ParsedOption]) -> None:
-        """Note what options mean; folders first, as other words are relative to them."""
-        for parsed in sorted(options, key=lambda option: not _enters(option)):
-            option = parsed.option
-            if option is None:
-                if parsed.word is not None:
-                    draft.mention(parsed.word)
-                continue
-            draft.effects |= option.effects
-            scripts = len(draft.scripts)
-            if parsed.word is not None and option.means != "setting":
-                draft.use(option.means, parsed.word)
-            if parsed.second is not None and option.second is not None:
-                draft.use(option.second, parsed.second)
-            if len(draft.scripts) > scripts:
-                # All that `bash -c` does is what its script does.
-                draft.effects.discard(Effect.RUNS)
+        named = [parsed for parsed in call.options if parsed.option is not None and parsed.option.entry]
+        option = named[0].option if named else None
+        other = None if option is None else self._catalog.variant(entry, option.entry)
+        if other is None:
+            return entry, call
+        again = parse_call(other, arguments)
+        spelling = named[0].spelling
+        if all(parsed.spelling != spelling for parsed in again.options):
+            doubt = Doubt("option", f"{spelling} of {entry.name} stands where a word is expected")
+            again = replace(again, doubts=(*again.doubts, doubt))
+        return other, again
 
     def _run(
         self,
         draft: Draft,
+        entry: Entry,
         arguments: Sequence[Value],
         call: ParsedCall,
         operands: Operands,
         context: Context,
     ) -> tuple[list[CommandResult], Value | None]:
-        """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts."""
-        inside = Context(
-            draft.source,
-            draft.folders,
-            context.stdin,
-            tuple(draft.settings),
-            context.wrappers + 1,
-        )
+        """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts. Return what
+        bounds its output, too, where that tells."""
+        settings, wrappers = tuple(draft.settings), context.wrappers + 1
+        inside = Context(draft.source, draft.folders, context.stdin, settings, wrappers)
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
         if operands.taker == "command":
-            default = draft.entry.program.default_operand if draft.entry is not None else ""
+            default = entry.program.default_operand
             commands = [operands.rest] if operands.rest else [[known_value(default)]] if default else []
         elif operands.taker is not None and not call.ends:
-            commands, output = _read_arguments(draft, arguments, call, operands, context)
+            reading = _read_arguments(draft, arguments, call, operands, context)
+            commands, output = reading.commands, reading.prints or unknown_value(draft.source)
             inside = replace(inside, stdin=UNKNOWN_INPUT)
         inner = [self._read_inner(draft, words, inside) for words in commands]
-        if draft.entry is not None and draft.entry.program.operands[:1] == ("script file",):
+        if entry.program.operands[:1] == ("script file",):
             inside = replace(inside, parameters=call.operands)
-        if draft.name == "eval" and all(text.known is not None for text in draft.scripts):
-            draft.scripts = (
-                [known_value(" ".join(text.text for text in draft.scripts))] if draft.scripts else []
-            )
+        texts = [text.known for text in draft.scripts]
+        if entry.name == "eval" and None not in texts and texts:
+            draft.scripts = [known_value(" ".join(text or "" for text in texts))]
         inner += [self._read_text(draft, text, inside) for text in draft.scripts]
         draft.runs_next = bool(inner)
         if operands.taker == "command" or (draft.scripts and len(inner) == 1):
@@ -265,14 +221,10 @@ class CommandReader:
         return CommandResult(reports, output)
 
 
-def _read_unknown(draft: Draft, program: str | None) -> CommandResult:
+def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: bool = False) -> CommandResult:
     draft.effects.add(Effect.RUNS)
-    if program is None:
-        reason = f"it is not certain which program {draft.words[0].source} is"
-        draft.doubt("program", reason, hides=True)
-    else:
-        draft.doubt("program", f"it is not known what {program or 'an empty name'} does")
-    for value in draft.words[1:]:
+    draft.doubt("program", reason, hides=hides)
+    for value in words:
         draft.mention(value)
     return CommandResult((draft.report(),), unknown_value(draft.source))
 
@@ -285,29 +237,71 @@ def _plain_texts(values: Sequence[Value]) -> Iterator[str]:
         yield value.known
 
 
-def _enters(parsed: ParsedOption) -> bool:
-    return parsed.option is not None and parsed.option.means == "enter"
+def _use_options(draft: Draft, options: Sequence[ParsedOption]) -> None:
+    """Note what options mean; folders first, as other words are relative to them."""
+    for parsed in sorted(options, key=lambda parsed: parsed.option is None or parsed.option.means != "enter"):
+        option = parsed.option
+        if option is None:
+            if parsed.word is not None:
+                draft.mention(parsed.word)
+            continue
+        draft.effects |= option.effects
+        if parsed.word is not None and option.means != "setting":
+            draft.use(option.means, parsed.word)
+        if parsed.second is not None and option.second is not None:
+            draft.use(option.second, parsed.second)
 
 
-def _reads_script_from_input(operands: Operands, default: str) -> bool:
-    """Return True if the program runs what it reads from its standard input."""
-    named = [value for meaning, value in operands.used if meaning == "script file"]
-    streams = any(value.known in _INPUTS or (value.known or "").startswith("/dev/fd/") for value in named)
-    return streams or (operands.missing == "script file" and not default)
+def _use_operands(draft: Draft, entry: Entry, call: ParsedCall, operands: Operands) -> None:
+    for place, (meaning, value) in enumerate(operands.used):
+        if meaning == "enter" and entry.program.builtin:
+            continue  # `cd` itself shows nothing, and what follows is judged in its folder
+        draft.use(
+            "path filter" if meaning == "revision or path" and place >= call.guarded else meaning, value
+        )
+    default = entry.program.default_operand
+    if operands.missing not in (None, "command") and default:
+        draft.use(operands.missing, known_value(default))
 
 
-def _use_input(draft: Draft, entry: Entry, stdin: Value) -> None:
-    if any(option.means == "shell script" for option in entry.options.values()):
-        draft.scripts.append(replace(stdin, source="its input"))
+def _use_scripts(
+    draft: Draft, entry: Entry, options: Sequence[ParsedOption], operands: Operands, stdin: Value
+) -> None:
+    """Note a script that the program reads from its input. All that a shell does is what its script does."""
+    meanings = [
+        parsed.option.means for parsed in options if parsed.option is not None and parsed.word is not None
+    ]
+    has_script = "shell script" in meanings
+    names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]
+    missing = operands.missing == "script file" and not entry.program.default_operand
+    if missing or any(map(_INPUT.fullmatch, names)):
+        text = replace(stdin, source="its input")
+        is_shell = any(option.means == "shell script" for option in entry.options.values())
+        draft.use("shell script" if is_shell else "code", text)
+        has_script = has_script or is_shell
+    if has_script:
         draft.effects.discard(Effect.RUNS)
-    else:
-        draft.use("code", replace(stdin, source="its input"))
+    if Effect.RUNS in draft.effects:
+        # What the code does with its words is not known: they may name files.
+        for meaning, value in operands.used:
+            if meaning == "text":
+                draft.mention(value)
+
+
+def _note_shown(draft: Draft, arguments: Sequence[Value]) -> None:
+    """Note variables that the command shows."""
+    if draft.name in _SHOW_ALL and not arguments:
+        draft.show_secret("all variables")
+    # A test prints none of its words, but in the error about one that is not a number.
+    if draft.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in arguments):
+        for value in arguments:
+            draft.note_shown(value)
 
 
 def _read_arguments(
     draft: Draft, arguments: Sequence[Value], call: ParsedCall, operands: Operands, context: Context
-) -> tuple[Sequence[Sequence[Value]], Value | None]:
-    """Read a call of find, fd, xargs or test: the commands that it runs, and what bounds its output."""
+) -> ArgumentReading:
+    """Read a call of find, fd, xargs or test."""
     name = context.stdin.known is not None and _ONE_NAME.fullmatch(context.stdin.text)
     piped = context.stdin if name or context.stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)
@@ -317,4 +311,4 @@ def _read_arguments(
     draft.effects |= reading.effects
     if reading.doubt:
         draft.doubt("language", reading.doubt)
-    return reading.commands, reading.prints or unknown_value(draft.source)
+    return reading
