@@ -13,10 +13,15 @@ from tui_agent.store.redaction.fragments import expand, fragments
 from tui_agent.store.redaction.library import FAMILIES, bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.rule import Rule, example_text
+from tui_agent.store.redaction.shapes import has_shape, shapes
 from tui_agent.store.redaction.user_rules import MAX_RULES, configured_redactor
 
 RULES = bundled_rules(with_examples=True)
 BY_ID = {rule.id: rule for rule in RULES}
+CHECK_SOURCES = " ".join(
+    " ".join(path.read_text(encoding="utf-8").split())
+    for path in Path(rule_module.__file__).parent.glob("*.py")
+).replace(", )", ")")
 ACME: dict[str, object] = {
     "id": "acme-key",
     "what": "acme key",
@@ -45,7 +50,7 @@ def test_a_rule_s_keywords_find_its_examples_and_none_is_left_whole(name: str) -
 def test_ids_are_unique_and_sorted_and_every_file_is_loaded() -> None:
     assert len(BY_ID) == len(RULES)
     folder = Path(rule_module.__file__).parent / "rules"
-    assert {path.stem for path in folder.glob("*.toml")} == {*FAMILIES, "fragments"}
+    assert {path.stem for path in folder.glob("*.toml")} == {*FAMILIES, "fragments", "shapes"}
     for family in ("services", "commands", "formats"):
         ids = re.findall(r"(?m)^id = '(.*)'$", (folder / f"{family}.toml").read_text(encoding="utf-8"))
         assert ids == sorted(ids)
@@ -56,6 +61,20 @@ def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:
     assert [name for name in fragments() if f"{{{{{name}}}}}" not in used] == []
     with pytest.raises(ValueError, match="unknown piece"):
         expand("{{edges}}")
+
+
+@rows("name", shapes())
+def test_a_shape_has_its_examples_and_is_used_by_a_check(name: str) -> None:
+    shape = shapes()[name]
+    assert [text for text in shape["examples"] if not has_shape(text, name)] == []
+    assert [text for text in shape["not_examples"] if has_shape(text, name)] == []
+    assert shape["what"] and shape["examples"] and shape["not_examples"]
+    assert f'"{name}")' in CHECK_SOURCES
+
+
+def test_shapes_are_sorted_and_each_that_a_check_names_is_there() -> None:
+    assert list(shapes()) == sorted(shapes())
+    assert set(re.findall(r'has_shape\([^"]*?, "([a-z-]+)"\)', CHECK_SOURCES)) <= set(shapes())
 
 
 def configured(

@@ -7,62 +7,16 @@ one only where programs are configured.
 import re
 
 from tui_agent.store.redaction.candidate import Candidate
+from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.values import (
-    describes_secret,
     has_digit,
-    is_hash,
-    is_numbered_name,
     is_placeholder,
     is_random_letters,
     is_secret_in_pieces,
     is_secret_text,
-    is_template,
     is_word_chain,
     looks_random,
 )
-
-_CHOSEN_BY_PEOPLE = re.compile(r"pass|pw|psk|pin")
-"""Names of what people choose: the value may be a word."""
-_COUNTED = re.compile(
-    r"(?i)(?<![a-z])(?:max|min|num|total|count|next|prev|page|input|output|prompt|completion|cached?|websocket|public(?:[ _-]?key)?"
-    r"|primary|foreign|sort|partition)[ _-]?$"
-)
-_OTHER_NAME = re.compile(
-    r"(?i)::\w*$|(?:idempotency|existing|lock|request|forward|backward|starting|continuation)[ _-]?$"
-)
-"""The beginning of a name that is no secret's: `AWS::IAM::AccessKey`, `LockToken`."""
-_EXPRESSION = re.compile(
-    r"[(\[{<>\\]|^[$%*!&|]|\$[({]|%[(s]|\.\w+\.|^(?:os|env|self|settings|config|process|request|args|this|var|local|module|data)\."
-    r"|^=|\w\.\w+[!=]="
-)
-_CLASS_OR_RESOURCE = re.compile(
-    r"\w+(?:\.\w+){2,}|[a-z_]+\.[a-z_]+|_?[a-z_]+[0-9]{0,2}\.[A-Z][A-Za-z_]+|arn:.*|\w+\[.*\]|pk_(?:live|test)_.*"
-    r"|[a-z]+(?:-[a-z]+)*-(?:password|passwd|token|secret|secrets|key)"
-)
-_PATH = re.compile(r"[~.]{0,2}(?:/[A-Za-z0-9_.@+-]{1,23})+/?")
-_VERSION = re.compile(r"[\^~>=<v ]{0,4}\d{1,4}(?:\.\d{1,6}){1,3}(?:[-+.][\w.+-]{1,20})?")
-_LICENSE = re.compile(r"(?i)[a-z]+(?:-[a-z]+)*(?:-\d(?:\.\d){0,2})?(?:-only|-or-later)?")
-_MESSAGE = re.compile(
-    r"(?i)(?<![a-z])(?:must|should|can(?:not|'t)?|may|invalid|required|enter|please|reset|change|forgot(?:ten)?|confirm|new|your|pass(?:word|wort|phrase|code)?s?"
-    r"|passe|kennwort|contraseña|tokens?|secret|least|characters?|letters|digits|short|long|blank|empty|match(?:es)?|missing|expired"
-    r"|incorrect|wrong|user(?:name)?|login|sign|account|field|valid|hidden|visible|updated?|saved?|sent|set|strong|weak|is|are|was|if|when|use[ds]?|used|using)(?![a-z])"
-)
-_STATE = re.compile(
-    r"(?i)(?:str|text|var)?(?:string|number|boolean|bytes|object|unknown|secretstr|varchar|password|integer|symbol|never|buffer"
-    r"|default|missing|invalid|hidden|prompt|secret|plain|plaintext|empty|blank|inherit|always|manual|random|value|auto|external|internal"
-    r"|success|failure|pending|correct|incorrect|wrong|forget|nullable|masked|unset|yours?|file|environment|keychain|keyring|text)"
-    r"|\w+(?:ed|ing|able)"
-)
-"""A type of a secret, or its state in one word."""
-_CONNECTION_FIELD = re.compile(
-    r"(?im)(?:^|[\s;])(?:host|hostaddr|dbname|port|server|database|data source|uid|user id)\s{0,2}="
-)
-_LOGIN_FIELD = re.compile(
-    r"(?m)^\s{0,20}(?:- )?\"?(?:user|username|user_name|login|host|hostname|port|database|db|dbname|email|account|server|bind_?dn)\"?:\s{0,4}[^\s,;]+$"
-)
-_INI_SECTION = re.compile(r"(?m)^\[[\w .:-]{1,60}\]\s{0,4}$")
-_SESSION_ID = re.compile(r"ses_[0-9a-z]{16}|01[0-9A-HJKMNP-TV-Z]{24}")
-"""Our own id of a session, or one that sorts by time: neither opens anything."""
 
 
 def is_assigned(candidate: Candidate) -> bool:
@@ -71,11 +25,11 @@ def is_assigned(candidate: Candidate) -> bool:
     if _is_other_name(candidate, before, name):
         return False
     if re.search(r"secret[_-]?id$", name.lower()):
-        return looks_random(value, 20) and not _CLASS_OR_RESOURCE.fullmatch(value)
+        return looks_random(value, 20) and not has_shape(value, "resource")
     if (
         is_placeholder(value.lstrip("-+").rstrip("*") or value)
-        or _COUNTED.search(before)
-        or describes_secret(name)
+        or has_shape(before, "counted")
+        or has_shape(name, "property")
     ):
         return False
     if _is_number_or_sealed(candidate, name.lower()):
@@ -101,13 +55,13 @@ def _sign(candidate: Candidate) -> str:
 def _is_other_name(candidate: Candidate, before: str, name: str) -> bool:
     if before.endswith(":") and _sign(candidate) == ":":
         return True  # a piece of a name such as `arn:…:secret:db`
-    return _OTHER_NAME.search(before) is not None or (
+    return has_shape(before, "other-name") or (
         candidate.value.isidentifier() and name.lower() in candidate.value.lower()
     )
 
 
 def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
-    value, sign, people = candidate.value, _sign(candidate), _CHOSEN_BY_PEOPLE.search(name)
+    value, sign, people = candidate.value, _sign(candidate), has_shape(name, "chosen-by-people")
     if value.startswith("Ag") and len(value) >= 300:
         return True  # sealed for one cluster
     if "==" in sign and (len(value) < 8 or not is_secret_text(value)):
@@ -116,26 +70,26 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
         return True  # the first name of a section, as `tokens:` is one
     if value.isdigit() and (len(value) > 12 or not people or name in ("pass", "pw")):
         return True
-    if _VERSION.fullmatch(value) and not people:
+    if has_shape(value, "version") and not people:
         return True
     return _quote(candidate) == "`" and bool(set(value) & set("=* "))
 
 
 def _is_quoted_secret(value: str, name: str) -> bool:
     """Return True if a text in quotes is a secret: not a template, a sentence, or a mere name."""
-    named = _CLASS_OR_RESOURCE.fullmatch(value) is not None and not is_secret_in_pieces(value)
-    if is_template(value) or named or _PATH.fullmatch(value):
+    named = has_shape(value, "resource") and not is_secret_in_pieces(value)
+    if has_shape(value, "template") or named or has_shape(value, "path"):
         return False
-    if name.startswith("license") and _LICENSE.fullmatch(value):
+    if name.startswith("license") and has_shape(value, "license"):
         return False
-    if _CHOSEN_BY_PEOPLE.search(name):
+    if has_shape(name, "chosen-by-people"):
         return " " not in value or not is_message(value)
     return value.count(" ") <= 2 and not re.sub(r"[_ .:/-]", "", value).isalpha()
 
 
 def is_message(value: str) -> bool:
     """Return True if words in quotes are a label or a message about a secret."""
-    if value.count(" ") > 9 or _MESSAGE.search(value) or not re.search(r"[A-Za-z0-9]", value):
+    if value.count(" ") > 9 or has_shape(value, "message") or not re.search(r"[A-Za-z0-9]", value):
         return True
     first, *others = value.split()
     titled = first[:1].isupper() and not any(word[:1].isupper() for word in others)
@@ -146,9 +100,9 @@ def _is_bare_secret(candidate: Candidate, name: str, before: str) -> bool:
     value = candidate.value
     if not is_secret_in_pieces(value) and (
         "://" in value
-        or _EXPRESSION.search(value)
-        or _CLASS_OR_RESOURCE.fullmatch(value)
-        or _PATH.fullmatch(value)
+        or has_shape(value, "expression")
+        or has_shape(value, "resource")
+        or has_shape(value, "path")
     ):
         return False
     if name.isupper() and candidate.lead.endswith("=") and _has_two_cases(value):
@@ -157,7 +111,7 @@ def _is_bare_secret(candidate: Candidate, name: str, before: str) -> bool:
         return False
     if name.lower() in ("pass", "pw") and not re.search(r"[\w.-]\Z", before):
         return _is_short_name_secret(candidate)
-    if value.isalpha() and _CHOSEN_BY_PEOPLE.search(name.lower()):
+    if value.isalpha() and has_shape(name.lower(), "chosen-by-people"):
         return _is_configured(candidate)
     return _is_bare_word_secret(value, name)
 
@@ -168,10 +122,10 @@ def _has_two_cases(value: str) -> bool:
 
 def _is_bare_word_secret(value: str, name: str) -> bool:
     odd = any(not char.isalnum() and char not in "_-./" for char in value)
-    if _CHOSEN_BY_PEOPLE.search(name.lower()):
+    if has_shape(name.lower(), "chosen-by-people"):
         chosen = has_digit(value) or odd or name.isupper() or is_word_chain(value)
         return chosen and not (value.isidentifier() and not has_digit(value))
-    if is_numbered_name(value):
+    if has_shape(value, "numbered-name"):
         return False
     if name.isupper():
         return not value.isidentifier() or has_digit(value)
@@ -208,7 +162,7 @@ def _is_whole_line(candidate: Candidate) -> bool:
 def _is_configured(candidate: Candidate) -> bool:
     """Return True if a plain word behind a password's name is the password: in code it would be a variable."""
     value, sign = candidate.value, _sign(candidate)
-    if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or _STATE.fullmatch(value):
+    if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False
     line = candidate.nearest(360).rpartition("\n")[2]
     prefix = re.search(r"[\w.-]{0,60}$", line)
@@ -219,7 +173,12 @@ def _is_configured(candidate: Candidate) -> bool:
         return True
     if "." not in name and (re.match(r";\s?[A-Za-z][\w ]{1,30}=", tail) or re.search(r"=[^;()]+;$", lead)):
         return True
-    if sign == "=" and "." not in name and _CONNECTION_FIELD.search(lead + tail) and "," not in lead + tail:
+    if (
+        sign == "="
+        and "." not in name
+        and has_shape(lead + tail, "connection-field")
+        and "," not in lead + tail
+    ):
         return True
     return (
         not tail.strip()
@@ -237,26 +196,24 @@ def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) ->
         return not name.startswith(("self.", "this."))
     above = candidate.nearest(360)
     if sign.strip() == ":":
-        return (
-            _LOGIN_FIELD.search(f"{above}{candidate.lead}{candidate.value}{candidate.text_behind[:300]}")
-            is not None
-        )
-    return _INI_SECTION.search(above) is not None
+        section = f"{above}{candidate.lead}{candidate.value}{candidate.text_behind[:300]}"
+        return has_shape(section, "login-field")
+    return has_shape(above, "section-head")
 
 
 def is_weakly_assigned(candidate: Candidate) -> bool:
     """Return True if the value behind a name such as `session` or `salt` was made by a generator."""
     value = candidate.value
-    if candidate.nearest(1).isalpha() or _COUNTED.search(candidate.nearest(12)):
+    if candidate.nearest(1).isalpha() or has_shape(candidate.nearest(12), "counted"):
         return False
-    return looks_random(value, 20) and not _SESSION_ID.fullmatch(value.rstrip("*"))
+    return looks_random(value, 20) and not has_shape(value.rstrip("*"), "session-id")
 
 
 def is_column_default(candidate: Candidate) -> bool:
     """Return True for the default of a column or a parameter that is named after a secret."""
     value = candidate.value
-    if is_placeholder(value) or is_hash(value) or _COUNTED.search(candidate.nearest(12)):
+    if is_placeholder(value) or has_shape(value, "hash") or has_shape(candidate.nearest(12), "counted"):
         return False
-    return not describes_secret(_name(candidate)) and _is_quoted_secret(
+    return not has_shape(_name(candidate), "property") and _is_quoted_secret(
         value, candidate.group("name").lower()
     )

@@ -5,7 +5,6 @@ Invariant: a check only refuses candidates; it never finds any.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from tui_agent.store.redaction.assignment import (
     is_assigned,
@@ -16,35 +15,17 @@ from tui_agent.store.redaction.assignment import (
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.code import is_default_text, is_in_secret_section, is_signing_key
 from tui_agent.store.redaction.logins import is_login_option
+from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.values import (
-    describes_secret,
     has_both_cases,
     has_digit,
-    is_algorithm,
     is_mixed,
-    is_numbered_name,
     is_placeholder,
     is_secret_text,
-    is_template,
     looks_chosen,
     looks_issued,
     looks_random,
 )
-
-CheckName = Literal[
-    "address-login", "assigned", "block-text", "call-argument", "chosen", "column-default", "default-text", "digit", "given", "header", "issued",
-    "login-call", "login-option", "mailgun", "mixed", "mixed-case", "named-value", "not-placeholder", "not-public", "option", "prose",
-    "random", "random-20", "random-mixed", "section", "secret-text", "signing-key", "statement", "weakly-assigned", "words",
-]  # fmt: skip
-"""The names of the checks, for the model of a rule."""
-_STATEMENT = re.compile(r"(?i)\b(?:user|role|login|grant|create|alter|set)\b[^;]*$")
-_OWN_HOST = re.compile(r"@(?:localhost|127\.|\[::1\])")
-_EXPRESSION = re.compile(r"[(\[{<]|^(?:self|request|os|env|settings|config)\.")
-_NAMES_THING = re.compile(
-    r"(?i)cache|restor|etag|\b(?:id|name|class|slug|for|href|src|ref|blob|object|etag)\s{0,2}[=:]\s{0,2}[\"']?$|\b(?:data-)?key=[\"']$"
-)
-_WORKS_ON = re.compile(r"(?i)(?:^|[^a-z])(?:hash|encode|encrypt)_?$")
-_SIGNS_IN = re.compile(r"(?i)\.?(?:\w*auth|login|credentials|authenticate)\b")
 
 
 def is_given(candidate: Candidate) -> bool:
@@ -52,7 +33,7 @@ def is_given(candidate: Candidate) -> bool:
     value = candidate.value.strip()
     return (
         not is_placeholder(value)
-        and not is_template(value)
+        and not has_shape(value, "template")
         and not value.startswith(("$", "{", "(", "@", "-"))
     )
 
@@ -62,7 +43,7 @@ def is_header_value(candidate: Candidate) -> bool:
     value = candidate.value
     if is_placeholder(value.rstrip("*") or value) or value.startswith("AWS4-"):
         return False
-    return not (value.isalpha() and len(value) < 20) and not _EXPRESSION.search(value)
+    return not (value.isalpha() and len(value) < 20) and not has_shape(value, "call-or-variable")
 
 
 def is_address_login(candidate: Candidate) -> bool:
@@ -70,15 +51,19 @@ def is_address_login(candidate: Candidate) -> bool:
     value = candidate.value
     if value == "x-oauth-basic" or is_placeholder(value):
         return False
-    return not (candidate.group("user") == value and _OWN_HOST.match(candidate.text_behind))
+    return not (candidate.group("user") == value and has_shape(candidate.text_behind, "own-host"))
 
 
 def is_statement_password(candidate: Candidate) -> bool:
     """Return True for the password of a statement in SQL, and not for an assignment in a program."""
     lead = candidate.lead
-    if lead[:1] in "iI" and not _STATEMENT.search(candidate.nearest(200)):
+    if lead[:1] in "iI" and not has_shape(candidate.nearest(200), "statement"):
         return False
-    if lead.rstrip().startswith("=") or is_placeholder(candidate.value) or is_template(candidate.value):
+    if (
+        lead.rstrip().startswith("=")
+        or is_placeholder(candidate.value)
+        or has_shape(candidate.value, "template")
+    ):
         return False
     return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.nearest(8)) is not None
 
@@ -91,7 +76,7 @@ def is_mailgun_key(candidate: Candidate) -> bool:
         return False
     if before[-1:] in ("-", "/", ".", ":") and not re.search(r"(?:api|:\d{1,6}):$", before):
         return False
-    return not _NAMES_THING.search(before) and looks_issued(candidate.value)
+    return not has_shape(before, "thing-before") and looks_issued(candidate.value)
 
 
 def is_option_value(candidate: Candidate) -> bool:
@@ -110,7 +95,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 def is_setter_argument(candidate: Candidate) -> bool:
     """Return True unless the function that takes the text only works on one: `hash_password("hunter2")`."""
-    return _WORKS_ON.search(candidate.nearest(30)) is None
+    return not has_shape(candidate.nearest(30), "works-on")
 
 
 def is_login_argument(candidate: Candidate) -> bool:
@@ -120,7 +105,7 @@ def is_login_argument(candidate: Candidate) -> bool:
         return True
     if not looks_chosen(value):
         return False
-    signs_in = _SIGNS_IN.match(candidate.lead) is not None
+    signs_in = has_shape(candidate.lead, "sign-in-call")
     several_digits = sum(char.isdigit() for char in value) > 1
     return (signs_in and several_digits) or not re.fullmatch(r"[\w./:-]+", value)
 
@@ -130,13 +115,13 @@ def is_told(candidate: Candidate) -> bool:
     value = candidate.value.rstrip(".,!?:;)")
     if (
         len(value) < 6
-        or is_algorithm(value)
+        or has_shape(value, "algorithm")
         or "(" in value
         or value.count("/") > 1
         or set(value) & set("=*")
     ):
         return False
-    if (is_numbered_name(value) and candidate.lead[:1] not in "pP") or "." in value[1:-1]:
+    if (has_shape(value, "numbered-name") and candidate.lead[:1] not in "pP") or "." in value[1:-1]:
         return False
     return looks_chosen(value) and (has_digit(value) or re.search(r"[!#%^*&@$]", value) is not None)
 
@@ -146,7 +131,7 @@ def is_mixed_case(candidate: Candidate) -> bool:
     return has_both_cases(candidate.value) and any(char.isdigit() or char == "=" for char in candidate.value)
 
 
-CHECKS: Mapping[CheckName, Callable[[Candidate], bool]] = {
+CHECKS: Mapping[str, Callable[[Candidate], bool]] = {
     "address-login": is_address_login,
     "assigned": is_assigned,
     "block-text": is_block_text,
@@ -163,7 +148,9 @@ CHECKS: Mapping[CheckName, Callable[[Candidate], bool]] = {
     "mailgun": is_mailgun_key,
     "mixed": lambda candidate: is_mixed(candidate.value),
     "mixed-case": is_mixed_case,
-    "named-value": lambda candidate: not describes_secret(candidate.group("name") + candidate.group("rest")),
+    "named-value": lambda candidate: (
+        not has_shape(candidate.group("name") + candidate.group("rest"), "property")
+    ),
     "not-placeholder": lambda candidate: not is_placeholder(candidate.value),
     "not-public": lambda candidate: candidate.value not in ("public", "private"),
     "option": is_option_value,

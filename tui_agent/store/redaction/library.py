@@ -28,10 +28,8 @@ FAMILIES = (
 )
 """The files of the rules, most specific first: the first rule that finds a secret names it."""
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
-_COUNTS = b'tokens":'
-"""The keyword `token` does not count here: it stands in every event that reports a model's use."""
-_COMMON_RULES = 4
-"""Rules that share a keyword from which on it is a common word: then one look at the text is enough."""
+_COUNTED, _COUNTS = b"token", b'tokens":'
+"""A keyword, and where it does not count: in every event that reports a model's use."""
 _MAX_HITS = 100
 """Places that are looked at before the words that were found are taken out of the search."""
 
@@ -56,26 +54,21 @@ class KeywordIndex:
             for keyword in rule.keywords:
                 words = begun if keyword[0] == "^" else within
                 words.setdefault(keyword.removeprefix("^").encode(), set()).add(number)
-        self._common = {word: numbers for word, numbers in within.items() if len(numbers) >= _COMMON_RULES}
-        rare = {word: numbers for word, numbers in within.items() if word not in self._common}
         self._searches = [
-            _WordSearch(words, edge) for words, edge in ((rare, ""), (begun, expand("{{edge}}"))) if words
+            _WordSearch(words, edge) for words, edge in ((within, ""), (begun, expand("{{edge}}"))) if words
         ]
 
     def may_match(self, raw: bytes) -> bool:
         """Return False only if no rule matches."""
         low = raw.lower()
-        for word in self._common:  # a plain loop: this runs for every event
-            if word in low and (word != b"token" or low.count(b"token") > low.count(_COUNTS)):
-                return True
-        return any(search.is_in(raw) for search in self._searches)
+        if low.count(_COUNTED) > low.count(_COUNTS):
+            return True
+        return any(search.uncounted.search(raw) for search in self._searches)
 
     def candidates(self, raw: bytes) -> list[Rule]:
         """Return the rules that may match, in their order."""
         low = raw.lower()
-        numbers = {number for word, some in self._common.items() if word in low for number in some}
-        for search in self._searches:
-            numbers |= search.rules_of(raw, low)
+        numbers = {number for search in self._searches for number in search.rules_of(raw, low)}
         return [self._rules[number] for number in sorted(numbers)]
 
 
@@ -89,10 +82,7 @@ class _WordSearch:
         }
         self._rules = words
         self._all = frozenset(words)
-
-    def is_in(self, raw: bytes) -> bool:
-        """Return True if one of the words is in a text."""
-        return _words_pattern(self._edge, self._all).search(raw) is not None
+        self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
         """Return the numbers of the rules whose words are in a text, given as it is and in lower case."""

@@ -7,23 +7,14 @@ what nobody takes for a name, a number or a path (`docker run --user node:node`,
 import re
 
 from tui_agent.store.redaction.candidate import Candidate
-from tui_agent.store.redaction.values import has_digit, is_placeholder, is_template, looks_chosen
+from tui_agent.store.redaction.shapes import has_shape
+from tui_agent.store.redaction.values import has_digit, is_placeholder, looks_chosen
 
-_SIGNS_IN = re.compile(
-    r"\b(?:curl|curlie|wget|xhs?|https?(?=\s)|httpie|hurl|hey|ab|wrk2?|siege|vegeta|ncat|gh-api|aria2c|restic|jenkins-cli(?:\.jar)?"
-    r"|nikto|ffuf|wfuzz|gobuster|lynx|links|imapfilter|swaks|crackmapexec|netexec|nxc|evil-winrm|ipmitool|snmp\w+|winexe|mosquitto_\w+"
-    r"|cqlsh|influx|tabcmd|kinit|oc|kubelogin|argocd|sqlplus|xfreerdp3?|rdesktop|clickhouse-client|cypher-shell|mongo\w*|mysql\w*"
-    r"|mariadb\w*|psql|sqlcmd|isql|bcp|skopeo|buildah|crane|oras|cf|az|vsql|beeline|impala-shell|presto|trino|nats|rabbitmqadmin"
-    r"|couchbase-cli|etcdctl)\b"
-)
 _SIGNS_IN_BY_LETTER = {
     "a": re.compile(r"\b(?:xhs?|https?|httpie|curlie|hey|wuzz|http-prompt)[ \t]"),
     "A": re.compile(r"\bab[ \t]"),
 }
 """Programs for which `-a` or `-A` takes a login: for `curl` and `ls` it means something else."""
-_OTHER_MEANING = re.compile(
-    r"\b(?:docker|podman|nerdctl|chown|install|rsync|git|sort|ps|sudo|cp|chroot)\b[^|;&]*$"
-)
 _MAX_LINE = 400
 """Characters before an option in which its program is looked for."""
 
@@ -31,13 +22,13 @@ _MAX_LINE = 400
 def is_login_option(candidate: Candidate) -> bool:
     """Return True for the password of `-u user:password` and options like it."""
     value, line, option = candidate.value, _command_before(candidate), candidate.group("option")
-    if is_placeholder(value) or is_template(value) or re.match(r"v?\d+\.\d", value):
+    if is_placeholder(value) or has_shape(value, "template") or re.match(r"v?\d+\.\d", value):
         return False
     if option[-1] in "aA" and not option.startswith("--"):
         return _SIGNS_IN_BY_LETTER[option[-1]].search(line) is not None
-    if _SIGNS_IN.search(line):
+    if has_shape(line, "signs-in"):
         return True
-    if _OTHER_MEANING.search(line) or "/" in value or value.isdigit() or len(value) < 8:
+    if has_shape(line, "other-user") or "/" in value or value.isdigit() or len(value) < 8:
         return False
     return looks_chosen(value) and has_digit(value) and not re.fullmatch(r"[a-z_]+\d{0,2}", value)
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tui_agent.secret_words import SECRET_KEY
@@ -157,19 +158,15 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 
 
 def _merged(hits: list[Hit]) -> list[Hit]:
-    merged: list[Hit] = []
-    order = {id(hit): number for number, hit in enumerate(hits)}
-    first = 0
-    for hit in sorted(hits, key=lambda hit: hit.start):
-        if not merged or hit.start >= merged[-1].end:
-            merged.append(hit)
-            first = order[id(hit)]
-            continue
-        last = merged[-1]
-        named = hit if order[id(hit)] < first else last
-        first = min(first, order[id(hit)])
-        merged[-1] = Hit(last.start, max(last.end, hit.end), named.rule, named.what)
-    return merged
+    """Return hits in order, those that overlap as one. The first of these in `hits` names it."""
+    merged: list[tuple[int, Hit]] = []
+    for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
+        if merged and hit.start < merged[-1][1].end:
+            last_order, last = merged.pop()
+            order, named = min((last_order, last), (order, hit), key=itemgetter(0))
+            hit = Hit(last.start, max(last.end, hit.end), named.rule, named.what)
+        merged.append((order, hit))
+    return [hit for _, hit in merged]
 
 
 def _spliced(raw: bytes, hits: Sequence[Hit]) -> bytes:

@@ -11,11 +11,11 @@ from functools import cache, cached_property
 from typing import Annotated
 
 import re2
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from tui_agent.secret_words import SECRET_WORD
 from tui_agent.store.redaction.candidate import Candidate
-from tui_agent.store.redaction.checks import CHECKS, CheckName
+from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.fragments import expand
 
 MAX_PATTERN = 4_000
@@ -32,6 +32,12 @@ OPTIONS.log_errors = False
 OPTIONS.max_mem = 64 << 20
 
 
+def _known_check(name: str) -> str:
+    if name not in CHECKS:
+        raise ValueError(f"the checks are {', '.join(CHECKS)}")
+    return name
+
+
 class Rule(BaseModel):
     """One kind of secret. A pattern's group `secret` (or `secret2`, or the whole match) is what is covered.
 
@@ -45,7 +51,7 @@ class Rule(BaseModel):
     what: Annotated[str, StringConstraints(pattern=r"^[^\[\]\n]{1,60}$")]
     pattern: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PATTERN)]
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
-    checks: tuple[CheckName, ...] = ()
+    checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """Bits per character that the secret must have at least."""
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
@@ -113,30 +119,15 @@ def entropy(value: str) -> float:
 
 
 def example_text(example: str, seed: str) -> str:
-    """Replace each `{{a-z0-9 20}}` by characters drawn from `seed`, with digits and letters where both are allowed."""
+    """Replace each `{{a-z0-9 20}}` by characters drawn from `seed`, from each range and sign of the class in turn."""
     source = random.Random(seed)
 
     def draw(match: re.Match[str]) -> str:
-        letters, count = alphabet(match[1]), int(match[2])
-        drawn = source.choices(letters, k=count)
-        kinds = [str.isdigit, str.isalpha, str.islower, str.isupper]
-        for at, kind in enumerate(kinds[: count // 2]):
-            drawn[at * 2] = next(
-                (char for char in source.sample(letters, len(letters)) if kind(char)), drawn[at * 2]
-            )
-        return "".join(drawn)
+        ranges = re.findall(r"(.)(?:-(.))?", match[1])
+        bounds = [(ord(first), ord(last or first)) for first, last in ranges]
+        return "".join(chr(source.randint(*bounds[at % len(bounds)])) for at in range(int(match[2])))
 
     return _GENERATED.sub(draw, example)
-
-
-def alphabet(shape: str) -> list[str]:
-    """Return the characters of a class such as `a-f0-9_`."""
-    ranges = re.findall(r"(.)-(.)|(.)", shape)
-    return [
-        char
-        for first, last, single in ranges
-        for char in (single or map(chr, range(ord(first), ord(last) + 1)))
-    ]
 
 
 def cover(raw: bytes, spans: list[tuple[int, int]]) -> bytes:

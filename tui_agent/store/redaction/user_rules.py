@@ -65,8 +65,8 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
             rule = UserRule.model_validate(table)
         except ValidationError as error:
             fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"])) or "examples"
-            raise ValueError(f"{place}: '{field}': {fault['msg']}") from error
+            field = f"'{'.'.join(map(str, fault['loc']))}': " if fault["loc"] else ""
+            raise ValueError(f"{place}: {field}{fault['msg'].removeprefix('Value error, ')}") from error
         if rule.id in taken:
             raise ValueError(f"{place}: another rule has the id {rule.id!r}")
         taken.add(rule.id)

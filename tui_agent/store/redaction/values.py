@@ -5,76 +5,17 @@ Invariant: placeholders, expressions, identifiers, hashes, paths and sentences a
 
 import re
 
-_PLACEHOLDER = re.compile(
-    r"(?i)[*x•.…-]+|<.*|@@?\w+@@?|__\w+__|:\w+|\$(?:[A-Z_]+$|[({]).*|%(?:[(]|\w+%).*|\{.*|\[.*"
-    r"|(?:your|my|some|the|an?|test|example|dummy|fake|changeme|placeholder|todo|insert|enter|replace)"
-    r"(?:[-_].*| (?:\S+ ){0,4}(?:pass\w*|pwd|secret|token|key|value|here|credentials?)(?: \S+){0,3})"
-    r"|changeme|change[-_]?it|none|null|true|false|undefined|required|optional|string|redacted.*|sk-\.+|\w{2,6}[-_][x*.]{3,}.*"
-    r"|(?:user|db|the|my|your|new|old)?[-_]?(?:password|passwd|passphrase|pass|pwd|pw|secret|token|credentials?)"
-    r"|.*EXAMPLE(?:KEY)?|(?:required|nullable|sometimes|string)\|.*"
-    # Encrypted where it stands, by sops, eyaml or Jasypt: such files are made to be published.
-    r"|enc\[[a-z0-9_]{3,20}(?:,.*)?|enc\([a-z0-9+/=]{16,4000}\)?|\$ANSIBLE_VAULT;.*"
-)
-_TEMPLATE = re.compile(r"\$[({]|\{\{|%\(|^%\w+%$|^\$\w+$|<[^>]*>|^\{[\w.]*\}$|^#\{")
-_DESCRIBES = re.compile(
-    r"(?i)(?:field|name|type|count|id|url|uri|file|path|length|policy|expiry|expires|ttl|size|limit|hint|label|input|icon"
-    r"|prefix|header|env|var|except|version|algorithm|mode|format|length|pattern|regexp?|timeout|days?|hours?|attempt|required"
-    r"|enabled|delay|interval|backend|class|encoder|lifetime|strategy|scheme|manager|endpoint|issuer|audience|scope|strength"
-    r"|rounds|minutes|seconds|i[sz]er|hasher|validator)s?$|_(?:at|on|by|since|until)$"
-)
-_HASH = re.compile(
-    r"(?i)(?:[a-f0-9]{32}|[a-f0-9]{40}|[a-f0-9]{56}|[a-f0-9]{64}|[a-f0-9]{96}|[a-f0-9]{128})|(?:sha|md5)[-:0-9].*"
-)
+from tui_agent.store.redaction.shapes import has_shape
+
 _HASH_PARTS = re.compile(
     r"(?:(?<![A-Za-z0-9])[-_:/]?[a-f0-9]{40}(?:[a-f0-9]{24})?|(?<=[A-Za-z0-9])[-_:/][a-f0-9]{32})(?![A-Za-z0-9])"
-)
-_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LOCATION = re.compile(
-    r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|^[./~]|^[a-z]:\\\\|/[\w.-]+\.[a-z0-9]{2,5}$|\.(?:py|js|ts|json|pem|txt|html?|ya?ml|toml|md"
-    r"|go|rs|com|org|net|io|zip|t?gz|tar|jar|whl|png|jpe?g|svg|css|xml|csv|log|pdf|parquet|lock|sh)$"
-)
-_PIECES = re.compile(r"[\w!@#%^*+=~-]{2,200}(?:\.[\w!@#%^*+=~-]{2,200}){2,9}")
-_FIRST_PIECE_OF_NAME = re.compile(
-    r"(?i)(?:os|env|self|cls|settings|config|conf|process|request|req|args|this|var|local|module|data|com|org|net|io|v?\d+)\."
-)
-_NUMBERED_NAME = re.compile(r"[a-z]{2,20}(?:-[a-z]{2,20})*-v?\d{1,2}")
-_CALL_FILE_OR_HOST = re.compile(r"\(|^\.|\*$|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d{1,5})?$")
-_NAME_OF_THING = re.compile(r"^[a-z]+-[a-z]+$|(?i:password|passwd|secret|token|key|user|project|name)")
-_ALGORITHM = re.compile(
-    r"(?i)(?:o?auth|sha|md|base|bcrypt|argon|utf|v|rfc|iso|http|tls|aes|rsa|hs|rs|es|ps|ed|x|p|pbkdf|oauth|totp|s3|ec2|k8s"
-    r"|i18n)[-_]?\d[\w-]{0,16}"
 )
 _HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def is_placeholder(value: str) -> bool:
     """Return True if a value only marks the place of a secret: `<token>`, `$TOKEN`, `your-key-here`, `****`."""
-    return _PLACEHOLDER.fullmatch(value.strip()) is not None
-
-
-def is_template(value: str) -> bool:
-    """Return True if a text is filled in later: `${name}`, `{{ name }}`, `%(name)s`."""
-    return _TEMPLATE.search(value) is not None
-
-
-def is_hash(value: str) -> bool:
-    """Return True for a digest in hexadecimal, or one that names its algorithm."""
-    return _HASH.fullmatch(value) is not None
-
-
-def describes_secret(name: str) -> bool:
-    """Return True if a name stands for a property of a secret, as `token_ttl` and `secret_name` do."""
-    return _DESCRIBES.search(name) is not None
-
-
-def is_algorithm(value: str) -> bool:
-    """Return True for a name such as `sha256` or `HS512`."""
-    return _ALGORITHM.fullmatch(value) is not None
-
-
-def is_numbered_name(value: str) -> bool:
-    """Return True for one of several things with the same name, as `app-config-v2`."""
-    return _NUMBERED_NAME.fullmatch(value) is not None
+    return has_shape(value.strip(), "placeholder")
 
 
 def has_digit(value: str) -> bool:
@@ -97,10 +38,10 @@ def looks_random(value: str, least: int = 16) -> bool:
     if len(value) < least or is_placeholder(value):
         return False
     padded = value.endswith("=") and len(value) % 4 == 0 and len(value) > 40
-    if _LOCATION.search(value) and not padded:
+    if has_shape(value, "location") and not padded:
         return False
     value = _HASH_PARTS.sub("", value)
-    if len(value) < least or is_hash(value) or _UUID.fullmatch(value):
+    if len(value) < least or has_shape(value, "hash") or has_shape(value, "uuid"):
         return False
     if value.startswith(("pk_live_", "pk_test_")):
         return False
@@ -123,7 +64,7 @@ def looks_issued(value: str) -> bool:
 
 def looks_chosen(value: str) -> bool:
     """Return True for what people choose or generators make: no plain word, name, number or path."""
-    if is_placeholder(value) or is_template(value):
+    if is_placeholder(value) or has_shape(value, "template"):
         return False
     value = value.rstrip("])}>,;")
     if value.startswith(("-", "$", "/", "./", "~", "@", "(", "{", "!")):
@@ -144,9 +85,9 @@ def is_secret_text(value: str) -> bool:
     return (
         looks_chosen(value)
         and " " not in value
-        and not _NAME_OF_THING.search(value)
-        and not _CALL_FILE_OR_HOST.search(value)
-        and not is_algorithm(value)
+        and not has_shape(value, "thing-name")
+        and not has_shape(value, "call-or-host")
+        and not has_shape(value, "algorithm")
     )
 
 
@@ -161,7 +102,7 @@ def is_secret_in_pieces(value: str) -> bool:
 
     Several pieces hold digits, in front of letters or in both cases, as no module's name and no host has them.
     """
-    if not _PIECES.fullmatch(value) or _FIRST_PIECE_OF_NAME.match(value) or _LOCATION.search(value):
+    if not has_shape(value, "pieces") or has_shape(value, "module-name") or has_shape(value, "location"):
         return False
     numbered = [piece for piece in value.split(".") if has_digit(piece)]
     if sum(re.search(r"\d[A-Za-z]", piece) is not None for piece in numbered) >= 2:
