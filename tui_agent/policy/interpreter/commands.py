@@ -23,7 +23,8 @@ from tui_agent.policy.interpreter.readers import ARGUMENT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.state import Folders
 
-MAX_WRAPPERS: Final = 5
+MAX_DEPTH: Final = 5
+"""Commands that run one another; a text of bash counts as two."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
@@ -36,14 +37,12 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 @dataclass(frozen=True, slots=True)
 class Context:
     """The surroundings of a command. `stdin` is its standard input: `KNOWN` the whole text, `BOUNDED` a pattern of each line.
-    `settings` are variables in front of it; `wrappers` counts the commands that run it.
-    `parameters` are `$0`, `$1` and so on of a text of bash that it runs."""
+    `settings` are variables in front of it. `parameters` are `$0`, `$1` and so on of a text of bash that it runs."""
 
     source: str
     folders: Folders = ("",)
     stdin: Value = UNKNOWN_INPUT
     settings: tuple[tuple[str, Value], ...] = ()
-    wrappers: int = 0
     parameters: tuple[Value, ...] = ()
 
 
@@ -67,6 +66,7 @@ class CommandReader:
     def __init__(self, catalog: Catalog, run_text: RunText) -> None:
         self._catalog = catalog
         self._run_text = run_text
+        self._depth = 0
 
     def read(self, words: Sequence[Value], context: Context) -> CommandResult:
         """Read a command; the first word is its program."""
@@ -179,8 +179,7 @@ class CommandReader:
     ) -> tuple[list[CommandResult], Value | None]:
         """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts. Return what
         bounds its output, too, where that tells."""
-        settings, wrappers = tuple(draft.settings), context.wrappers + 1
-        inside = Context(draft.source, draft.folders, context.stdin, settings, wrappers)
+        inside = Context(draft.source, draft.folders, context.stdin, tuple(draft.settings))
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
         if operands.taker == "command":
@@ -190,6 +189,7 @@ class CommandReader:
             reading = _read_arguments(draft, arguments, call, operands, context)
             commands, output = reading.commands, reading.prints or unknown_value(draft.source)
             inside = replace(inside, stdin=UNKNOWN_INPUT)
+        self._depth += 1
         inner = [self._read_inner(draft, words, inside) for words in commands]
         if entry.program.operands[:1] == ("script file",):
             inside = replace(inside, parameters=call.operands)
@@ -197,28 +197,35 @@ class CommandReader:
         if entry.name == "eval" and None not in texts and texts:
             draft.scripts = [known_value(" ".join(text or "" for text in texts))]
         inner += [self._read_text(draft, text, inside) for text in draft.scripts]
+        self._depth -= 1
         draft.runs_next = bool(inner)
         if operands.taker == "command" or (draft.scripts and len(inner) == 1):
             output = inner[0].output if inner else None
         return inner, output
 
     def _read_inner(self, draft: Draft, words: Sequence[Value], inside: Context) -> CommandResult:
-        if inside.wrappers <= MAX_WRAPPERS:
-            return self.read(words, inside)
-        draft.doubt("limit", "too many commands run one another", hides=True)
-        return CommandResult((), unknown_value(draft.source))
+        if self._is_too_deep(draft):
+            return CommandResult((), unknown_value(draft.source))
+        return self.read(words, inside)
 
     def _read_text(self, draft: Draft, text: Value, inside: Context) -> CommandResult:
-        if text.known is None:
+        if text.known is None or self._is_too_deep(draft):
             draft.effects.add(Effect.RUNS)
             draft.doubt("value", f"it is not certain which commands {text.source} holds", hides=True)
             return CommandResult((), unknown_value(draft.source))
         draft.code.append(text.known)
+        self._depth += 1
         reports, output, doubt = self._run_text(text.known, inside)
+        self._depth -= 1
         if doubt is not None:
             draft.effects.add(Effect.RUNS)
             draft.doubts.append(doubt)
         return CommandResult(reports, output)
+
+    def _is_too_deep(self, draft: Draft) -> bool:
+        if self._depth > MAX_DEPTH:
+            draft.doubt("limit", "too many commands run one another", hides=True)
+        return self._depth > MAX_DEPTH
 
 
 def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: bool = False) -> CommandResult:

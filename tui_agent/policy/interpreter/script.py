@@ -1,7 +1,7 @@
 """L3: walks a script: what each command does in every state that the shell may be in when it runs.
 
 Invariant: no command of the script is left out, and none is read with a variable or folder that it cannot have; where
-there is too much to walk, `limited` is set.
+there is too much to walk, a report with a doubt stands for the rest.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, 
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value
 from tui_agent.policy.interpreter.redirections import Redirections
-from tui_agent.policy.interpreter.report import CommandReport, Value
+from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, merge_states
 
 MAX_WALKED: Final = 2000
@@ -49,7 +49,6 @@ class ScriptWalker:
     reader: CommandReader
     reports: list[CommandReport] = field(default_factory=list)
     walked: int = 0
-    limited: bool = False
     _left: list[State] = field(default_factory=list)
     """The states in which loops were left or went on early."""
 
@@ -107,7 +106,8 @@ class ScriptWalker:
     def _walk_command(self, command: Command, state: State, stdin: Value) -> Outcome:
         self.walked += 1
         if self.walked > MAX_WALKED:
-            self.limited = True
+            doubt = Doubt("limit", "it has too many commands to be judged", hides_command=True)
+            self.reports.append(CommandReport("", (), doubts=(doubt,)))
             return Outcome(state, state, UNKNOWN_INPUT)
         if not state.folders:
             # It is read all the same, for rules that deny.
