@@ -5,25 +5,25 @@ counts only for other programs, and what a project or plugin says of known ones 
 """
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.entries import Entry, Table, TableFault, make_entry
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.catalog.variables import Variables
+from tui_agent.policy.catalog.variables import load_variables
 from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
 """Programs whose names are no good names of files."""
 _MAX_LIKES = 8
-_CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
+"""In the order in which they are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,8 @@ class Layer:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Shelf:
-    """Tables by name ("git log"); `source` empty: the files of the product."""
-
-    source: str
-    tables: dict[str, Table]
-
-    def table(self, name: str) -> tuple[Table, str] | None:
-        """The table of an entry and its place."""
-        if self.source:
-            table = self.tables.get(name)
-            return None if table is None else (table, f"{self.source}: programs.{name}")
-        return _read_file(name)
+Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
+"""Returns the table of an entry by its whole name ("git log"), and its place."""
 
 
 class Catalog:
@@ -57,10 +46,9 @@ class Catalog:
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
         self._entries: dict[str, Entry | None] = {}
         self._cautions: dict[str, list[tuple[frozenset[Effect], str]]] = {}
-        self._shelves = [_Shelf("", {})]
-        self.variables = Variables.load()
-        by_origin = sorted(layers, key=lambda layer: ("plugin", "user", "project").index(layer.origin))
-        for layer in by_origin:
+        self._shelves: list[Shelf] = [_read_file]
+        self.variables = load_variables()
+        for layer in sorted(layers, key=lambda layer: get_args(Origin).index(layer.origin)):
             try:
                 self._add(layer)
             except TableFault as fault:
@@ -75,39 +63,28 @@ class Catalog:
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
         """Return the entry of the subcommand that the first word names, or the first two."""
-        longest = 2 if entry.program.subcommands == "two" else 1
-        for count in range(min(longest, len(words)), 0, -1):
-            for program in entry.family:
-                found = self.entry(f"{program} {' '.join(words[:count])}")
-                if found is not None:
-                    return found
-        return None
+        found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
+        return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
         """Return the entry of the same program's folder that an option of this one names ("branch --list")."""
-        for member in entry.family:
-            found = self.entry(f"{member.partition(' ')[0]} {name}")
-            if found is not None:
-                return found
-        return None
+        found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
+        return next(filter(None, found), None)
 
-    def _resolve(self, name: str, shelves: Sequence[_Shelf], likes: int) -> Entry | None:
+    def _resolve(self, name: str, shelves: Sequence[Shelf], likes: int) -> Entry | None:
         for place, shelf in enumerate(shelves):
-            found = shelf.table(name)
-            if found is None:
-                continue
-            table, source = found
-            like = table.get("like")
-            base = None
-            if isinstance(like, str):
-                if likes == 0:
-                    raise TableFault((name, "like"), "it refers to itself")
+            found = shelf(name)
+            if found is not None:
+                table, source = found
+                like = table.get("like")
                 behind = shelves[place + 1 :] if like == name else self._shelves
-                base = self._base(name, like, behind, likes - 1)
-            return make_entry(name, source, own_keys(table), base)
+                base = self._base(name, like, behind, likes - 1) if isinstance(like, str) else None
+                return make_entry(name, source, table, base)
         return None
 
-    def _base(self, name: str, like: str, shelves: Sequence[_Shelf], likes: int) -> Entry:
+    def _base(self, name: str, like: str, shelves: Sequence[Shelf], likes: int) -> Entry:
+        if likes < 0:
+            raise TableFault((name, "like"), "it refers to itself")
         program, blank, _ = name.partition(" ")
         sibling = self._resolve(f"{program} {like}", shelves, likes) if blank else None
         found = sibling or self._resolve(like, shelves, likes)
@@ -116,11 +93,8 @@ class Catalog:
         return found
 
     def _with_cautions(self, entry: Entry) -> Entry:
-        program = entry.name.partition(" ")[0]
-        cautions = [*self._cautions.get(entry.name, ())]
-        if program != entry.name:
-            cautions += self._cautions.get(program, ())
-        for effects, source in cautions:
+        names = dict.fromkeys((entry.name, entry.name.partition(" ")[0]))
+        for effects, source in (caution for name in names for caution in self._cautions.get(name, ())):
             known = entry.program.model_copy(update={"effects": entry.program.effects | effects})
             entry = replace(entry, program=known, place=f"{entry.place}, {source}")
         return entry
@@ -129,15 +103,17 @@ class Catalog:
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
             raise TableFault(("environment",), "only your own file may call variables harmless")
-        own = dict(tables)
-        if layer.origin != "user":
-            own = {}
-            for name, table in tables.items():
-                if layer.origin == "plugin" and self.entry(name.partition(" ")[0]) is None:
-                    own[name] = table
-                else:
-                    self._cautions.setdefault(name, []).append((_cautious_effects(name, table), layer.source))
-        shelf = _Shelf(layer.source, own)
+        own: dict[str, Table] = {}
+        for name, table in tables.items():
+            unknown = layer.origin == "plugin" and self.entry(name.partition(" ")[0]) is None
+            if layer.origin == "user" or unknown:
+                own[name] = table
+            else:
+                self._cautions.setdefault(name, []).append((_cautious_effects(name, table), layer.source))
+
+        def shelf(name: str) -> tuple[Table, str] | None:
+            return (own[name], f"{layer.source}: programs.{name}") if name in own else None
+
         self._shelves = [*self._shelves, shelf] if layer.origin == "plugin" else [shelf, *self._shelves]
         self.variables = self.variables.with_harmless(harmless)
         self._entries.clear()
@@ -188,17 +164,9 @@ def keys_of(name: str) -> tuple[str, ...]:
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 
 
-def own_keys(table: Table) -> Table:
-    """A table with `subcommands` as a word, where they are tables below it."""
-    inner = table.get("subcommands")
-    if not isinstance(inner, dict):
-        return table
-    return {**table, "subcommands": "two" if any(" " in name for name in inner) else "one"}
-
-
 def _cautious_effects(name: str, table: Table) -> frozenset[Effect]:
     keys = keys_of(name)
-    for key in sorted(set(table) - _CAUTIOUS_KEYS):
+    for key in sorted(set(table) - {"effects", "subcommands", "why"}):
         raise TableFault((*keys, key), "it could allow more; of a known program only effects can be added")
     try:
         return frozenset(Effect(effect) for effect in table.get("effects", ()))
@@ -208,12 +176,12 @@ def _cautious_effects(name: str, table: Table) -> frozenset[Effect]:
 
 @cache
 def _read_file(name: str) -> tuple[Table, str] | None:
-    program, blank, subcommand = name.partition(" ")
+    program, _, subcommand = name.partition(" ")
     program = _FILE_NAMES.get(program, program)
-    folder = f"{program}/" if blank else ""
-    if f"{subcommand if blank else program}.toml" not in _file_names(folder):
+    folder, file = (f"{program}/", f"{subcommand}.toml") if subcommand else ("", f"{program}.toml")
+    if file not in _file_names(folder):
         return None
-    place = f"{folder}{subcommand if blank else program}.toml"
+    place = f"{folder}{file}"
     try:
         return tomllib.loads((PROGRAMS / place).read_text(encoding="utf-8")), f"programs/{place}"
     except tomllib.TOMLDecodeError as error:
@@ -223,6 +191,5 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 @cache
 def _file_names(folder: str) -> frozenset[str]:
     """The names in a folder of the product, read once: on some systems asking for `GIT.toml` would find `git.toml`."""
-    path = PROGRAMS / folder
     known = not folder or folder.rstrip("/") in _file_names("")
-    return frozenset(file.name for file in path.iterdir()) if known else frozenset()
+    return frozenset(file.name for file in (PROGRAMS / folder).iterdir()) if known else frozenset()

@@ -15,10 +15,8 @@ Table: TypeAlias = Mapping[str, Any]
 """A TOML table as `tomllib` reads it; nothing of it is trusted before `Program` took it."""
 
 _MEANINGS = frozenset(get_args(Meaning))
-_INHERITED_APART = frozenset(
-    {"about", "certain_outputs", "examples", "flags", "like", "options", "subcommands"}
-)
-_FLAG = Option(word="none")
+_INHERITED_APART = frozenset({"about", "certain_outputs", "examples", "flags", "like", "options"})
+_REASONS = {"extra_forbidden": "this key is not known", "missing": "this key is missing"}
 
 
 class TableFault(ValueError):
@@ -49,55 +47,32 @@ class Entry:
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
     """Make an entry of a TOML table. Raises `TableFault`."""
-    inherited = {} if base is None else base.table
-    own = {key: value for key, value in table.items() if key != "subcommands" or isinstance(value, str)}
-    program = _validate({**inherited, **own})
+    keys = {**({} if base is None else base.table), **table}
+    program, faults = validate(keys)
+    if program is None:
+        raise faults[0]
     options = _collect_options(program)
     _check_operands(program)
-    kept = {key: value for key, value in {**inherited, **own}.items() if key not in _INHERITED_APART}
-    if program.subcommands:
-        kept["subcommands"] = program.subcommands
+    kept = {key: value for key, value in keys.items() if key not in _INHERITED_APART}
     family = (name, *(() if base is None else base.family))
     return Entry(name, place, program, {**({} if base is None else base.options), **options}, family, kept)
 
 
-def validation_faults(table: Table) -> list[TableFault]:
-    """All that is wrong with the keys and words of a table, without what it is `like`."""
+def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
+    """Return the program that the keys and words of a table describe, or all that is wrong with them."""
     try:
-        Program.model_validate(table)
+        return Program.model_validate(table), []
     except ValidationError as error:
-        return _faults(error)
-    return []
-
-
-def _validate(table: Table) -> Program:
-    try:
-        return Program.model_validate(table)
-    except ValidationError as error:
-        raise _faults(error)[0] from error
-
-
-def _faults(error: ValidationError) -> list[TableFault]:
-    details = error.errors(include_url=False, include_input=False)
-    return [
-        TableFault(tuple(str(key) for key in detail["loc"]), _plain_reason(detail["type"], detail["msg"]))
-        for detail in details
+        details = error.errors(include_url=False, include_input=False)
+    reasons = [(detail["loc"], _REASONS.get(detail["type"], detail["msg"])) for detail in details]
+    return None, [
+        TableFault(tuple(map(str, keys)), reason[:1].lower() + reason[1:]) for keys, reason in reasons
     ]
-
-
-def _plain_reason(kind: str, message: str) -> str:
-    match kind:
-        case "extra_forbidden":
-            return "this key is not known"
-        case "missing":
-            return "this key is missing"
-        case _:
-            return message[:1].lower() + message[1:]
 
 
 def _collect_options(program: Program) -> dict[str, Option]:
     found: dict[str, Option] = {}
-    groups = [("flags", item, _FLAG.model_copy()) for item in program.flags]
+    groups = [("flags", item, Option(word="none")) for item in program.flags]
     groups += [("options", item, option) for item, option in program.options.items()]
     for key, item, option in groups:
         spellings = item.split()
@@ -118,11 +93,9 @@ def _check_spelling(program: Program, key: str, item: str, spelling: str) -> Non
 
 
 def _check_operands(program: Program) -> None:
-    many = 0
     for place, operand in enumerate(program.operands):
-        meaning = operand.removesuffix("...").removesuffix("?")
-        many += operand.endswith("...")
+        meaning = operand.rstrip(".?")
         if meaning not in _MEANINGS:
             raise TableFault(("operands", str(place)), f'"{meaning}" is not a meaning')
-    if many > 1:
+    if sum(operand.endswith("...") for operand in program.operands) > 1:
         raise TableFault(("operands",), "only one operand may end in ...")

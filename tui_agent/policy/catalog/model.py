@@ -24,6 +24,9 @@ class Effect(StrEnum):
     LEAVES_PROCESS = "leaves a process behind"
 
 
+Language: TypeAlias = Literal["awk", "jq", "printf", "sed", "find", "fd", "xargs", "test"]
+"""Languages that are read: interpreter/languages."""
+
 Meaning: TypeAlias = Literal[
     "text",  # any text; names no file and changes nothing: a search pattern, a format
     "number",  # digits, with an optional sign or unit; nothing else
@@ -52,14 +55,7 @@ Meaning: TypeAlias = Literal[
     "shell script",  # bash text that is run
     "code",  # text in another language that is run
     "script file",  # a file with code that is run; where an operand that is missing would be one, it reads its input
-    "awk",
-    "jq",
-    "printf",
-    "sed",
-    "find",  # languages that are read: interpreter/languages
-    "fd",
-    "xargs",
-    "test",
+    Language,
 ]
 
 OperandMeaning: TypeAlias = Annotated[str, Field(pattern=r"^[a-z ]+(\.\.\.|\?)?$")]
@@ -156,9 +152,9 @@ class Program(Model):
     are not clustered: `-p -w`), `words` (each option is one whole word with one dash or two, its word the next),
     `tar` (the first word may be a bundle of letters without a dash; where letters are listed without one (`ps a`),
     only those may stand in it), `none` (every word is an operand). `numeric_option`: `-5` is allowed.
-    `subcommands`: the first operand (`one`) or the first two (`two`) name an entry of their own in the folder of
-    this program's name; options in front of them are this entry's. `skips`: files that it does not read below a
-    folder unless an option says so. `reads_below`: operands are meant with everything below them. `only_names`:
+    `subcommands`: the first operand or the first two name an entry of their own, in the folder of this program's name
+    or in tables that stand here; options in front of them are this entry's. `skips`: files that it does not read
+    below a folder unless an option says so. `reads_below`: operands are meant with everything below them. `only_names`:
     name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`. `changes_paths`: it
     changes or takes away the files that its path filters mean. `options_are_harmless`: no option of it, listed or
     not, does more than read: it writes, runs, sends and waits for nothing. So a pattern may stand where an option
@@ -181,7 +177,7 @@ class Program(Model):
     numeric_option: bool = False
     changes_paths: bool = False
     options_are_harmless: bool = False
-    subcommands: Literal["", "one", "two"] = ""
+    subcommands: Annotated[bool, BeforeValidator(bool)] = False
     skips: frozenset[Literal["hidden", "ignored", "untracked"]] = frozenset()
     reads_below: bool = False
     only_names: tuple[str, ...] = ()

@@ -11,8 +11,6 @@ from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
-_FILE = Path(__file__).with_name("variables.toml")
-
 
 @dataclass(frozen=True, slots=True)
 class Variables:
@@ -22,11 +20,6 @@ class Variables:
     own: frozenset[str]
     never: re.Pattern[str]
     shown: frozenset[str]
-
-    @staticmethod
-    def load() -> "Variables":
-        """The product's list."""
-        return _load()
 
     def with_harmless(self, names: Iterable[str]) -> "Variables":
         """The same with more names that are harmless."""
@@ -47,9 +40,10 @@ class Variables:
 
 
 @cache
-def _load() -> Variables:
-    data = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+def load_variables() -> Variables:
+    """Return the product's list."""
+    data = tomllib.loads(Path(__file__).with_name("variables.toml").read_text(encoding="utf-8"))
     never = re.compile("|".join(translate(pattern) for pattern in data["never"]))
-    own = frozenset(data["own"])
     locales = {f"{name}={value}" for name in data["locale_names"] for value in data["locale_values"]}
-    return Variables(frozenset({*data["harmless"], *locales}), own, never, frozenset(data["shown"]))
+    harmless = frozenset({*data["harmless"], *locales})
+    return Variables(harmless, frozenset(data["own"]), never, frozenset(data["shown"]))

@@ -60,7 +60,12 @@ def test_a_good_table_has_no_problem() -> None:
         ('about = "Shows all."', "effects = []", "my.toml:21", "subcommands.all.about: this key is missing"),
         ("[programs.showlog]", "[program.showlog]", "my.toml:3", "this key is not known"),
         ('decision = "ask"', 'decision = "no"', "my.toml:18", "examples.1.decision: input should be"),
-        ('line = "showlog --delete', 'line = "showlog -n x', "my.toml:16", "but not because '--delete'"),
+        (
+            'line = "showlog --delete',
+            'line = "showlog -n x',
+            "my.toml:16",
+            "should be ask because '--delete'",
+        ),
         ('"-n" = "number"', "", "my.toml:12", "should be allow, not ask: -n of showlog is not known"),
         ('about = "Shows a log."', 'about = "Shows a log.', "my.toml:4", "it is not valid TOML"),
     ],

@@ -45,7 +45,7 @@ def _table() -> Mapping[str, Option]:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """What is done with all that is found and fits `names`; `batch`: its command is run on many at once."""
+    """An action on all that is found and fits `names`. `batch`: its command is run on many at once."""
 
     option: Option
     names: Names
@@ -101,7 +101,7 @@ class _Expression:
             for action in self._actions
             if Effect.DELETES in action.option.effects
             for start in self._starts
-            for name in self._found(start, action.names)
+            for name in self._findable(start, action.names)
         ]
         commands = tuple(self._filled_commands())
         return ArgumentReading(
@@ -204,11 +204,11 @@ class _Expression:
             self._doubt("find runs too much to be judged")
         for run in runs[:_MAX_COMMANDS]:
             for start in self._starts[:_MAX_COMMANDS]:
-                for name in self._found(start, run.names):
+                for name in self._findable(start, run.names):
                     filled = replace(name, many=run.batch)
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
-    def _found(self, start: Value, names: Names) -> list[Value]:
+    def _findable(self, start: Value, names: Names) -> list[Value]:
         """Return what can be found at a starting point: names below it, and itself."""
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
         return [*names_below(start, names), *itself]
