@@ -10,7 +10,6 @@ from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.values import (
     has_digit,
-    is_placeholder,
     is_random_letters,
     is_secret_in_pieces,
     is_secret_text,
@@ -21,13 +20,13 @@ from tui_agent.store.redaction.values import (
 
 def is_assigned(candidate: Candidate) -> bool:
     """Return True if the value behind a secret's name is the secret."""
-    value, name, before = candidate.value, _name(candidate), candidate.nearest(12)
+    value, name, before = candidate.value, candidate.name, candidate.nearest(12)
     if _is_other_name(candidate, before, name):
         return False
     if re.search(r"secret[_-]?id$", name.lower()):
         return looks_random(value, 20) and not has_shape(value, "resource")
     if (
-        is_placeholder(value.lstrip("-+").rstrip("*") or value)
+        has_shape(value.lstrip("-+").rstrip("*") or value, "placeholder")
         or has_shape(before, "counted")
         or has_shape(name, "property")
     ):
@@ -39,17 +38,13 @@ def is_assigned(candidate: Candidate) -> bool:
     return _is_bare_secret(candidate, name, before)
 
 
-def _name(candidate: Candidate) -> str:
-    return candidate.group("name") + candidate.group("rest")
-
-
 def _quote(candidate: Candidate) -> str:
     return candidate.group("quote") or candidate.group("quote2")
 
 
 def _sign(candidate: Candidate) -> str:
     """Return what stands between the name and its value."""
-    return candidate.lead[len(_name(candidate)) :]
+    return candidate.lead[len(candidate.name) :]
 
 
 def _is_other_name(candidate: Candidate, before: str, name: str) -> bool:
@@ -78,7 +73,7 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
 def _is_quoted_secret(value: str, name: str) -> bool:
     """Return True if a text in quotes is a secret: not a template, a sentence, or a mere name."""
     named = has_shape(value, "resource") and not is_secret_in_pieces(value)
-    if has_shape(value, "template") or named or has_shape(value, "path"):
+    if named or has_shape(value, "template", "path"):
         return False
     if name.startswith("license") and has_shape(value, "license"):
         return False
@@ -99,10 +94,7 @@ def is_message(value: str) -> bool:
 def _is_bare_secret(candidate: Candidate, name: str, before: str) -> bool:
     value = candidate.value
     if not is_secret_in_pieces(value) and (
-        "://" in value
-        or has_shape(value, "expression")
-        or has_shape(value, "resource")
-        or has_shape(value, "path")
+        "://" in value or has_shape(value, "expression", "resource", "path")
     ):
         return False
     if name.isupper() and candidate.lead.endswith("=") and _has_two_cases(value):
@@ -166,8 +158,8 @@ def _is_configured(candidate: Candidate) -> bool:
         return False
     line = candidate.nearest(360).rpartition("\n")[2]
     prefix = re.search(r"[\w.-]{0,60}$", line)
-    name = (prefix.group() if prefix else "") + _name(candidate)
-    lead = line[: len(line) + len(_name(candidate)) - len(name)][-300:]
+    name = (prefix.group() if prefix else "") + candidate.name
+    lead = line[: len(line) + len(candidate.name) - len(name)][-300:]
     tail = candidate.text_behind.partition("\n")[0][:300]
     if (name.isupper() and "." not in name) or (name.startswith("--") and sign == "="):
         return True
@@ -212,8 +204,8 @@ def is_weakly_assigned(candidate: Candidate) -> bool:
 def is_column_default(candidate: Candidate) -> bool:
     """Return True for the default of a column or a parameter that is named after a secret."""
     value = candidate.value
-    if is_placeholder(value) or has_shape(value, "hash") or has_shape(candidate.nearest(12), "counted"):
+    if has_shape(value, "placeholder", "hash") or has_shape(candidate.nearest(12), "counted"):
         return False
-    return not has_shape(_name(candidate), "property") and _is_quoted_secret(
+    return not has_shape(candidate.name, "property") and _is_quoted_secret(
         value, candidate.group("name").lower()
     )

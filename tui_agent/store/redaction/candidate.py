@@ -50,11 +50,11 @@ class Candidate:
         return self.raw[start:end].decode("latin-1") if start >= 0 else ""
 
     @property
-    def text_before(self) -> str:
-        """Up to `BEFORE` bytes before the match."""
-        return self.nearest(BEFORE)
+    def name(self) -> str:
+        """The name in front of the secret, whole."""
+        return self.group("name") + self.group("rest")
 
-    def nearest(self, count: int) -> str:
+    def nearest(self, count: int = BEFORE) -> str:
         """Return up to `count` bytes before the match."""
         start = self._match_start
         return self.raw[max(0, start - count) : start].decode("latin-1")

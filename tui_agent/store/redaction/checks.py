@@ -20,7 +20,6 @@ from tui_agent.store.redaction.values import (
     has_both_cases,
     has_digit,
     is_mixed,
-    is_placeholder,
     is_secret_text,
     looks_chosen,
     looks_issued,
@@ -31,17 +30,13 @@ from tui_agent.store.redaction.values import (
 def is_given(candidate: Candidate) -> bool:
     """Return True for anything but a placeholder, a template, a variable or another option."""
     value = candidate.value.strip()
-    return (
-        not is_placeholder(value)
-        and not has_shape(value, "template")
-        and not value.startswith(("$", "{", "(", "@", "-"))
-    )
+    return not has_shape(value, "placeholder", "template") and value[:1] not in ("$", "{", "(", "@", "-")
 
 
 def is_header_value(candidate: Candidate) -> bool:
     """Return True for a header's value: no expression, no word about it, no signature of a request."""
     value = candidate.value
-    if is_placeholder(value.rstrip("*") or value) or value.startswith("AWS4-"):
+    if has_shape(value.rstrip("*") or value, "placeholder") or value.startswith("AWS4-"):
         return False
     return not (value.isalpha() and len(value) < 20) and not has_shape(value, "call-or-variable")
 
@@ -49,7 +44,7 @@ def is_header_value(candidate: Candidate) -> bool:
 def is_address_login(candidate: Candidate) -> bool:
     """Return True for the password of an address, except the default one of somebody's local test server."""
     value = candidate.value
-    if value == "x-oauth-basic" or is_placeholder(value):
+    if value == "x-oauth-basic" or has_shape(value, "placeholder"):
         return False
     return not (candidate.group("user") == value and has_shape(candidate.text_behind, "own-host"))
 
@@ -59,11 +54,7 @@ def is_statement_password(candidate: Candidate) -> bool:
     lead = candidate.lead
     if lead[:1] in "iI" and not has_shape(candidate.nearest(200), "statement"):
         return False
-    if (
-        lead.rstrip().startswith("=")
-        or is_placeholder(candidate.value)
-        or has_shape(candidate.value, "template")
-    ):
+    if lead.rstrip().startswith("=") or has_shape(candidate.value, "placeholder", "template"):
         return False
     return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.nearest(8)) is not None
 
@@ -148,10 +139,8 @@ CHECKS: Mapping[str, Callable[[Candidate], bool]] = {
     "mailgun": is_mailgun_key,
     "mixed": lambda candidate: is_mixed(candidate.value),
     "mixed-case": is_mixed_case,
-    "named-value": lambda candidate: (
-        not has_shape(candidate.group("name") + candidate.group("rest"), "property")
-    ),
-    "not-placeholder": lambda candidate: not is_placeholder(candidate.value),
+    "named-value": lambda candidate: not has_shape(candidate.name, "property"),
+    "not-placeholder": lambda candidate: not has_shape(candidate.value, "placeholder"),
     "not-public": lambda candidate: candidate.value not in ("public", "private"),
     "option": is_option_value,
     "prose": is_told,

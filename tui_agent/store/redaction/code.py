@@ -8,7 +8,6 @@ import re
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.values import (
-    is_placeholder,
     is_random_letters,
     is_secret_text,
     looks_chosen,
@@ -19,9 +18,7 @@ from tui_agent.store.redaction.values import (
 def is_default_text(candidate: Candidate) -> bool:
     """Return True for a text that is used when nothing else is given: `password = env("PW") or "hunter2"`."""
     way = candidate.group("way")
-    if not has_shape(way, "assigned-with") or has_shape(
-        candidate.group("name") + candidate.group("rest"), "property"
-    ):
+    if not has_shape(way, "assigned-with") or has_shape(candidate.name, "property"):
         return False
     if candidate.has_group("second"):
         second = candidate.group("second")
@@ -41,17 +38,12 @@ def is_signing_key(candidate: Candidate) -> bool:
 def is_in_secret_section(candidate: Candidate) -> bool:
     """Return True for a value in a section called `secrets:`, deeper than it, with nothing less deep between."""
     value, name = candidate.value, candidate.group("key")
-    if (
-        has_shape(name, "property")
-        or has_shape(name, "public-name")
-        or is_placeholder(value)
-        or has_shape(value, "public-value")
-    ):
+    if has_shape(name, "property", "public-name") or has_shape(value, "placeholder", "public-value"):
         return False
     generated = looks_random(value) or is_random_letters(value)
     if not generated and not looks_chosen(value):
         return False
-    for line in reversed(candidate.text_before.rstrip("\n").split("\n")):
+    for line in reversed(candidate.nearest().rstrip("\n").split("\n")):
         depth = len(line) - len(line.lstrip(" \t"))
         if line.strip() and depth < len(candidate.group("indent")):
             people = re.search(r"(?i)(?:secrets|passwords)[\"']?:", line)

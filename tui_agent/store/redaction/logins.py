@@ -8,7 +8,7 @@ import re
 
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.shapes import has_shape
-from tui_agent.store.redaction.values import has_digit, is_placeholder, looks_chosen
+from tui_agent.store.redaction.values import has_digit, looks_chosen
 
 _SIGNS_IN_BY_LETTER = {
     "a": re.compile(r"\b(?:xhs?|https?|httpie|curlie|hey|wuzz|http-prompt)[ \t]"),
@@ -22,7 +22,7 @@ _MAX_LINE = 400
 def is_login_option(candidate: Candidate) -> bool:
     """Return True for the password of `-u user:password` and options like it."""
     value, line, option = candidate.value, _command_before(candidate), candidate.group("option")
-    if is_placeholder(value) or has_shape(value, "template") or re.match(r"v?\d+\.\d", value):
+    if has_shape(value, "placeholder", "template") or re.match(r"v?\d+\.\d", value):
         return False
     if option[-1] in "aA" and not option.startswith("--"):
         return _SIGNS_IN_BY_LETTER[option[-1]].search(line) is not None

@@ -15,8 +15,8 @@ from tui_agent.secret_words import SECRET_KEY
 from tui_agent.store.redaction.allow import Allowed
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
 from tui_agent.store.redaction.rule import Rule
+from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
-from tui_agent.store.redaction.values import is_placeholder
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -138,7 +138,7 @@ class Redactor:
             return self.json(value)
         clean = self.text(value)
         whole = clean is not value and clean.startswith("[redacted: ") and clean.find("]") == len(clean) - 1
-        return clean if whole or is_placeholder(value) else f"[redacted: {key.lower()}]"
+        return clean if whole or has_shape(value, "placeholder") else f"[redacted: {key.lower()}]"
 
     def _index(self) -> KeywordIndex:
         return _index_of(self._own_rules, self._disabled)

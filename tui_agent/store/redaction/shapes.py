@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from tui_agent.store.redaction.fragments import read_rules_file
 
-_METHODS = {"whole": "fullmatch", "part": "search", "start": "match"}
+_WAYS = {"whole": r"\A\s*(?:{})\s*\Z", "part": "{}", "start": r"\A(?:{})"}
 
 
 class Shape(TypedDict, total=False):
@@ -36,12 +36,12 @@ def shapes() -> Mapping[str, Shape]:
 def _matcher(name: str) -> Callable[[str], object]:
     shape = shapes()[name]
     flags = f"(?{shape['flags']})" if "flags" in shape else ""
-    matcher: Callable[[str], object] = getattr(
-        re.compile(flags + "|".join(shape["pattern"])), _METHODS[shape["fits"]]
-    )
-    return matcher
+    return re.compile(flags + _WAYS[shape["fits"]].format("|".join(shape["pattern"]))).search
 
 
-def has_shape(text: str, name: str) -> bool:
-    """Return True if a text, or the part of it that counts, has the form of this name."""
-    return _matcher(name)(text) is not None
+def has_shape(text: str, *names: str) -> bool:
+    """Return True if a text, or the part of it that counts, has one of the forms of these names."""
+    for name in names:  # a plain loop: this runs for every candidate, often
+        if _matcher(name)(text):
+            return True
+    return False

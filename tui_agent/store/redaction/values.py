@@ -13,11 +13,6 @@ _HASH_PARTS = re.compile(
 _HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def is_placeholder(value: str) -> bool:
-    """Return True if a value only marks the place of a secret: `<token>`, `$TOKEN`, `your-key-here`, `****`."""
-    return has_shape(value.strip(), "placeholder")
-
-
 def has_digit(value: str) -> bool:
     """Return True if a value holds a digit."""
     return any(char.isdigit() for char in value)
@@ -35,13 +30,13 @@ def is_mixed(value: str) -> bool:
 
 def looks_random(value: str, least: int = 16) -> bool:
     """Return True if a generator made the value: at least `least` characters, mixed; no hash, id, path or address."""
-    if len(value) < least or is_placeholder(value):
+    if len(value) < least or has_shape(value, "placeholder"):
         return False
     padded = value.endswith("=") and len(value) % 4 == 0 and len(value) > 40
     if has_shape(value, "location") and not padded:
         return False
     value = _HASH_PARTS.sub("", value)
-    if len(value) < least or has_shape(value, "hash") or has_shape(value, "uuid"):
+    if len(value) < least or has_shape(value, "hash", "uuid"):
         return False
     if value.startswith(("pk_live_", "pk_test_")):
         return False
@@ -64,7 +59,7 @@ def looks_issued(value: str) -> bool:
 
 def looks_chosen(value: str) -> bool:
     """Return True for what people choose or generators make: no plain word, name, number or path."""
-    if is_placeholder(value) or has_shape(value, "template"):
+    if has_shape(value, "placeholder", "template"):
         return False
     value = value.rstrip("])}>,;")
     if value.startswith(("-", "$", "/", "./", "~", "@", "(", "{", "!")):
@@ -85,9 +80,7 @@ def is_secret_text(value: str) -> bool:
     return (
         looks_chosen(value)
         and " " not in value
-        and not has_shape(value, "thing-name")
-        and not has_shape(value, "call-or-host")
-        and not has_shape(value, "algorithm")
+        and not has_shape(value, "thing-name", "call-or-host", "algorithm")
     )
 
 
@@ -102,7 +95,7 @@ def is_secret_in_pieces(value: str) -> bool:
 
     Several pieces hold digits, in front of letters or in both cases, as no module's name and no host has them.
     """
-    if not has_shape(value, "pieces") or has_shape(value, "module-name") or has_shape(value, "location"):
+    if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False
     numbered = [piece for piece in value.split(".") if has_digit(piece)]
     if sum(re.search(r"\d[A-Za-z]", piece) is not None for piece in numbered) >= 2:
