@@ -23,13 +23,13 @@ from tui_agent.protocol.events.policy import Choice, PermissionDecided, Permissi
 from tui_agent.protocol.settings import PolicyName
 
 ALWAYS = Choice(reach="always", rule="allow tool echo")
-STEERED, TOP, CONFINED = (True, False), (True, False), ("", "fake")
+STEERED, CONFINED = (True, False), ("", "fake")
 
 
 class Knowing(LocalEnvironment):
     """Knows of itself what a test wants it to."""
 
-    steered = top = False
+    steered = False
     kind = ""
     lost: Collection[str] = ()
 
@@ -42,9 +42,6 @@ class Knowing(LocalEnvironment):
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         return self.steered or "vendor/x" in folders
-
-    def top_of_repository(self) -> bool:
-        return self.top
 
     async def stat(self, path: str) -> FileInfo | None:
         if path in self.lost:
@@ -80,17 +77,16 @@ async def asked(bench: Bench, count: int = 1) -> PermissionRequested:
 
 
 @pytest.mark.parametrize("kind", CONFINED)
-@pytest.mark.parametrize("top", TOP)
 @pytest.mark.parametrize("steered", STEERED)
 async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
-    tmp_path: Path, steered: bool, top: bool, kind: str
+    tmp_path: Path, steered: bool, kind: str
 ) -> None:
     found: list[PolicyFacts] = []
 
     class Env(Knowing):
         pass
 
-    Env.steered, Env.top, Env.kind = steered, top, kind
+    Env.steered, Env.kind = steered, kind
 
     def noting(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         found.append(facts)
@@ -107,8 +103,8 @@ async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert {(one.policy, one.workspace, one.top_of_repository, one.sandboxed) for one in found} == {
-        ("accept-edits", str(tmp_path / "workspace"), top, bool(kind))
+    assert {(one.policy, one.workspace, one.sandboxed) for one in found} == {
+        ("accept-edits", str(tmp_path / "workspace"), bool(kind))
     }
     assert [sorted(one.own_programs) for one in found] == [["make"], [], [], []]
     assert [one.git_steered for one in found] == [False, steered, False, True]

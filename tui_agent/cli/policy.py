@@ -146,7 +146,6 @@ class Bench:
             policy=base.config.policy,
             interactive=True,
             sandboxed=bool(env.sandbox.kind),
-            top_of_repository=env.top_of_repository(),
             secrets=scan.secrets,
             links=scan.links,
             option_names=scan.option_names,

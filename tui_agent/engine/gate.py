@@ -256,7 +256,6 @@ class Gate:
             interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
             own_programs=finder.own_programs(programs) if finder else frozenset(),
             git_steered=bool(finder and GIT in programs and finder.git_is_steered(self._git_folders(case))),
-            top_of_repository=finder is not None and finder.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
             secrets=case.scan.secrets,

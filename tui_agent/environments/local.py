@@ -183,11 +183,6 @@ class LocalEnvironment:
         """See `ports.environment.FindsPrograms`."""
         return runs_programs(self.root, folders)
 
-    def top_of_repository(self) -> bool:
-        """See `ports.environment.FindsPrograms`."""
-        git = Path(self.root, ".git")
-        return (git / "HEAD").is_file() or git.is_file()
-
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """A regular file's content."""
         return await to_thread.run_sync(self._files.read, path, max_bytes)

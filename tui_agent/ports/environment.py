@@ -230,10 +230,6 @@ class FindsPrograms(Protocol):
         a repository around one of these folders, each as seen from the root: some are patterns, `**` is any."""
         ...
 
-    def top_of_repository(self) -> bool:
-        """Whether its root is the top of a git repository, so that `git rev-parse --show-toplevel` names it."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLink:

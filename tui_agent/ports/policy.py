@@ -27,8 +27,6 @@ class PolicyFacts:
     git_steered: bool = False
     """The configuration of the repository around the workspace, or around another folder that the call runs git in, names
     programs that git would run, also where it only looks."""
-    top_of_repository: bool = False
-    """The workspace is the top of its repository: `git rev-parse --show-toplevel` names it."""
     sandboxed: bool = False
     """Commands of this environment are confined: they write only the workspace and reach no network, and do not read
     `secrets`."""

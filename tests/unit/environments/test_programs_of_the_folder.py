@@ -79,13 +79,3 @@ async def test_names_that_lead_into_the_workspace_are_told(tmp_path: Path) -> No
     found = await env.exec(ExecSpec(script="command -v git"), lambda data: None)
     await env.aclose()
     assert found.output.decode() == f"{workspace}/bin/git\n"
-
-
-def test_a_workspace_is_the_top_of_its_repository_where_git_would_say_so(tmp_path: Path) -> None:
-    whole, part, empty, linked = (tmp_path / name for name in ("whole", "whole/part", "empty", "linked"))
-    for folder in (whole / ".git", part, empty / ".git", linked):
-        folder.mkdir(parents=True)
-    (whole / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (linked / ".git").write_text("gitdir: ../whole/.git/worktrees/linked\n")
-    found = [LocalEnvironment(folder).top_of_repository() for folder in (whole, part, empty, linked)]
-    assert found == [True, False, False, True]
