@@ -5,7 +5,7 @@ Invariant: all that a builtin may do is in one of the two states it returns.
 
 from tui_agent.policy.interpreter.expansion import known_value
 from tui_agent.policy.interpreter.options import ParsedCall
-from tui_agent.policy.interpreter.patterns import cut_at_newlines, prefix_of, without_prefix
+from tui_agent.policy.interpreter.patterns import cut_at_newlines, split_assignment
 from tui_agent.policy.interpreter.report import Certainty, Value
 from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_folder
 
@@ -26,9 +26,7 @@ def apply_builtin(name: str, call: ParsedCall, state: State, stdin: Value) -> tu
 
 def _change_folder(name: str, call: ParsedCall, state: State) -> State:
     path = call.operands[0].known if call.operands else "~"
-    if path == "-" and name == "cd":
-        return state.in_folders(state.previous)
-    if path is None or name == "popd" or (name == "pushd" and not call.operands):
+    if path is None or path == "-" or name == "popd" or (name == "pushd" and not call.operands):
         return state.in_folders([None])
     # `cd` takes `name/..` for nothing; where no folder is there, it follows the links of `name` after all.
     return state.in_folders(
@@ -38,8 +36,7 @@ def _change_folder(name: str, call: ParsedCall, state: State) -> State:
 
 def _assign(call: ParsedCall, state: State) -> State:
     for word in call.operands:
-        name, equals, _ = prefix_of(word).partition("=")
-        state = state.with_variable(name, without_prefix(word, f"{name}=") if equals else UNSET)
+        state = state.with_variable(*split_assignment(word))
     return state
 
 

@@ -23,7 +23,7 @@ from tui_agent.policy.interpreter.readers import ARGUMENT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.state import Folders
 
-MAX_DEPTH: Final = 5
+MAX_DEPTH: Final = 6
 """Commands that run one another; a text of bash counts as two."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
@@ -75,9 +75,10 @@ class CommandReader:
         for name, value in context.settings:
             if name != "IFS" or program != "read":
                 draft.set_variable(name, value)
-        if program is None:
+        if program is None or self._depth > MAX_DEPTH:
             reason = f"it is not certain which program {words[0].source} is"
-            return _read_unknown(draft, reason, words[1:], hides=True)
+            deep = "too many commands run one another"
+            return _read_unknown(draft, reason if program is None else deep, words[1:], hides=True)
         entry = self._look_up(draft, program)
         if entry is None:
             return _read_unknown(draft, f"it is not known what {program or 'an empty name'} does", words[1:])
@@ -190,7 +191,7 @@ class CommandReader:
             commands, output = reading.commands, reading.prints or unknown_value(draft.source)
             inside = replace(inside, stdin=UNKNOWN_INPUT)
         self._depth += 1
-        inner = [self._read_inner(draft, words, inside) for words in commands]
+        inner = [self.read(words, inside) for words in commands]
         if entry.program.operands[:1] == ("script file",):
             inside = replace(inside, parameters=call.operands)
         texts = [text.known for text in draft.scripts]
@@ -203,13 +204,8 @@ class CommandReader:
             output = inner[0].output if inner else None
         return inner, output
 
-    def _read_inner(self, draft: Draft, words: Sequence[Value], inside: Context) -> CommandResult:
-        if self._is_too_deep(draft):
-            return CommandResult((), unknown_value(draft.source))
-        return self.read(words, inside)
-
     def _read_text(self, draft: Draft, text: Value, inside: Context) -> CommandResult:
-        if text.known is None or self._is_too_deep(draft):
+        if text.known is None or self._depth > MAX_DEPTH:
             draft.effects.add(Effect.RUNS)
             draft.doubt("value", f"it is not certain which commands {text.source} holds", hides=True)
             return CommandResult((), unknown_value(draft.source))
@@ -221,11 +217,6 @@ class CommandReader:
             draft.effects.add(Effect.RUNS)
             draft.doubts.append(doubt)
         return CommandResult(reports, output)
-
-    def _is_too_deep(self, draft: Draft) -> bool:
-        if self._depth > MAX_DEPTH:
-            draft.doubt("limit", "too many commands run one another", hides=True)
-        return self._depth > MAX_DEPTH
 
 
 def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: bool = False) -> CommandResult:

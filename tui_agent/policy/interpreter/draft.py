@@ -15,7 +15,7 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning
 from tui_agent.policy.interpreter.expansion import STREAM
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
-from tui_agent.policy.interpreter.patterns import as_pattern, escape, prefix_of, unescape
+from tui_agent.policy.interpreter.patterns import as_pattern, escape, prefix_of, split_assignment, unescape
 from tui_agent.policy.interpreter.readers import SCRIPT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
 from tui_agent.policy.interpreter.state import (
@@ -138,7 +138,7 @@ class Draft:
                     value.known or "", replace(value, certainty=Certainty.UNKNOWN), exported=False
                 )
             case "assignment":
-                self._assign(value)
+                self.set_variable(*split_assignment(value))
             case "setting":
                 self.doubt("operand", f"{value.source} of {self.name} is not known to be harmless")
             case "shell script":
@@ -221,14 +221,6 @@ class Draft:
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]
         self.folders = tuple(dict.fromkeys(folders))
-
-    def _assign(self, value: Value) -> None:
-        """Note `NAME=value`, put into the environment of a program."""
-        name, equals, text = prefix_of(value).partition("=")
-        certain = bool(equals) and value.known is not None
-        certainty = Certainty.KNOWN if certain else Certainty.UNKNOWN
-        setting = Value(value.source, certainty, text if certain else "")
-        self.set_variable(name if equals else value.known or "", setting)
 
     def set_variable(self, name: str, value: Value, *, exported: bool = True) -> None:
         """Note a variable that is set; `exported`: for programs."""

@@ -55,13 +55,9 @@ def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
     head, colon, path = value.text.partition(":")
     if value.content and head and colon and not _SIGN.search(path):
         return GitWord((_file(path, from_top=True),))
-    if value.certainty is Certainty.BOUNDED and head and colon and not _SIGN.search(head):
-        return GitWord((_file(path, from_top=True),), f"it is not certain which file {value.source} is")
-    if value.content and value.certainty is Certainty.BOUNDED and not colon:
-        is_path = may_be_path and value.content == "revision" and ".." not in value.text
-        return GitWord((_file(value.text),) if is_path else ())
-    if may_be_path and value.certainty is Certainty.BOUNDED and not colon:
-        return GitWord((_file(value.text),))
+    if value.certainty is Certainty.BOUNDED and not colon and (value.content or may_be_path):
+        names_revision = value.content and (value.content != "revision" or ".." in value.text)
+        return GitWord((_file(value.text),) if may_be_path and not names_revision else ())
     return GitWord(doubt=f"it is not certain which revision {value.source} is")
 
 

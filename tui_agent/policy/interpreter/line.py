@@ -135,10 +135,7 @@ class _LineReader:
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
     """The variables `$0`, `$1` and so on of a script; none behind a word that may become several."""
     certain = list(takewhile(lambda value: not value.many, values))
-    named = {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
-    if len(values) == 2 and "0" in named:
-        named["@"] = values[1]
-    return named
+    return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:

@@ -34,29 +34,25 @@ def as_pattern(value: Value) -> str:
 
 def prefix_of(value: Value) -> str:
     """Return the characters that a value certainly begins with: all of it where it is known."""
-    match value.certainty:
-        case Certainty.KNOWN:
-            return value.text
-        case Certainty.BOUNDED:
-            literal = _LITERAL.match(value.text)
-            return unescape(literal[0]) if literal else ""
-        case Certainty.UNKNOWN:
-            return value.prefix
+    if value.known is not None:
+        return value.known
+    literal = _LITERAL.match(value.text)
+    return value.prefix or (unescape(literal[0]) if literal else "")
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
     """Return what a value has behind characters that it certainly begins with."""
-    match value.certainty:
-        case Certainty.KNOWN:
-            return Value(value.source, Certainty.KNOWN, value.text[len(prefix) :])
-        case Certainty.BOUNDED:
-            rest = value.text[len(escape(prefix)) :]
-            return Value(value.source, Certainty.BOUNDED, rest, many=value.many, may_be_option=True)
-        case Certainty.UNKNOWN:
-            rest = value.prefix[len(prefix) :]
-            return Value(
-                value.source, Certainty.UNKNOWN, many=value.many, may_be_option=not rest, prefix=rest
-            )
+    text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
+    rest = value.prefix[len(prefix) :]
+    return replace(value, text=text, may_be_option=value.known is None, names_files=False, prefix=rest)
+
+
+def split_assignment(word: Value) -> tuple[str, Value]:
+    """Return the name and the value of `NAME=value`; nothing is known of the value where there is none."""
+    name, equals, _ = prefix_of(word).partition("=")
+    if equals:
+        return name, without_prefix(word, f"{name}=")
+    return word.known or "", Value(word.source, Certainty.UNKNOWN, may_be_option=True)
 
 
 def cut_at_newlines(value: Value) -> Value:

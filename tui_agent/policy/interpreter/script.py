@@ -79,19 +79,14 @@ class ScriptWalker:
 
     def _walk_next(self, before: Outcome, connector: Connector, pipeline: Pipeline, stdin: Value) -> Outcome:
         """Walk a pipeline behind what a list did before."""
-        match connector:
-            case "&&":
-                after = self._walk_pipeline(pipeline, before.success, stdin)
-                ends = after.success, before.failure.merge(after.failure)
-            case "||":
-                after = self._walk_pipeline(pipeline, before.failure, stdin)
-                ends = before.success.merge(after.success), after.failure
-            case ";" | "&" | "":
-                after = self._walk_pipeline(pipeline, before.any, stdin)
-                ends = after.success, after.failure
-            case _:
-                assert_never(connector)
-        return Outcome(*ends, _join_outputs(before.output, after.output))
+        starts = {"&&": before.success, "||": before.failure}
+        after = self._walk_pipeline(pipeline, starts.get(connector, before.any), stdin)
+        success, failure = after.success, after.failure
+        if connector == "||":
+            success = before.success.merge(success)
+        if connector == "&&":
+            failure = before.failure.merge(failure)
+        return Outcome(success, failure, _join_outputs(before.output, after.output))
 
     def _walk_pipeline(self, pipeline: Pipeline, state: State, stdin: Value) -> Outcome:
         if len(pipeline.commands) > 1:

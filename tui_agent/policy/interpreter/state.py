@@ -23,11 +23,10 @@ START_FOLDERS: Final[Folders] = ("",)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`folders` as in `CommandReport`, empty where no command runs in this state; `previous` is what `cd -` returns to."""
+    """`folders` as in `CommandReport`, empty where no command runs in this state."""
 
     variables: Mapping[str, Value] = field(default_factory=dict)
     folders: Folders = START_FOLDERS
-    previous: Folders = (None,)
 
     def with_variable(self, name: str, value: Value) -> "State":
         """Set a variable."""
@@ -35,7 +34,7 @@ class State:
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
         """Change the folder to one of these."""
-        return replace(self, folders=_bounded(folders), previous=self.folders)
+        return replace(self, folders=_bounded(folders))
 
     def merge(self, other: "State") -> "State":
         """Return the state of which nobody knows whether it is this one or the other: variables that differ are unknown."""
@@ -48,11 +47,10 @@ class State:
             name: mine[name] if name in mine and mine[name] == others.get(name) else UNSET
             for name in (*mine, *others)
         }
-        folders = _bounded([*self.folders, *other.folders])
-        return State(variables, folders, _bounded([*self.previous, *other.previous]))
+        return State(variables, _bounded([*self.folders, *other.folders]))
 
 
-UNREACHED: Final = State({}, (), ())
+UNREACHED: Final = State({}, ())
 """The state behind `exit` and `break`."""
 
 

@@ -165,7 +165,7 @@ def test_words_of_which_it_is_certain_what_they_are(line: str, content: str) -> 
         ("shell -c 'show $0 $2' x y z", "show x z"),
         ("shell -c 'show \"$1\"' _ 'a b'", "show a b"),
         ("shell -c 'show $1' _ 'a b'", "show a b"),
-        ("shell -c 'show \"$@\"' _ a", "show a"),
+        ("shell -c 'show \"$@\"' _ a", 'show "$@"'),
         ("shell -c 'show \"$@\"' _ a b", 'show "$@"'),
         ("shell -c 'show $2' _ * a", "show $2"),
         ("shell -c 'show $1'", "show $1"),
