@@ -26,8 +26,9 @@ MAX_SCRIPT_BRACE_WORDS: Final = 1_000
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:%@^+=~#\],-]+")
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-_ESCAPED_IN_QUOTES: Final = frozenset('$"\\`')
-_QUOTED_RUN = re.compile(r'[^"$`\\]+')
+_ESCAPED_IN_QUOTES = re.compile(r'\\([$"\\`])')
+_QUOTED_RUN = re.compile(r'(?:[^"$`\\]|\\[^"$`\\\n])+')
+"""In double quotes a backslash is taken away only in front of four characters."""
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*|[0-9?#$!@*]))")
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
@@ -44,7 +45,7 @@ _ANY_TEXT = re.compile(r"([*?]+)")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(0|-?[1-9][0-9]{0,5})\}")
 _LETTERS = re.compile(r"\{(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))\}")
 _TILDE_BEHIND = re.compile(r"[:=]~")
-_SIGN_IN_COMMAND = re.compile(r"[\\*?\[]|(?<!\$)\{|^%")
+_SIGN_IN_COMMAND = re.compile(r"[\\*?%\[]|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
 """Some systems take these bytes of a letter for blanks."""
 
@@ -224,23 +225,15 @@ class WordReader:
                     return pieces or [Text("", quoted=True)]
                 case "$":
                     pieces.append(self._read_dollar(quoted=True))
+                case "\\" if escaped := cursor.match(_ESCAPED_IN_QUOTES):
+                    pieces.append(Text(escaped[1], quoted=True))
+                    cursor.position = escaped.end()
                 case "\\":
-                    pieces.append(self._read_quoted_escape())
+                    raise cursor.refusal("a backslash stands at the end of a line")
                 case "`":
                     raise cursor.refusal("it uses backquotes")
                 case _:
                     raise cursor.refusal("a double quote has no end", opening)
-
-    def _read_quoted_escape(self) -> Text:
-        """Read a backslash in double quotes: it is taken away only in front of four characters."""
-        following = self._cursor.text[self._cursor.position + 1 : self._cursor.position + 2]
-        if following in ("", "\n"):
-            raise self._cursor.refusal("a backslash stands at the end of a line")
-        if following in _ESCAPED_IN_QUOTES:
-            self._cursor.position += 2
-            return Text(following, quoted=True)
-        self._cursor.position += 1
-        return Text("\\", quoted=True)
 
     def _read_escape(self) -> Text:
         cursor = self._cursor

@@ -38,7 +38,8 @@ def disagreement(text: str, script: Script) -> Refusal | None:
         is_test = bool(spans) and command.words[0].source in ("[", "[[")
         ours |= _seen_words(spans, is_test=is_test)
     theirs = _tree_words(root)
-    differing = {word for word in ours - theirs if not _is_overlooked(text, word[0])} | (theirs - ours)
+    unseen = {word for word in ours - theirs if word[1] or not _is_overlooked(text, word[0])}
+    differing = unseen | (theirs - ours)
     if differing:
         return Refusal("a second reader sees other commands, or other words in one", min(differing)[0][0])
     return None

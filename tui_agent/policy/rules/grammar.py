@@ -22,6 +22,7 @@ import shlex
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
+from itertools import takewhile
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
@@ -63,7 +64,9 @@ def parse_rule(text: str, source: str = "") -> Rule:
     for candidate in VERDICTS:
         for kind in WHATS:
             if (verdict, what) == (candidate, kind):
-                _check(candidate, kind, rest, text, where)
+                fault, hint = _find_fault(candidate, kind, rest)
+                if fault:
+                    raise ConfigError(f"The rule {text!r}{where} {fault}.", hint=hint)
                 return Rule(candidate, kind, rest, source)
     raise ConfigError(
         f"{text!r}{where} is no rule.",
@@ -71,29 +74,24 @@ def parse_rule(text: str, source: str = "") -> Rule:
     )
 
 
-def _check(verdict: Verdict, what: What, rest: str, text: str, where: str) -> None:
+def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
+    """Return what is wrong with the rest of a rule, and what to do; two empty texts where it is right."""
     if not rest:
-        raise ConfigError(f"The rule {text!r}{where} does not say what it is about.")
-    if what == "run":
-        try:
-            words = shlex.split(rest)
-        except ValueError as error:
-            raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}.") from error
-        if verdict == "allow" and (not words or any(char in words[0] for char in "*?[")):
-            raise ConfigError(f"The rule {text!r}{where} would allow any program.", hint="Name the program.")
-    if what in ("connect", "tool") and verdict == "allow" and not rest.strip("*?. "):
-        thing = "host" if what == "connect" else "tool"
-        raise ConfigError(f"The rule {text!r}{where} would allow any {thing}.", hint=f"Name the {thing}.")
-    if what == "connect":
-        try:
+        return "does not say what it is about", "Name a path, host, program or tool."
+    try:
+        words = shlex.split(rest) if what == "run" else []
+        if what == "connect":
             parse_pattern(rest)
-        except ConfigError as error:
-            raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}") from error
+    except (ValueError, ConfigError) as error:
+        return f"cannot be read: {str(error).rstrip('.')}", ""
+    if verdict == "allow" and what == "run" and (not words or not _SIGNS.isdisjoint(words[0])):
+        return "would allow any program", "Name the program."
+    if verdict == "allow" and what in ("connect", "tool") and not rest.strip("*?. "):
+        thing = "host" if what == "connect" else "tool"
+        return f"would allow any {thing}", f"Name the {thing}."
     if what in ("read", "edit", "remove") and posixpath.normpath(rest).startswith(("~", "../")):
-        raise ConfigError(
-            f"The rule {text!r}{where} leads out of the workspace by ~ or ..",
-            hint="Write the whole path, from / on.",
-        )
+        return "leads out of the workspace by ~ or ..", "Write the whole path, from / on."
+    return "", ""
 
 
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
@@ -124,12 +122,7 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
     """Return the names in front of the first pattern in a rule's path, "" where it begins with a pattern."""
-    kept: list[str] = []
-    for part in pattern.split("/"):
-        if any(char in part for char in "*?["):
-            break
-        kept.append(part)
-    return "/".join(kept)
+    return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,8 @@ OUTSIDE = [
     ("a*b", "`*` stands in a command's name", 0),
     ("*", "`*` stands in a command's name", 0),
     ("%1", "`%` stands in a command's name", 0),
+    ("$x%1", "`%` stands in a command's name", 0),
+    ("> f - <<E\na\nE", "a second reader sees other commands, or other words in one", 4),
     ("ls !x", "`!` stands in a word outside of quotes", 3),
     ("ls a!", "`!` stands in a word outside of quotes", 4),
     ("! ! ls", "`!` stands in an odd place", 2),
