@@ -5,7 +5,7 @@ Invariant: a command gets a report without a doubt only if its program, options 
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,12 +14,12 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.languages import fd, find, test, xargs
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ArgumentReading, Call
 from tui_agent.policy.interpreter.operands import Operands, assign_operands
 from tui_agent.policy.interpreter.options import ParsedCall, ParsedOption, parse_call
 from tui_agent.policy.interpreter.output import bound_output
 from tui_agent.policy.interpreter.reach import measure_reach
-from tui_agent.policy.interpreter.readers import ARGUMENT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.state import Folders
 
@@ -29,6 +29,12 @@ _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _INPUT: Final = re.compile(r"-|/dev/stdin|/proc/self/fd/0|/dev/fd/.*", re.DOTALL)
+_ARGUMENT_READERS: Final[Mapping[str, ArgumentReader]] = {
+    "fd": fd.read_arguments,
+    "find": find.read_arguments,
+    "test": test.read_arguments,
+    "xargs": xargs.read_arguments,
+}
 _TESTS: Final = frozenset({"test", "[", "[["})
 _NUMERIC_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"})
 _SHOW_ALL: Final = frozenset({"export", "set"})
@@ -60,13 +66,13 @@ RunText = Callable[[str, Context], tuple[tuple[CommandReport, ...], Value, Doubt
 """Reads a text of bash that a command runs: its reports, its output, and a doubt where it cannot be read."""
 
 
+@dataclass
 class CommandReader:
     """Reads commands by a catalog."""
 
-    def __init__(self, catalog: Catalog, run_text: RunText) -> None:
-        self._catalog = catalog
-        self._run_text = run_text
-        self._depth = 0
+    _catalog: Catalog
+    _run_text: RunText
+    _depth: int = 0
 
     def read(self, words: Sequence[Value], context: Context) -> CommandResult:
         """Read a command; the first word is its program."""
@@ -107,7 +113,7 @@ class CommandReader:
     def _read_subcommand(
         self, draft: Draft, entry: Entry, front: ParsedCall, context: Context
     ) -> CommandResult:
-        first, *behind = draft.words[1 + front.first_operand :]
+        first, *behind = front.operands
         sub = self._catalog.subcommand(entry, list(_plain_texts([first, *behind[:1]])))
         draft.doubts += front.doubts
         if sub is None:
@@ -157,13 +163,14 @@ class CommandReader:
         self, entry: Entry, arguments: Sequence[Value], call: ParsedCall
     ) -> tuple[Entry, ParsedCall]:
         """Return the entry that counts with the options of a call, and the call as that entry parses it."""
-        named = [parsed for parsed in call.options if parsed.option is not None and parsed.option.entry]
-        option = named[0].option if named else None
-        other = None if option is None else self._catalog.variant(entry, option.entry)
+        named = [
+            (parsed.spelling, parsed.option.entry) for parsed in call.options if parsed.option is not None
+        ]
+        spelling, name = next(((spelling, name) for spelling, name in named if name), ("", ""))
+        other = self._catalog.variant(entry, name) if name else None
         if other is None:
             return entry, call
         again = parse_call(other, arguments)
-        spelling = named[0].spelling
         if all(parsed.spelling != spelling for parsed in again.options):
             doubt = Doubt("option", f"{spelling} of {entry.name} stands where a word is expected")
             again = replace(again, doubts=(*again.doubts, doubt))
@@ -303,7 +310,7 @@ def _read_arguments(
     name = context.stdin.known is not None and _ONE_NAME.fullmatch(context.stdin.text)
     piped = context.stdin if name or context.stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)
-    reading = ARGUMENT_READERS[operands.taker or ""](Call(arguments, parsed, operands.rest, piped))
+    reading = _ARGUMENT_READERS[operands.taker or ""](Call(arguments, parsed, operands.rest, piped))
     for use in reading.files:
         draft.add_use(use)
     draft.effects |= reading.effects

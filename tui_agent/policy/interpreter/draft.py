@@ -15,8 +15,9 @@ from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning
 from tui_agent.policy.interpreter.expansion import STREAM
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
+from tui_agent.policy.interpreter.languages import awk, jq, printf, sed
+from tui_agent.policy.interpreter.languages.protocol import ScriptReader
 from tui_agent.policy.interpreter.patterns import as_pattern, escape, prefix_of, split_assignment, unescape
-from tui_agent.policy.interpreter.readers import SCRIPT_READERS
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
 from tui_agent.policy.interpreter.state import (
     START,
@@ -33,6 +34,12 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be too large to end soon"),
 }
 """What numbers of each meaning look like, and the reason of the doubt about any other word."""
+_SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
+    "awk": awk.read_script,
+    "jq": jq.read_script,
+    "printf": printf.read_script,
+    "sed": sed.read_script,
+}
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]*:")
@@ -134,9 +141,8 @@ class Draft:
                 if value.known is None or self.catalog.variables.may_hold_secret(value.known):
                     self.show_secret(value.source)
             case "shell variable":
-                self.set_variable(
-                    value.known or "", replace(value, certainty=Certainty.UNKNOWN), exported=False
-                )
+                unknown = Value(value.source, Certainty.UNKNOWN)
+                self.set_variable(value.known or "", unknown, exported=False)
             case "assignment":
                 self.set_variable(*split_assignment(value))
             case "setting":
@@ -155,15 +161,15 @@ class Draft:
             case _:
                 assert_never(meaning)
 
-    def add_use(self, use: FileUse) -> None:
-        """Note a use of a file by its path relative to each folder that the command may run in."""
+    def add_use(self, use: FileUse, folders: Folders | None = None) -> None:
+        """Note a use of a file by its path relative to each folder that the command may run in, or to others."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
             self._add_unknown(use.action, "it is not certain which files it uses", below=use.below)
             return
         is_pattern = use.certainty is Certainty.BOUNDED
-        for folder in self.folders:
+        for folder in folders or self.folders:
             if folder is None and not use.path.startswith(_ABSOLUTE):
                 self._add_unknown(use.action, below=use.below)
                 continue
@@ -177,8 +183,8 @@ class Draft:
         """Note the use of the file that a word names; `reach` tells how it is used besides."""
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
-            self._add_unknown(action, f"it is not certain which file {value.source} is", below=use.below)
-            self._add_ends(value, action, below=use.below)
+            doubt = f"it is not certain which file {value.source} is"
+            self._add_unknown(action, doubt, below=use.below, suffix=value.suffix)
             return
         if value.splits:
             self.doubt("value", f"{value.source} becomes other words where a name has a blank", value=value)
@@ -190,21 +196,19 @@ class Draft:
     def mention(self, value: Value) -> None:
         """Note a word of which it is not known what it means, but which may be a path."""
         if value.certainty is Certainty.UNKNOWN:
-            self._add_unknown("mention")
-            self._add_ends(value, "mention")
+            self._add_unknown("mention", suffix=value.suffix)
             return
         for path in _paths_in(value.text):
             self.add_use(FileUse(path, "mention", value.certainty))
 
-    def _add_unknown(self, action: FileAction, doubt: str = "", *, below: bool = False) -> None:
-        """Note the use of a file that may be any."""
+    def _add_unknown(
+        self, action: FileAction, doubt: str = "", *, below: bool = False, suffix: str = ""
+    ) -> None:
+        """Note the use of a file that may be any; its last names may be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", action, Certainty.UNKNOWN, below))
         if doubt:
             self.doubt("value", doubt)
-
-    def _add_ends(self, value: Value, action: FileAction, *, below: bool = False) -> None:
-        """Note a file in any folder of which the last names are certain (`"$X/.env"`)."""
-        start, _, names = value.suffix.partition("/")
+        start, _, names = suffix.partition("/")
         if names or start == ".":
             path = f"{start if start in ('~', '.') else '**'}/{escape(names)}"
             self.files.append(FileUse(posixpath.normpath(path), action, Certainty.BOUNDED, below))
@@ -273,9 +277,7 @@ class Draft:
             use = replace(reach, path=file.path, certainty=file.certainty, from_top=file.from_top)
             self.add_use(use)
             if file.from_top:
-                folders, self.folders = self.folders, START_FOLDERS
-                self.add_use(use)
-                self.folders = folders
+                self.add_use(use, START_FOLDERS)
         if is_filter and word.files:
             # The last bounds all that the word means.
             last = word.files[-1]
@@ -311,7 +313,7 @@ class Draft:
             self.doubt("language", f"it is not certain which {language} script {value.source} is")
             return
         self.code.append(value.known)
-        reading = SCRIPT_READERS[language](value.known)
+        reading = _SCRIPT_READERS[language](value.known)
         for use in reading.files:
             self.add_use(use)
         if reading.doubt:

@@ -5,7 +5,7 @@ Invariant: every text that bash could make of a word is one of its values, fits 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from tui_agent.policy.bash.syntax import (
@@ -52,13 +52,13 @@ def unknown_value(source: str, *, many: bool = False) -> Value:
     return Value(source, Certainty.UNKNOWN, many=many, may_be_option=True)
 
 
+@dataclass(frozen=True, slots=True)
 class Expander:
     """Expands words in one state."""
 
-    def __init__(self, state: State, variables: Variables, run: RunScript) -> None:
-        self._state = state
-        self._variables = variables
-        self._run = run
+    _state: State
+    _variables: Variables
+    _run: RunScript
 
     def expand(self, word: Word) -> tuple[Value, ...]:
         """Expand a word of a command: it becomes any number of values."""

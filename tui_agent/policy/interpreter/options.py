@@ -30,14 +30,12 @@ class ParsedOption:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """`first_operand` is the index of the first operand in the words, their number where there is none, and `guarded` the
-    number of operands in front of `--` or, without it, of all. `ends`: an
+    """`guarded` is the number of operands in front of `--` or, without it, of all. `ends`: an
     option makes the program only say something about itself, and nothing speaks against it."""
 
     options: tuple[ParsedOption, ...]
     operands: tuple[Value, ...]
     doubts: tuple[Doubt, ...]
-    first_operand: int
     guarded: int
     ends: bool = False
 
@@ -47,10 +45,9 @@ def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> 
     parser = _Parser(entry, words, stops or entry.program.option_style == "first")
     parser.parse()
     operands, doubts = tuple(parser.operands), tuple(parser.doubts)
-    first = len(words) if parser.first is None else parser.first
     guarded = len(operands) if parser.dashes is None else parser.dashes
     ends = parser.ended and not operands and not doubts
-    return ParsedCall(tuple(parser.options), operands, doubts, first, guarded, ends)
+    return ParsedCall(tuple(parser.options), operands, doubts, guarded, ends)
 
 
 @dataclass
@@ -59,7 +56,6 @@ class _Parser:
     words: Sequence[Value]
     stops: bool
     next: int = 0
-    first: int | None = None
     dashes: int | None = None
     ended: bool = False
     options: list[ParsedOption] = field(default_factory=list)
@@ -80,7 +76,6 @@ class _Parser:
                 is_guarded = only_operands and (style != "single" or self.stops)
                 if not is_guarded and _may_be_option(value):
                     self._doubt_option_like(value, by_name=True)
-                self.first = self.next - 1 if self.first is None else self.first
                 self.operands.append(value)
                 only_operands = only_operands or self.stops
             elif value.known == "--" and "--" not in self.entry.options and style != "words":

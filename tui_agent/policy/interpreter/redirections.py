@@ -19,14 +19,13 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 @dataclass
 class Redirections:
-    """The redirections of a command. `stdin` is set where they replace the standard input; `hides_output`: the standard output
-    goes somewhere else; `mixes_errors`: it holds the standard error as well."""
+    """The redirections of a command. `stdin` and `output` are set where they replace the standard input, and what the
+    command behind it in a pipe is given."""
 
     draft: Draft
     expander: Expander
     stdin: Value | None = None
-    hides_output: bool = False
-    mixes_errors: bool = False
+    output: Value | None = None
 
     def add(self, redirect: Redirect) -> None:
         """Note one redirection."""
@@ -46,7 +45,9 @@ class Redirections:
             case ">" | ">>" | ">|" | "&>" | "&>>" | ">&":
                 if redirect.operator != ">&" or not self._duplicates(redirect):
                     self._use(redirect, "write")
-                    self.hides_output = self.hides_output or redirect.descriptor in (None, 1)
+                    hidden = known_value("") if redirect.descriptor in (None, 1) else None
+                    # Errors that went to the output before still do.
+                    self.output = self.output or hidden
             case _:
                 assert_never(redirect.operator)
 
@@ -61,30 +62,23 @@ class Redirections:
             doubts=tuple(dict.fromkeys((*report.doubts, *added.doubts))),
         )
 
-    def change_output(self, output: Value) -> Value:
-        """The output of a command with these redirections."""
-        if self.hides_output:
-            return known_value("")
-        return unknown_value("") if self.mixes_errors else output
-
     def _duplicates(self, redirect: Redirect) -> bool:
         """Return True if the target of `>&` or `<&` is another descriptor."""
         target = None if redirect.target is None else self.expander.expand_whole(redirect.target).known
         if target is None or not (target.rstrip("-").isdecimal() or target == "-"):
             return False
-        self.mixes_errors = self.mixes_errors or (target == "1" and redirect.descriptor == 2)
+        if target == "1" and redirect.descriptor == 2:
+            self.output = self.output or unknown_value("")
         return True
 
     def _use(self, redirect: Redirect, action: FileAction) -> None:
         values: Sequence[Value] = () if redirect.target is None else self.expander.expand(redirect.target)
         value = values[0] if len(values) == 1 else unknown_value(redirect.source)
         socket = _SOCKET.fullmatch(value.known or "")
-        if value.known in DEVICES:
-            return
         if socket is not None:
             self.draft.effects.add(Effect.CONNECTS)
             self.draft.hosts.append(socket[1])
-            return
-        if value.many and value.known is None:
-            self.draft.doubt("value", f"it is not certain which file {value.source} is")
-        self.draft.add_file(value, action)
+        elif value.known not in DEVICES:
+            if value.many and value.known is None:
+                self.draft.doubt("value", f"it is not certain which file {value.source} is")
+            self.draft.add_file(value, action)

@@ -6,6 +6,7 @@ there is too much to walk, a report with a doubt stands for the rest.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final, assert_never
 
 from tui_agent.policy.bash.syntax import (
@@ -17,10 +18,10 @@ from tui_agent.policy.bash.syntax import (
     Pipeline,
     Redirect,
     Script,
+    ScriptItem,
     SimpleCommand,
     WhileLoop,
 )
-from tui_agent.policy.bash.tree_check import simple_commands
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.builtins import apply_builtin
@@ -37,8 +38,6 @@ MAX_WORDS: Final = 32
 """Words of a loop that are told apart."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
-_POLLING: Final = frozenset({"sleep"})
-"""In a loop they wait for something that may never come."""
 
 
 @dataclass
@@ -64,18 +63,11 @@ class ScriptWalker:
             if item.connector == "&":
                 # All that `&&` and `||` join runs in a shell of its own.
                 outcome = replace(outcome, success=before, failure=before)
-                if not any(
-                    "wait" in _program_names(Script((behind,))) for behind in script.items[place + 1 :]
-                ):
-                    self._leave_running(first)
+                left = set() if _waits(script.items[place:]) else {Effect.LEAVES_PROCESS}
+                started = self.reports[first:]
+                self.reports[first:] = [replace(report, effects=report.effects | left) for report in started]
             connector = item.connector
         return outcome
-
-    def _leave_running(self, first: int) -> None:
-        self.reports[first:] = [
-            replace(report, effects=report.effects | {Effect.LEAVES_PROCESS})
-            for report in self.reports[first:]
-        ]
 
     def _walk_next(self, before: Outcome, connector: Connector, pipeline: Pipeline, stdin: Value) -> Outcome:
         """Walk a pipeline behind what a list did before."""
@@ -166,9 +158,8 @@ class ScriptWalker:
             return tested.merge(self.walk(command.body, tested, stdin).any)
 
         state = self._repeat(turn, state)
-        names = _program_names(command.condition) | _program_names(command.body)
         # Nothing in the subset counts: only a line that `read` takes brings a loop to its end for certain.
-        if command.until or not _takes_line(command.condition) or names & _POLLING:
+        if command.until or not _takes_line(command.condition):
             self.reports.append(CommandReport("while", (), effects=frozenset({Effect.NEVER_ENDS})))
         return state
 
@@ -202,7 +193,7 @@ class ScriptWalker:
         stdin = stdin if redirections.stdin is None else redirections.stdin
         reading = self.reader.read(words, Context(command.source, state.folders, stdin, assigned))
         self.reports += [redirections.add_to(reading.reports[0]), *reading.reports[1:]]
-        output = redirections.change_output(reading.output)
+        output = redirections.output or reading.output
         if reading.builtin is None:
             return Outcome(state, state, output)
         name, call = reading.builtin
@@ -232,9 +223,15 @@ def _join_outputs(first: Value, second: Value) -> Value:
     return first if second.known == "" else UNKNOWN_INPUT
 
 
-def _program_names(script: Script) -> set[str | None]:
-    """The names that stand in front of the commands of a script, as far as they are literal."""
-    return {command.words[0].literal for command in simple_commands(script) if command.words}
+def _waits(items: Sequence[ScriptItem]) -> bool:
+    """Return True if the shell waits for what the first item starts, whatever happens in between."""
+    return any(
+        before.connector in (";", "&")
+        and len(item.pipeline.commands) == 1
+        and isinstance(command := item.pipeline.commands[0], SimpleCommand)
+        and [word.literal for word in command.words[:2]] in (["wait"], ["wait", None])
+        for before, item in pairwise(items)
+    )
 
 
 def _takes_line(condition: Script) -> bool:
