@@ -21,6 +21,8 @@ INSIDE = [
     "timeout 5 sh -c {quoted}",
     "{line} & wait",
 ]
+ENDLESS_LINES_ALLOWED = 6
+"""How many lines of the class `endless` run unasked in a sandbox; may only shrink."""
 HARD_LINES_ALLOWED = 59
 """How many lines of `everyday_hard.txt` run unasked; may only grow."""
 
@@ -96,3 +98,9 @@ def test_lines_that_ruin_or_use_guarded_files_are_denied_in_every_profile() -> N
 def test_lines_whose_words_name_guarded_files_run_unasked_in_no_profile() -> None:
     for policy in PROFILES:
         assert list_lines("guarded", "allow", clean_facts(policy)) == [], policy
+
+
+def test_nearly_nothing_without_an_end_runs_unasked_in_a_sandbox() -> None:
+    facts = clean_facts("accept-edits", sandboxed=True)
+    allowed = [place for place in list_lines("attacks", "allow", facts) if " endless " in place]
+    assert len(allowed) <= ENDLESS_LINES_ALLOWED, "\n".join(allowed)

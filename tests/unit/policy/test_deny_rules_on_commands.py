@@ -62,7 +62,8 @@ def test_a_rule_against_a_program_holds_wherever_it_may_start(script: str) -> No
     [
         "git push", "\\git push", "gi\\\nt push", 'git p""ush', "echo =~\ngit push", "git ls-files | xargs --max-lines git push",
         "git -C sub push", "git --no-pager -c a=b push origin main", "GIT push", "/usr/bin/git -C sub push", "bash -c 'git -C sub push'",
-        "git-push", "git send-pack x", "git $X", "git $ARGUMENTS origin", "$PROGRAM push",
+        "git-push", "git send-pack x", "git lfs push origin", "git svn dcommit", "git subtree push x", "hub push", "gh repo sync",
+        "jj git push", "git $X", "git $ARGUMENTS origin", "$PROGRAM push",
     ],
 )  # fmt: skip
 def test_a_subcommand_is_found_behind_options_and_in_other_spellings(script: str) -> None:

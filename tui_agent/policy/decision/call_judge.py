@@ -71,10 +71,9 @@ class CallJudge:
             return Finding("deny", "guard.host", f"it is not certain which host {host[:80]!r} names")
         rules = self._rules.about_host(host)
         stopped = stopping_finding(rules)
-        policy, verdict = self._facts.policy, self._profile.connects
+        verdict = self._profile.connects
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
-        why = f"policy {policy} wants a yes for network access"
-        if verdict == "deny":
-            why = f"policy {policy} allows no network"
+        says = "allows no network" if verdict == "deny" else "wants a yes for network access"
+        why = f"policy {self._facts.policy} {says}"
         return self._files.by_profile(verdict, first_finding(rules, "allow") or self._allowed, "network", why)

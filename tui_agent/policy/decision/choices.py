@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
+from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import program_name, runs_git
 from tui_agent.policy.decision.line_uses import literal_path
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
@@ -25,15 +26,6 @@ RULED = "not offered: a rule asks about this each time"
 _ONCE = Choice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
 _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
-_NEVER = (
-    (Effect.ACTS_AS_OTHER, "not offered for commands that act as another user"),
-    (Effect.DELETES, "not offered for commands that delete"),
-    (Effect.CONNECTS, "not offered for commands that use the network"),
-    (Effect.PRINTS_SECRETS, "not offered for commands that print secrets"),
-    (Effect.NEVER_ENDS, "not offered for commands that do not end by themselves"),
-    (Effect.NEEDS_TERMINAL, "not offered for commands that need a terminal"),
-    (Effect.LEAVES_PROCESS, "not offered for commands that leave a process behind"),
-)
 
 
 def only_once(why: str) -> tuple[Choice, ...]:
@@ -57,7 +49,7 @@ def offer_choices(
         case Reads() as effect:
             return (_ONCE, *_offer_read(effect, facts))
         case Connects(host=host):
-            return (_ONCE, *_offer_both(f"allow connect {host}", f"connections to {host}"))
+            return (_ONCE, *_offer(f"allow connect {host}", f"connections to {host}"))
         case Runs() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("not offered where there is not exactly one command")
@@ -66,22 +58,17 @@ def offer_choices(
             return only_once("not offered for this")
 
 
-def _offer_both(rule: str, words: str) -> tuple[Choice, Choice]:
-    return Choice(reach="session", rule=rule, why=words), Choice(reach="always", rule=rule, why=words)
+def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[Choice, Choice]:
+    """Offer a rule for this session, and for always where nothing speaks against it."""
+    session = Choice(reach="session", rule=rule, why=words)
+    if why_not_always:
+        return session, Choice(reach="always", rule="", offered=False, why=why_not_always)
+    return session, Choice(reach="always", rule=rule, why=words)
 
 
 def _refuse(why: str) -> tuple[Choice, Choice]:
-    return (
-        Choice(reach="session", rule="", offered=False, why=why),
-        Choice(reach="always", rule="", offered=False, why=why),
-    )
-
-
-def _offer_session(rule: str, words: str, why_not_always: str) -> tuple[Choice, Choice]:
-    return (
-        Choice(reach="session", rule=rule, why=words),
-        Choice(reach="always", rule="", offered=False, why=why_not_always),
-    )
+    refused = Choice(reach="session", rule="", offered=False, why=why)
+    return refused, refused.model_copy(update={"reach": "always"})
 
 
 def _offer_writes(effects: Sequence[Writes], facts: PolicyFacts) -> tuple[Choice, Choice]:
@@ -92,18 +79,18 @@ def _offer_writes(effects: Sequence[Writes], facts: PolicyFacts) -> tuple[Choice
         if len(effects) > 1:
             return _refuse("not offered for several files at once")
         name = _name(places[0])
-        return _offer_session(f"allow remove {name}", f"removing {name}", "not offered for removing files")
+        return _offer(f"allow remove {name}", f"removing {name}", "not offered for removing files")
     if not all(at.inside for at in places):
         if len(places) > 1:
             return _refuse("not offered for several files outside the workspace")
         rule = f"allow edit {places[0].absolute}"
-        return _offer_session(rule, "edits of this file only", "not offered outside the workspace")
+        return _offer(rule, "edits of this file only", "not offered outside the workspace")
     folder = posixpath.commonpath([posixpath.dirname(at.relative or "") for at in places])
     if folder:
-        return _offer_both(f"allow edit {folder}/**", f"edits in {folder}/")
+        return _offer(f"allow edit {folder}/**", f"edits in {folder}/")
     if len(places) == 1:
-        return _offer_both(f"allow edit {places[0].relative}", f"edits of {places[0].relative}")
-    return _offer_both("allow edit **", "edits in this workspace")
+        return _offer(f"allow edit {places[0].relative}", f"edits of {places[0].relative}")
+    return _offer("allow edit **", "edits in this workspace")
 
 
 def _offer_read(effect: Reads, facts: PolicyFacts) -> tuple[Choice, Choice]:
@@ -113,8 +100,8 @@ def _offer_read(effect: Reads, facts: PolicyFacts) -> tuple[Choice, Choice]:
     if at.absolute.startswith("~"):
         return _refuse("not offered for a home folder")
     if effect.deep:
-        return _offer_both(f"allow read {at.absolute}/**", f"reading below {at.absolute}")
-    return _offer_both(f"allow read {at.absolute}", "reading this file")
+        return _offer(f"allow read {at.absolute}/**", f"reading below {at.absolute}")
+    return _offer(f"allow read {at.absolute}", "reading this file")
 
 
 def _name(at: Place) -> str:
@@ -131,12 +118,12 @@ def _offer_command(effect: Runs, line: LineReport, facts: PolicyFacts) -> tuple[
     if "" in rules:
         why = "not offered for patterns"
     if why:
-        return _offer_session(exact, "this exact command only", why)
+        return _offer(exact, "this exact command only", why)
     [words] = rules
     if not words.endswith(" *"):
-        session, _ = _offer_session(exact, "this exact command only", "")
+        session, _ = _offer(exact, "this exact command only", "")
         return session, Choice(reach="always", rule=f"allow run {words}", why="this exact command only")
-    return _offer_both(f"allow run {words}", f"any {words.removesuffix(' *')}")
+    return _offer(f"allow run {words}", f"any {words.removesuffix(' *')}")
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
@@ -160,9 +147,9 @@ def _why_no_rule(
     if any(command.downloads for command in line.commands):
         return "not offered for commands that download"
     effects = {effect for command in line.commands for effect in command.effects}
-    refused = next((words for effect, words in _NEVER if effect in effects), "")
+    refused = next((words.offer for words in words_for(effects) if words.offer), "")
     if refused:
-        return refused
+        return f"not offered for commands that {refused}"
     if line.refusal or any(command.doubts for command in line.commands):
         return "not offered for commands that are not fully understood"
     if not commands:

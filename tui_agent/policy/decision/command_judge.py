@@ -6,19 +6,21 @@ Invariant: a line is allowed only where every command is; what one command is de
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, findings_against, words_of
 from tui_agent.policy.decision.confinement import find_unbounded, inner_commands, written_scripts
+from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
-from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, RISKS, WISHES, Profile
+from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, Profile
 from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
@@ -69,12 +71,11 @@ class CommandJudge:
         ]
         exact = [rule for rule in self._rules.about("exact") if rule.rest == command_line(effect)]
         inner = [tuple(inner_commands(command, self._read_line)) for command in line.commands]
-        stops = [*findings_against(self._rules, line), *self._forbidden(line)]
+        stops = [*findings_against(self._rules, line), *self._ruin(effect, line, chain.from_iterable(inner))]
         if self._rules.against("run", "connect"):
             for script in written_scripts(line):
                 stops += findings_against(self._rules, self._read_line(script))
-        stops += [finding for may_run in inner for finding in self._ruin_within(effect, may_run)]
-        stops += [rule_finding(rule) for rule in exact if rule.verdict != "allow"]
+        stops += map(rule_finding, exact)
         stops += [
             finding for found in files for finding in found if finding.verdict == "deny" or finding.is_rule
         ]
@@ -84,157 +85,118 @@ class CommandJudge:
         allowed = first_finding(exact, "allow") if self._profile.hears_allow_rules else None
         if allowed is not None:
             return [allowed, *stops]
-        if line.refusal:
-            stops += self._refused(line)
+        stops += self._refused(line) if line.refusal else ()
         for at, command in enumerate(line.commands):
-            unbounded = find_unbounded(command, inner[at], line)
-            stops += self._command(line, at, command, uses[at], files[at], unbounded)
+            unbounded = find_unbounded(command, inner[at], line) if self._relies_on_sandbox else ""
+            stops += self._command(line, at, uses[at], files[at], unbounded)
         if effect.cwd:
-            stops.append(
-                self._files.judge_place(
-                    FileUse(effect.cwd, "read"), place(literal_path(effect.cwd), self._facts)
-                )
-            )
+            folder = place(literal_path(effect.cwd), self._facts)
+            stops.append(self._files.judge_place(FileUse(effect.cwd, "read"), folder))
         risk = _risk_of(line)
-        return [_with_risk(finding, risk) for finding in self._with_all_wishes(stops)]
+        return [_with_risk(finding, risk) for finding in stops]
 
-    def _forbidden(self, line: LineReport) -> Iterator[Finding]:
-        reasons = [command.forbidden or reason_to_forbid(command) for command in line.commands]
+    def _ruin(
+        self, effect: Runs, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
+    ) -> Iterator[Finding]:
+        """Judge the commands of a line, and `inner` ones that it may run though not all is known: they ruin nothing."""
         texts = (line.line, *(text for command in line.commands for text in command.code))
-        reasons += map(starts_without_end, texts)
+        reasons = [starts_without_end(text) for text in texts]
+        for command, prose in chain(((command, False) for command in line.commands), inner):
+            reasons.append("" if prose else command.forbidden or reason_to_forbid(command))
+            for use, path in file_uses(effect, command):
+                ruin = (
+                    self._files.find_ruin(use, place(path, self._facts)) if use.action == "delete" else None
+                )
+                reasons += [ruin.reason] if ruin is not None else []
         yield from (Finding("deny", "guard.ruin", reason) for reason in reasons if reason)
 
-    def _ruin_within(self, effect: Runs, may_run: Sequence[tuple[CommandReport, bool]]) -> Iterator[Finding]:
-        """Judge commands that one of which not all is known may run: they ruin nothing."""
-        for command, prose in may_run:
-            reason = "" if prose else command.forbidden or reason_to_forbid(command)
-            if reason:
-                yield Finding("deny", "guard.ruin", reason)
-            for use, path in file_uses(effect, command):
-                if use.action == "delete":
-                    ruin = self._files.find_ruin(use, place(path, self._facts))
-                    yield from filter(None, (ruin,))
-
     def _refused(self, line: LineReport) -> Iterator[Finding]:
-        """Judge a line outside the subset: no profile but one that runs everything takes its readings for the truth, and even
-        that one asks where it is not certain which program runs."""
-        hidden = line.unreadable or any(
-            doubt.hides_command for command in line.commands for doubt in command.doubts
-        )
-        hidden = hidden or _is_broken(line)
-        if self._profile.commands == "allow" and not hidden:
+        """Judge a line outside the subset: no profile but one that runs everything, or relies on a sandbox, takes its readings
+        for the truth, and even that one asks where it is not certain which program runs."""
+        doubts = (doubt for command in line.commands for doubt in command.doubts)
+        hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
+        if (self._profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
             return
-        if self._relies_on_sandbox and not hidden:
-            return  # the sandbox bounds it, and each reading is judged below
-        policy, verdict = self._facts.policy, self._profile.unproven
-        if verdict == "deny":
-            reason = f"policy {policy} allows only commands that are sure to read: {line.refusal}"
-            yield Finding("deny", f"{policy}.unproven", reason)
+        if self._profile.unproven == "deny":
+            why = f"policy {self._facts.policy} allows only commands that are sure to read: {line.refusal}"
+            yield Finding("deny", f"{self._facts.policy}.unproven", why)
         else:
-            yield Finding(
-                "ask",
-                f"{policy}.unproven",
-                line.refusal,
-                UNPROVEN,
-                default_no=True,
-                needs_person=True,
-                not_understood=True,
-            )
+            yield replace(self._unproven(line.refusal), not_understood=True)
+
+    def _unproven(self, reason: str) -> Finding:
+        policy = self._facts.policy
+        return Finding("ask", f"{policy}.unproven", reason, UNPROVEN, default_no=True, needs_person=True)
+
+    def _allowed(self, *, bounded: bool = False) -> Finding:
+        policy = self._facts.policy
+        return Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
 
     def _command(
-        self,
-        line: LineReport,
-        at: int,
-        command: CommandReport,
-        uses: Uses,
-        files: Sequence[Finding],
-        unbounded: str,
-    ) -> Iterator[Finding]:
+        self, line: LineReport, at: int, uses: Uses, files: Sequence[Finding], unbounded: str
+    ) -> Sequence[Finding]:
+        command = line.commands[at]
         asked = [finding for finding in files if finding.verdict == "ask"]
         escalations = list(escalate(command, uses, self._facts))
+        below = [finding for finding in escalations if finding.rule_id == "guard.below"]
         if command.only_reads and not escalations:
-            yield from asked
-            yield Finding("allow", "reads.command", "it only reads this workspace")
-            return
+            return [*asked, Finding("allow", "reads.command", "it only reads this workspace")]
         rule = self._allowing_rule(line, at, command)
         if rule is not None and not any(finding.needs_person for finding in asked):
-            yield from (finding for finding in asked if not finding.rule_id.endswith("reads-outside"))
-            yield rule
-            yield from (finding for finding in escalations if finding.rule_id == "guard.below")
-            return
+            inside = (finding for finding in asked if not finding.rule_id.endswith("reads-outside"))
+            return [*inside, rule, *below]
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
-            yield from files
-            return
-        yield from asked
-        if command.only_reads:
-            yield from self._escalated(escalations)
-        else:
-            yield from self._by_profile(command, asked, escalations, unbounded)
+            return files
+        if command.only_reads and self._profile.commands != "allow":
+            return [*asked, *self._escalated(escalations)]
+        return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
-    def _escalated(self, escalations: Sequence[Finding]) -> Iterator[Finding]:
-        """Where a profile allows all commands it allows these; where it denies what is not proven to read, it denies."""
-        policy = self._facts.policy
-        if self._profile.commands == "allow":
-            yield from (finding for finding in escalations if finding.rule_id == "guard.below")
-            yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it")
-            return
+    def _escalated(self, escalations: Sequence[Finding]) -> Sequence[Finding]:
+        """Judge a command that only reads: a profile that denies what is not proven to read denies it."""
         if self._relies_on_sandbox and all(finding.rule_id == SHADOWED for finding in escalations):
-            yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=True)
-            return
-        for finding in escalations:
-            yield replace(finding, verdict="deny") if self._profile.commands == "deny" else finding
+            return [self._allowed(bounded=True)]
+        if self._profile.commands == "deny":
+            return [replace(finding, verdict="deny") for finding in escalations]
+        return escalations
 
     def _by_profile(
         self,
+        line: LineReport,
         command: CommandReport,
         asked: Sequence[Finding],
-        escalations: Sequence[Finding],
+        escalated: bool,
         unbounded: str,
-    ) -> Iterator[Finding]:
-        policy = self._facts.policy
-        yield from (finding for finding in escalations if finding.rule_id == "guard.below")
-        verdict, bounded = self._profile.commands, False
-        hidden = next((doubt for doubt in command.doubts if doubt.hides_command), None)
-        relies = self._relies_on_sandbox
-        if verdict == "ask" and relies and not unbounded and self._is_confined(command):
-            verdict = "allow"
-            bounded = not _is_of_git(command)
-        if verdict == "allow" and hidden is not None:
-            yield Finding(
-                "ask", f"{policy}.unproven", hidden.reason, UNPROVEN, default_no=True, needs_person=True
-            )
-        elif verdict == "allow":
-            yield Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
-        elif verdict == "deny":
+    ) -> Finding:
+        policy, verdict = self._facts.policy, self._profile.commands
+        confined = self._relies_on_sandbox and not unbounded and self._is_confined(command)
+        if verdict == "allow" or (verdict == "ask" and confined):
+            hidden = next((doubt for doubt in command.doubts if doubt.hides_command), None)
+            bounded = verdict == "ask" and not _is_of_git(command)
+            return self._allowed(bounded=bounded) if hidden is None else self._unproven(hidden.reason)
+        if verdict == "deny":
             why = f"policy {policy} allows only commands that read: {_because(command)}"
-            yield Finding("deny", f"{policy}.commands", why)
-        else:
-            no = next((finding for finding in asked if finding.default_no), None)
-            yield Finding(
-                "ask",
-                f"{policy}.commands",
-                no.reason if no else self._wishes(command, unbounded if relies else ""),
-                no.risk if no else "",
-                default_no=no is not None,
-                needs_person=bool(escalations) or not is_ordinary(command),
-                not_understood=no is None and not escalations and _is_not_understood(command),
-            )
+            return Finding("deny", f"{policy}.commands", why)
+        no = next((finding for finding in asked if finding.default_no), None)
+        return Finding(
+            "ask",
+            f"{policy}.commands",
+            no.reason if no else self._why_asked(line, command, unbounded),
+            no.risk if no else "",
+            default_no=no is not None,
+            needs_person=escalated or not is_ordinary(command),
+            not_understood=no is None and not escalated and _is_not_understood(command),
+        )
 
     def _is_confined(self, command: CommandReport) -> bool:
         """Return True if it is certain what runs, and the sandbox bounds all that it can do."""
         uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
-        beyond = set(BEYOND_SANDBOX & command.effects)
-        if beyond == {Effect.DELETES} and _only_removes(command):
-            beyond -= {Effect.DELETES} if self._removes_own_files(command) else set()
+        beyond = BEYOND_SANDBOX & command.effects
+        if _only_removes(command) and command.files and all(map(self._is_own, command.files)):
+            beyond -= {Effect.DELETES}
         return not uncertain and not beyond and not command.downloads
 
-    def _removes_own_files(self, command: CommandReport) -> bool:
-        removed = [use for use in command.files if use.action == "delete"]
-        own = self._facts.own_files
-        return bool(removed) and all(
-            use.certainty is Certainty.KNOWN and place(use.path, self._facts).absolute in own
-            for use in removed
-        )
+    def _is_own(self, use: FileUse) -> bool:
+        known = use.certainty is Certainty.KNOWN
+        return known and place(use.path, self._facts).absolute in self._facts.own_files
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
         """Return the rule that allows a command: its words are certain, and so is what they mean to the shell."""
@@ -252,26 +214,16 @@ class CommandJudge:
                 return rule_finding(rule)
         return None
 
-    def _wishes(self, command: CommandReport, unbounded: str) -> str:
-        wanted = [words for effect, words in WISHES.items() if effect in command.effects]
+    def _why_asked(self, line: LineReport, command: CommandReport, unbounded: str) -> str:
+        """Return the doubts about a command, or all effects of the line for which the profile wants a yes."""
         doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
         if doubts:
             return "; ".join(doubts)
-        if not wanted:
+        if command.effects <= {Effect.READS}:
             return f"it is not known what {command.name or 'it'} does"
-        return f"policy {self._facts.policy} wants a yes {' and '.join(wanted)}"
-
-    def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
-        """Give every question about effects the same reason: the effects of all commands of the line."""
-        start = f"policy {self._facts.policy} wants a yes "
-        reasons = [finding.reason for finding in findings if finding.reason.startswith(start)]
-        wanted = [words for words in WISHES.values() if any(words in reason for reason in reasons)]
-        reason = start + " and ".join(wanted)
-        ours = tuple(start + words for words in WISHES.values())
-        return [
-            replace(finding, reason=reason) if finding.reason.startswith(ours) else finding
-            for finding in findings
-        ]
+        effects = {effect for each in line.commands if not each.doubts for effect in each.effects}
+        wishes = " and ".join(words.wish for words in words_for(effects))
+        return f"policy {self._facts.policy} wants a yes {wishes}"
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
@@ -285,7 +237,7 @@ def _risk_of(line: LineReport) -> str:
     if any(command.downloads for command in line.commands):
         return DOWNLOADS
     effects = {effect for command in line.commands for effect in command.effects}
-    risk = next((sentence for effect, sentence in RISKS.items() if effect in effects), "")
+    risk = next((words.risk for words in words_for(effects) if words.risk), "")
     return risk or (FETCHES_CODE if {Effect.CONNECTS, Effect.RUNS} <= effects else "")
 
 
@@ -368,11 +320,6 @@ def _allows_removal(finding: Finding) -> bool:
 
 
 def _because(command: CommandReport) -> str:
-    return "; ".join(doubt.reason for doubt in command.doubts) or f"{command.name} {_does(command)}"
-
-
-def _does(command: CommandReport) -> str:
-    others = sorted(command.effects - {Effect.READS})
-    return (
-        ", ".join("runs code" if effect is Effect.RUNS else effect for effect in others) or "may do anything"
-    )
+    does = ", ".join(sorted(words.warning for words in words_for(command.effects)))
+    doubts = "; ".join(doubt.reason for doubt in command.doubts)
+    return doubts or f"{command.name} {does or 'may do anything'}"

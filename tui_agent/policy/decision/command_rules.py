@@ -4,28 +4,22 @@ Invariant: nothing here allows; where no rule is against commands or hosts nothi
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.rule_index import RuleIndex, rule_finding
+from tui_agent.policy.decision.word_lists import word_list
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.pattern_overlap import fold_case
 from tui_agent.policy.rules.grammar import Rule, fits_words
-from tui_agent.policy.rules.hosts import DEVICES, mentioned_hosts, parse_pattern, possible_hosts
+from tui_agent.policy.rules.hosts import DEVICES, Host, mentioned_hosts, parse_pattern, possible_hosts
 
 Words = tuple[str | None, ...]
 _GIT = "git"
-_ALSO_KNOWN_AS = {
-    "send-pack": "push",
-    "http-push": "push",
-    "fetch-pack": "fetch",
-    "http-fetch": "fetch",
-}
-"""Git commands that do the work of another: a rule about the second means the first."""
 _MOST_SUFFIXES = 40
 _BLANK = re.compile(r"\s")
 
@@ -44,21 +38,19 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
         yield from _unreadable(rules)
 
 
+def _fitting(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
+    """Yield the rules against commands that mean one of the readings."""
+    for rule in rules.against_commands:
+        if any(fits_words(rule.rest, words, certain=False) for words in readings if words):
+            yield rule_finding(rule)
+
+
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
     """Find what the readings of a text would run, also behind other words: one of its commands may print a script for
     another (`echo git push | tee log | sh`)."""
-    readings = {
-        words[start:]
-        for words in loose_commands(text).commands
-        for start in range(min(len(words), _MOST_SUFFIXES))
-    }
-    for words in readings:
-        if words[0] is not None:
-            yield from (
-                rule_finding(rule)
-                for rule in rules.against_commands
-                if fits_words(rule.rest, words, certain=False)
-            )
+    readings = loose_commands(text).commands
+    ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
+    yield from _fitting(rules, [words for words in ends if words[0] is not None])
 
 
 def words_of(command: CommandReport) -> Words:
@@ -71,9 +63,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
     spellings = list(_spellings(words, command.name))
     if refused or not command.only_reads:  # what it does is not proven: words behind it may be a command
         spellings += [words[start:] for start in range(1, min(len(words), _MOST_SUFFIXES))]
-    for rule in rules.against_commands:
-        if any(fits_words(rule.rest, spelling, certain=False) for spelling in spellings if spelling):
-            yield rule_finding(rule)
+    yield from _fitting(rules, spellings)
     if not command.only_reads:
         yield from _hidden(rules, command)
 
@@ -97,10 +87,20 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
     ):  # which word behind the options is the subcommand is not known
         for start in range(1, min(len(rest), _MOST_SUFFIXES)):
             yield (bare, *rest[start:])
-    if bare == _GIT:
-        for start, word in enumerate(rest[:_MOST_SUFFIXES]):
-            if word in _ALSO_KNOWN_AS:
-                yield (_GIT, _ALSO_KNOWN_AS[word], *rest[start + 1 :])
+    for names, meant in _same_commands().get(bare, ()):
+        for start in range(min(len(rest), _MOST_SUFFIXES)):
+            if rest[start : start + len(names)] == names:
+                yield (*meant, *rest[start + len(names) :])
+
+
+@cache
+def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
+    """Return for each program the subcommands that do the work of another command, and that command."""
+    found: dict[str, list[tuple[Words, Words]]] = {}
+    for text in word_list("same_as"):
+        (program, *names), _, meant = map(str.split, text.partition(" = "))
+        found.setdefault(program, []).append((tuple(names), tuple(meant)))
+    return found
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
@@ -108,10 +108,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
     knows may put together."""
     texts = list(_command_texts(command))
     for text in texts:
-        inner = loose_commands(text).commands
-        for rule in rules.against_commands:
-            if any(fits_words(rule.rest, words, certain=False) for words in inner):
-                yield rule_finding(rule)
+        yield from _fitting(rules, loose_commands(text).commands)
     pattern = _names_pattern(rules.program_names)
     named = pattern is not None and any(pattern.search(text) for text in texts)
     uncertain = any(doubt.hides_command for doubt in command.doubts)
@@ -175,30 +172,26 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
     ]
     hosts = [host for text in texts for host in possible_hosts(text)]
     hosts += [host for text in (*texts, *_setting_texts(command)) for host in mentioned_hosts(text)]
-    found = False
-    for rule in (rule for rule in rules.about("connect") if rule.verdict != "allow"):
-        pattern = parse_pattern(rule.rest)
-        if (connects and pattern.everything) or any(
-            not pattern.everything and pattern.fits(host, certain=False) for host in hosts
-        ):
-            found = True
-            yield rule_finding(rule)
+    found = [rule for rule in rules.against("connect") if _means_host(rule, hosts, connects=connects)]
+    yield from map(rule_finding, found)
     evident = None not in words and any("." in name or ":" in name for host in hosts for name in host.names)
     if connects and not found and not evident:
         yield Finding("ask", "rules.host", "it is not certain which host it talks to, and rules name hosts")
 
 
-def _setting_texts(command: CommandReport) -> Sequence[str]:
+def _means_host(rule: Rule, hosts: Collection[Host], *, connects: bool) -> bool:
+    pattern = parse_pattern(rule.rest)
+    return connects if pattern.everything else any(pattern.fits(host, certain=False) for host in hosts)
+
+
+def _setting_texts(command: CommandReport) -> list[str]:
     return [value.known for _, value in command.settings if value.known]
 
 
 def _unreadable(rules: RuleIndex) -> Iterator[Finding]:
-    against = {rule.verdict for rule in rules.rules if rule.what != "tool"}
     why = "the line cannot be read whole, and rules are against commands"
-    if "deny" in against:
-        yield Finding("deny", "rules.unread", why)
-    elif "ask" in against:
-        yield Finding("ask", "rules.unread", why)
+    for verdict in {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}:
+        yield Finding(verdict, "rules.unread", why)
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:

@@ -11,7 +11,8 @@ from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
-from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, WARNINGS
+from tui_agent.policy.decision.effect_words import effect_words
+from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
 from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import Runs
@@ -27,6 +28,8 @@ _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
+_LOOP = re.compile(r"\b(?:while|until)\b|\bfor\s*\(\(|\{\d+\.\.\d{6,}")
+_MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
 
 
@@ -63,10 +66,16 @@ def find_unbounded(
         return ""
     words = [word for word in words_of(command) if word is not None]
     runs = Effect.RUNS in command.effects or is_open(command)
+    if command.name in word_list("may_not_end") and is_open(command):
+        return "it is not certain that it ends by itself"
     if len(words) < len(command.words) and is_open(command):
         return "it is not certain which words it is given"
     if runs and any(value.known is None for _, value in command.settings):
         return "it is not certain what its variables are set to"
+    if command.name in word_list("opens_editor") and not any(map(_MESSAGE.match, words)):
+        return "it may wait for an editor"
+    if line.refusal and _LOOP.search(line.line):
+        return "it is not certain that its loop ends"
     if words and words[0].startswith(("-", "+")):
         return f"{words[0]} is an option, and what stands behind it may run"
     for inside in (command, *(inside for inside, prose in inner if not prose)):
@@ -82,7 +91,7 @@ def find_unbounded(
     for inside, prose in inner:
         effects = inside.effects & (_PROSE_EFFECTS if prose else BEYOND_SANDBOX)
         if effects:
-            return f"it may run {inside.name}, which {WARNINGS[min(effects)]}"
+            return f"it may run {inside.name}, which {effect_words()[min(effects)].warning}"
     word = _deleting_word(command, words, line)
     if word:
         return f'the word "{word}" in it may mean that it deletes'

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from tui_agent.policy.decision.file_judge import SECRETS_RISK
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.line_uses import Uses
 from tui_agent.policy.decision.links import follows_link, goes_below
 from tui_agent.policy.decision.path_patterns import matches_path, may_choose
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
@@ -25,21 +26,18 @@ class Escalation:
     seen from the workspace."""
 
     name: str
-    check: Callable[[CommandReport, Sequence[tuple[FileUse, str]], PolicyFacts], str]
+    check: Callable[[CommandReport, Uses, PolicyFacts], str]
     risk: str = ""
     default_no: bool = False
 
 
-def escalate(
-    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
-) -> Iterator[Finding]:
+def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[Finding]:
     """Yield a finding for each escalation that applies, in their order."""
     for escalation in ESCALATIONS:
         reason = escalation.check(command, uses, facts)
         if reason:
-            yield Finding(
-                "ask", f"guard.{escalation.name}", reason, escalation.risk, escalation.default_no, True
-            )
+            name, risk = f"guard.{escalation.name}", escalation.risk
+            yield Finding("ask", name, reason, risk, escalation.default_no, needs_person=True)
 
 
 def program_name(command: CommandReport) -> str:
@@ -53,9 +51,7 @@ def runs_git(command: CommandReport) -> bool:
     return bare == GIT or bare.startswith(f"{GIT}-")
 
 
-def is_workspace_program(
-    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
-) -> str:
+def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """A file of the workspace has the name that the command calls, so it may be anything."""
     name = program_name(command)
     if command.builtin or name not in facts.own_programs:
@@ -63,18 +59,14 @@ def is_workspace_program(
     return f"{name} is a program of this workspace here"
 
 
-def runs_configured_programs(
-    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
-) -> str:
+def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Git runs programs that the repository's own configuration names."""
     if not (facts.git_steered and runs_git(command)):
         return ""
     return "this repository's configuration names programs that git would run"
 
 
-def is_steered_by_project(
-    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
-) -> str:
+def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Without a sandbox, a file of the project decides what the program runs, reads or writes."""
     if facts.sandboxed:
         return ""
@@ -82,9 +74,7 @@ def is_steered_by_project(
     return f"{name} may decide what {command.name} runs, reads or writes" if name else ""
 
 
-def reads_secrets_below(
-    command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts
-) -> str:
+def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Without a sandbox, a command would read files with secrets that it does not name."""
     if facts.sandboxed:
         return ""
@@ -96,18 +86,13 @@ def reads_secrets_below(
     return f"it would also read {names[0]}{more}, which may hold secrets"
 
 
-def _reads_below(folder: str, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts) -> bool:
+def _reads_below(folder: str, uses: Uses, facts: PolicyFacts) -> bool:
     """True if a command reads files below a folder without naming them."""
-    for use, path in uses:
-        relative = place(path, facts).relative
-        if use.action == "read" and use.below and relative is not None and goes_below(relative, folder, use):
-            return True
-    return False
+    read = ((use, place(path, facts).relative) for use, path in uses if use.action == "read" and use.below)
+    return any(relative is not None and goes_below(relative, folder, use) for use, relative in read)
 
 
-def secrets_read(
-    uses: Sequence[tuple[FileUse, str]], secrets: Sequence[SecretFile], facts: PolicyFacts
-) -> tuple[str, ...]:
+def secrets_read(uses: Uses, secrets: Sequence[SecretFile], facts: PolicyFacts) -> tuple[str, ...]:
     """Return the names of files with secrets that a command reads without naming them."""
     return tuple(
         secret.name

@@ -7,6 +7,7 @@ there are too many rows, those of commands that delete or act as another user st
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.classes import (
@@ -19,6 +20,7 @@ from tui_agent.policy.decision.classes import (
     command_classes,
     ranked,
 )
+from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import from_workspace
@@ -56,15 +58,9 @@ def deed_rows(
     """Return everything that the effects do, a row for each. `lines` are the reports of those that run commands, `new` the
     written files that are not there yet, `facts` what the workspace puts in place of programs."""
     found = list(_rows(effects, lines, new, facts))
-    serious = [at for at, deed in enumerate(found) if _SERIOUS.intersection(deed.classes)]
-    others = [at for at in range(len(found)) if at not in set(serious)]
-    kept: set[int] = set()
-    room = _MOST_TEXT
-    for at in (*serious, *others):
-        room -= len(found[at].model_dump_json())
-        if room < 0:
-            break
-        kept.add(at)
+    order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))
+    sizes = accumulate(len(found[at].model_dump_json()) for at in order)
+    kept = {at for at, size in zip(order, sizes, strict=True) if size <= _MOST_TEXT}
     left = [deed for at, deed in enumerate(found) if at not in kept]
     shown = tuple(found[at] for at in sorted(kept))
     return (*shown, _rest(left)) if left else shown
@@ -92,11 +88,8 @@ def _explain_command(effect: Runs, command: CommandReport) -> Iterator[str]:
     known = f"{command.name} ({command.entry})" if command.entry else f"{command.name}: not in the catalog"
     yield f"  known: {known}; it {', '.join(sorted(command.effects)) or 'does nothing'}"
     for use in command.files:
-        path = (
-            from_workspace(effect, use.path)
-            if use.certainty is not Certainty.UNKNOWN
-            else "an uncertain file"
-        )
+        unknown = use.certainty is Certainty.UNKNOWN
+        path = "an uncertain file" if unknown else from_workspace(effect, use.path)
         yield f"  file: {_VERBS[use.action]} {path}{' and everything below it' if use.below else ''}"
     for doubt in command.doubts:
         yield f"  doubt ({doubt.name}): {doubt.reason}"
@@ -127,18 +120,17 @@ def _rows(
                 for title, command in zip(_titles(line), line.commands, strict=True):
                     yield _command_row(effect, title, _own_doubts(command, line), new, facts)
             case Reads():
-                yield _file_row(effect.path, READ_ONLY, "reads")
+                yield _row(effect.path, READ_ONLY, "reads")
             case Writes():
-                yield _file_row(effect.path, WORKSPACE, "deletes" if effect.removes else "writes", grave=True)
+                yield _row(effect.path, WORKSPACE, "deletes" if effect.removes else "writes", grave=True)
             case Connects():
-                about = DeedEffect(word="network", about=effect.host, grave=True)
-                yield Deed(what=effect.host, classes=(NETWORK,), effects=(about,))
+                yield _row(effect.host, NETWORK, "network", grave=True)
             case Internal():
                 yield Deed(what=effect.what, classes=(READ_ONLY,))
 
 
-def _file_row(path: str, name: str, word: str, *, grave: bool = False) -> Deed:
-    return Deed(what=path, classes=(name,), effects=(DeedEffect(word=word, about=path, grave=grave),))
+def _row(what: str, name: str, word: str, *, grave: bool = False) -> Deed:
+    return Deed(what=what, classes=(name,), effects=(DeedEffect(word=word, about=what, grave=grave),))
 
 
 def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
@@ -193,9 +185,8 @@ def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
     actions = {use.action for use in command.files}
     effects = command.effects
     if Effect.CONNECTS in effects:
-        about = _join_some([_host_name(host) for host in command.hosts]) or (
-            "package index" if command.downloads else _NO_HOST
-        )
+        unnamed = "package index" if command.downloads else _NO_HOST
+        about = _join_some([_host_name(host) for host in command.hosts]) or unnamed
         yield DeedEffect(word="network", about=about, grave=True)
     if command.downloads:
         yield DeedEffect(word="runs", about="code from outside", grave=True)
@@ -209,18 +200,9 @@ def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
         yield DeedEffect(word="deletes", about="files that it does not name", grave=True)
     if Effect.WRITES in effects and not actions & {"write", "move", "delete"}:
         yield DeedEffect(word="changes", about="files that it does not name", grave=True)
-    for said, word, about in _SAID:
-        if said in effects:
-            yield DeedEffect(word=word, about=about, grave=True)
-
-
-_SAID = (
-    (Effect.ACTS_AS_OTHER, "acts as", "another user"),
-    (Effect.PRINTS_SECRETS, "prints", "what may be secret"),
-    (Effect.NEVER_ENDS, "runs", "until its time limit"),
-    (Effect.NEEDS_TERMINAL, "waits for", "a terminal"),
-    (Effect.LEAVES_PROCESS, "leaves", "a process behind"),
-)
+    for words in words_for(effects):
+        if words.row:
+            yield DeedEffect(word=words.row[0], about=words.row[1], grave=True)
 
 
 def _host_name(address: str) -> str:

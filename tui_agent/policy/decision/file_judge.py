@@ -92,7 +92,11 @@ class FileJudge:
         """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
-        if ruins and self.guards.would_ruin(at.given, at, self._facts):
+        if (
+            ruins
+            and use.certainty is not Certainty.UNKNOWN
+            and self.guards.would_ruin(at.given, at, self._facts)
+        ):
             verb = "change" if use.action == "write" else use.action
             return Finding("deny", "guard.ruin", f"it would {verb} all of {at.given or '.'}")
         return None

@@ -4,8 +4,7 @@ Invariant: pure; where nobody looked for links, there may be some. A path that i
 elsewhere.
 """
 
-from collections.abc import Sequence
-
+from tui_agent.policy.decision.line_uses import Uses
 from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
@@ -13,7 +12,7 @@ from tui_agent.ports.environment import WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 
 
-def follows_link(command: CommandReport, uses: Sequence[tuple[FileUse, str]], facts: PolicyFacts) -> str:
+def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Return why a command may reach a file outside the workspace, or one with secrets, by a link; else ""."""
     for use, path in uses:
         relative = place(path, facts).relative

@@ -129,18 +129,14 @@ class MentionedFileJudge:
         front = f"{at.relative}/" if at.relative else ""
         name = next((secret.name for secret in self.facts.secrets if secret.name.startswith(front)), "")
         if name:
-            why = f"it may also read {name}, which may hold secrets"
-            yield Finding(
-                "ask", "guard.below", why, "It may hold secrets.", default_no=True, needs_person=True
-            )
+            yield _below_finding(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
         """Ask where another command starts this one with files that its input names (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
-            why = f"it may also read {self.facts.secrets[0].name}, which may hold secrets"
-            yield Finding("ask", "guard.below", why, SECRETS_RISK, default_no=True, needs_person=True)
+            yield _below_finding(self.facts.secrets[0].name)
 
     def _searched(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
         """Refuse a search for text in files with secrets, though only their names are shown."""
@@ -184,6 +180,11 @@ class MentionedFileJudge:
         named = [text for text in texts[texts.index("config") + 1 :] if not text.startswith("-")]
         if len(named) > 1:
             yield self._ask("guarded", f"it sets {named[0]} for git, which may name a program that git runs")
+
+
+def _below_finding(name: str) -> Finding:
+    why = f"it may also read {name}, which may hold secrets"
+    return Finding("ask", "guard.below", why, SECRETS_RISK, default_no=True, needs_person=True)
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:

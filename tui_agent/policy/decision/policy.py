@@ -4,7 +4,7 @@ Invariant: `decide` is pure and never raises; deny wins in whatever order rules 
 allowed by a profile that asks.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tui_agent.policy.catalog.catalog import Catalog, built_in_catalog
@@ -30,32 +30,47 @@ from tui_agent.policy.decision.escalations import (
 )
 from tui_agent.policy.decision.explanation import deed_rows, explain
 from tui_agent.policy.decision.finding import Finding, strongest
-from tui_agent.policy.decision.line_uses import file_uses, from_workspace, literal_path
+from tui_agent.policy.decision.line_uses import Uses, file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.interpreter.report import Certainty, LineReport
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import Guards
 from tui_agent.policy.rules.grammar import Rule, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
-from tui_agent.protocol.events.policy import Deed
+from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+from tui_agent.protocol.events.policy import Choice, Deed
 
 _EXACTLY = "rule: allow exact "
+_CLASSES = {"writes": WORKSPACE, "connects": NETWORK}
 NOBODY = "no one is there to answer"
 NEVER_ASKS = "a delegate that only reads asks nothing"
 
 
 @dataclass(frozen=True)
 class _Judgement:
-    """Everything that was found about one call, and the effects that are asked about by themselves."""
+    """Everything that was found about one call, the effects that are asked about by themselves, and the reports on those that
+    run commands, by their `id`."""
 
     findings: tuple[Finding, ...]
-    decided: Finding
     asked: tuple[Effect, ...]
-    lines: tuple[LineReport, ...]
-    asked_lines: tuple[LineReport, ...]
+    lines: Mapping[int, LineReport]
     concealed: tuple[Finding, ...]
+
+    @property
+    def decided(self) -> Finding:
+        """The finding that decides."""
+        return strongest(self.findings)
+
+    def uses(self, effects: Sequence[Effect]) -> Uses:
+        """Return the files of all commands."""
+        runs = [effect for effect in effects if isinstance(effect, Runs)]
+        return [
+            use
+            for effect in runs
+            for command in self.lines[id(effect)].commands
+            for use in file_uses(effect, command)
+        ]
 
 
 class RulePolicy:
@@ -86,24 +101,15 @@ class RulePolicy:
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
         """Return the chain of reasons behind `decide`, one a line: what was read, what is known of it, what decided."""
         judged = self._judge(tool, effects, facts)
-        return explain(effects, judged.lines, judged.findings, judged.decided)
+        return explain(effects, tuple(judged.lines.values()), judged.findings, judged.decided)
 
     def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        found: dict[str, None] = {}
-        for effect in effects:
-            match effect:
-                case Reads() | Writes():
-                    found[effect.path] = None
-                case Runs():
-                    if effect.cwd:
-                        found[literal_path(effect.cwd)] = None
-                    for command in self._line(effect).commands:
-                        if any(use.action in ("write", "move", "delete") for use in command.files):
-                            found["~"] = None
-                        found |= dict.fromkeys(path for _, path in file_uses(effect, command) if path)
-                case Connects() | Internal():
-                    continue
+        found = [effect.path for effect in effects if isinstance(effect, Reads | Writes)]
+        found += [literal_path(effect.cwd) for effect in effects if isinstance(effect, Runs) and effect.cwd]
+        uses = list(self._uses(effects))
+        found += [path for _, path in uses if path]
+        found += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
         fixed = self._rules(tuple(granted)).fixed_paths if effects else ()
         return tuple(dict.fromkeys((*found, *fixed)))
 
@@ -118,52 +124,50 @@ class RulePolicy:
         """See `ports.policy`."""
         names = (
             GIT if runs_git(command) else program_name(command)
-            for line in self._lines(effects)
-            for command in line.commands
+            for _, command in self._commands(effects)
             if not command.builtin
         )
         return tuple(dict.fromkeys(name for name in names if name and "/" not in name))
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return tuple(
-            dict.fromkeys(
-                "**" if folder is None else from_workspace(effect, folder or ".")
-                for effect in effects
-                if isinstance(effect, Runs)
-                for command in self._line(effect).commands
-                if runs_git(command)
-                for folder in command.folders
-            )
+        folders = (
+            "**" if folder is None else from_workspace(effect, folder or ".")
+            for effect, command in self._commands(effects)
+            if runs_git(command)
+            for folder in command.folders
         )
+        return tuple(dict.fromkeys(folders))
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._named_files(effects, ("write",), Certainty.KNOWN)
+        found = (
+            path
+            for use, path in self._uses(effects)
+            if use.action == "write" and use.certainty is Certainty.KNOWN
+        )
+        return tuple(dict.fromkeys(found))
 
     def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._named_files(effects, ("read", "write"), Certainty.KNOWN, Certainty.BOUNDED)
-
-    def _named_files(
-        self, effects: Sequence[Effect], actions: Sequence[str], *certainties: Certainty
-    ) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys(
-                path
-                for effect in effects
-                if isinstance(effect, Runs)
-                for command in self._line(effect).commands
-                for use, path in file_uses(effect, command)
-                if use.action in actions and use.certainty in certainties
-            )
+        found = (
+            path
+            for use, path in self._uses(effects)
+            if use.action in ("read", "write") and use.certainty is not Certainty.UNKNOWN
         )
+        return tuple(dict.fromkeys(found))
+
+    def _commands(self, effects: Sequence[Effect]) -> Iterator[tuple[Runs, CommandReport]]:
+        for effect in effects:
+            if isinstance(effect, Runs):
+                yield from ((effect, command) for command in self._line(effect).commands)
+
+    def _uses(self, effects: Sequence[Effect]) -> Iterator[tuple[FileUse, str]]:
+        for effect, command in self._commands(effects):
+            yield from file_uses(effect, command)
 
     def _line(self, effect: Runs) -> LineReport:
         return read_line(effect, self._catalog)
-
-    def _lines(self, effects: Sequence[Effect]) -> tuple[LineReport, ...]:
-        return tuple(self._line(effect) for effect in effects if isinstance(effect, Runs))
 
     def _rules(self, granted: tuple[str, ...]) -> RuleIndex:
         """Index all rules; anew only when the session's change."""
@@ -180,26 +184,19 @@ class RulePolicy:
             if isinstance(effect, Runs)
         }
         judge = CallJudge(self._rules(facts.granted), self._guards, facts, tool, self._line, lines)
-        by_effect = [(effect, judge.judge(effect)) for effect in effects]
-        findings = [
-            *judge.judge_tool(known=bool(effects)),
-            *(each for _, found in by_effect for each in found),
-        ]
+        findings = judge.judge_tool(known=bool(effects))
+        asked: list[Effect] = []
+        for effect in effects:
+            found = judge.judge(effect)
+            findings += found
+            if strongest(found).verdict == "ask":
+                asked.append(effect)
         concealed = find_concealed(effects)
-        asked = tuple(effect for effect, found in by_effect if strongest(found).verdict == "ask")
-        decided = strongest([*findings, *concealed])
-        return _Judgement(
-            (*findings, *concealed),
-            decided,
-            asked,
-            tuple(lines.values()),
-            tuple(lines[id(effect)] for effect in asked if isinstance(effect, Runs)),
-            tuple(concealed),
-        )
+        return _Judgement((*findings, *concealed), tuple(asked), lines, tuple(concealed))
 
     def _decision(self, judged: _Judgement, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        decided, findings = judged.decided, judged.findings
-        classes = self._classes(effects, judged.lines, facts)
+        decided = judged.decided
+        classes = _classes(effects, judged.lines, facts)
         if decided.verdict != "ask":
             return Decision(
                 decided.verdict,
@@ -207,81 +204,59 @@ class RulePolicy:
                 decided.reason,
                 classes,
                 named=decided.rule_id.startswith(_EXACTLY),
-                below=self._secrets_read(effects, facts),
-                sealed=any(finding.bounded for finding in findings),
+                below=secrets_read(judged.uses(effects), facts.secrets, facts),
+                sealed=any(finding.bounded for finding in judged.findings),
             )
         silent = NOBODY if not facts.interactive else "" if PROFILES[facts.policy].asks else NEVER_ASKS
         if silent:
             reason = f"{decided.reason}, and {silent}"
-            return Decision(
-                "deny",
-                decided.rule_id,
-                reason,
-                classes,
-                risk=decided.risk,
-                unanswered=silent == NOBODY,
-            )
-        if judged.concealed:
-            decided = judged.concealed[0]
-        asking = [finding for finding in findings or (decided,) if finding.verdict == "ask"]
-        ruled = any(finding.is_rule for finding in asking)
-        if judged.concealed or ruled:
-            choices = only_once(UNSEEN if judged.concealed else RULED)
-        elif decided.rule_id == "guard.below":
-            choices = only_once(SECRET)
-        else:
-            choices = offer_choices(judged.asked, judged.asked_lines, facts)
+            risk, nobody = decided.risk, silent == NOBODY
+            return Decision("deny", decided.rule_id, reason, classes, risk=risk, unanswered=nobody)
+        asking = [finding for finding in judged.findings or (decided,) if finding.verdict == "ask"]
+        shown = judged.concealed[0] if judged.concealed else decided
         return Decision(
             "ask",
-            decided.rule_id,
-            decided.reason,
+            shown.rule_id,
+            shown.reason,
             classes,
-            choices,
-            decided.risk,
-            decided.default_no,
+            _choices(judged, asking, facts),
+            shown.risk,
+            shown.default_no,
             by_profile=all(_is_of_profile(finding, facts) for finding in asking),
             may_try=facts.sandboxed
             and not judged.concealed
             and all(finding.not_understood for finding in asking),
         )
 
-    def _classes(
-        self, effects: Sequence[Effect], lines: Sequence[LineReport], facts: PolicyFacts
-    ) -> tuple[str, ...]:
-        """Return the classes of a call, the most harmless first."""
-        found: set[str] = set()
-        reports = iter(lines)
-        for effect in effects:
-            match effect:
-                case Reads() | Internal():
-                    found.add(READ_ONLY)
-                case Writes():
-                    found.add(WORKSPACE)
-                case Connects():
-                    found.add(NETWORK)
-                case Runs():
-                    line = next(reports)
-                    found |= line_classes(line)
-                    if any(
-                        is_workspace_program(command, (), facts)
-                        or runs_configured_programs(command, (), facts)
-                        for command in line.commands
-                    ):
-                        found.add(ARBITRARY)
-        return ranked(found)
 
-    def _secrets_read(self, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
-        """Return the files with secrets that commands would read without naming them."""
-        if not facts.secrets:
-            return ()
-        uses = [
-            use
-            for effect in effects
-            if isinstance(effect, Runs)
-            for command in self._line(effect).commands
-            for use in file_uses(effect, command)
-        ]
-        return secrets_read(uses, facts.secrets, facts)
+def _choices(judged: _Judgement, asking: Sequence[Finding], facts: PolicyFacts) -> tuple[Choice, ...]:
+    if judged.concealed:
+        return only_once(UNSEEN)
+    if any(finding.is_rule for finding in asking):
+        return only_once(RULED)
+    if judged.decided.rule_id == "guard.below":
+        return only_once(SECRET)
+    lines = [judged.lines[id(effect)] for effect in judged.asked if isinstance(effect, Runs)]
+    return offer_choices(judged.asked, lines, facts)
+
+
+def _classes(
+    effects: Sequence[Effect], lines: Mapping[int, LineReport], facts: PolicyFacts
+) -> tuple[str, ...]:
+    """Return the classes of a call, the most harmless first."""
+    found: set[str] = set()
+    for effect in effects:
+        if isinstance(effect, Runs):
+            line = lines[id(effect)]
+            found |= line_classes(line)
+            if any(
+                is_workspace_program(command, (), facts) or runs_configured_programs(command, (), facts)
+                for command in line.commands
+            ):
+                found.add(ARBITRARY)
+        else:
+            found.add(_CLASSES.get(effect.kind, READ_ONLY))
+    return ranked(found)
 
 
 def _is_of_profile(finding: Finding, facts: PolicyFacts) -> bool:

@@ -41,49 +41,5 @@ PROFILES: dict[PolicyName, Profile] = {
     ),
 }
 
-BEYOND_SANDBOX = frozenset(
-    {
-        Effect.DELETES,
-        Effect.CONNECTS,
-        Effect.ACTS_AS_OTHER,
-        Effect.PRINTS_SECRETS,
-        Effect.NEVER_ENDS,
-        Effect.NEEDS_TERMINAL,
-        Effect.LEAVES_PROCESS,
-    }
-)
+BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
 """Effects that a sandbox does not bound, or that a person wants to know of: `confined_commands` does not cover them."""
-
-WISHES: dict[Effect, str] = {
-    Effect.WRITES: "for writes by commands",
-    Effect.RUNS: "before programs that run code",
-    Effect.CONNECTS: "for network access",
-    Effect.DELETES: "before anything is deleted",
-    Effect.ACTS_AS_OTHER: "before commands that act as another user",
-    Effect.PRINTS_SECRETS: "before commands that print secrets",
-    Effect.NEVER_ENDS: "before commands that do not end by themselves",
-    Effect.NEEDS_TERMINAL: "before commands that need a terminal",
-    Effect.LEAVES_PROCESS: "before commands that leave a process behind",
-}
-"""What a profile that asks wants a yes for: the end of "policy ask wants a yes …"."""
-
-RISKS: dict[Effect, str] = {
-    Effect.ACTS_AS_OTHER: "It acts with the rights of another user.",
-    Effect.DELETES: "It may delete things that /undo cannot restore.",
-    Effect.PRINTS_SECRETS: "Its output may hold secrets, and the model sees it.",
-    Effect.NEVER_ENDS: "It does not end by itself; it runs until its time limit.",
-    Effect.NEEDS_TERMINAL: "It waits for keys on a terminal, and there is none.",
-    Effect.LEAVES_PROCESS: "It leaves a process behind.",
-}
-"""One sentence for the approval, the most serious first."""
-
-WARNINGS: dict[Effect, str] = {
-    Effect.DELETES: "deletes",
-    Effect.CONNECTS: "uses the network",
-    Effect.ACTS_AS_OTHER: "acts as another user",
-    Effect.PRINTS_SECRETS: "prints secrets",
-    Effect.NEVER_ENDS: "does not end by itself",
-    Effect.NEEDS_TERMINAL: "needs a terminal",
-    Effect.LEAVES_PROCESS: "leaves a process behind",
-}
-"""What an effect of `BEYOND_SANDBOX` is called behind "which"."""

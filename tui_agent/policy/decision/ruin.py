@@ -23,8 +23,11 @@ _ENDLESS_LOOP: Final = re.compile(
 _IN_BACKGROUND: Final = re.compile(r"[^;&|\n(){}]*&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
 """Patterns that fit every name of a process."""
-_EVERY_PROCESS: Final = re.compile(r"-0*1")
-_SELECTING_USER: Final = ("-u", "-U", "--euid", "--uid", "--user")
+_EVERY_PROCESS: Final = re.compile(
+    r"(?:(?:-s|-n|--signal) \S+ |-[^-\s]\S* )?+(?:.* )?-0*1(?: .*)?", re.DOTALL
+)
+_OPTION_OF_KILL: Final = re.compile(r"(?<!\S)(?:(?:-[uUsPtg]|--(?:euid|uid|user|signal|parent)) \S+|-\S+) ")
+_SELECTS_USER: Final = re.compile(r"(?<!\S)(?:-[uU]|--(?:euid|uid|user))[= ]")
 
 
 def reason_to_forbid(command: CommandReport) -> str:
@@ -66,34 +69,15 @@ def _body(text: str, start: int) -> str:
 
 def _kill(arguments: Sequence[str]) -> str:
     """`kill -9 -1`: behind the signal, or behind `--`, the number -1 is every process."""
-    targets = list(arguments)
-    if targets[:1] in (["-s"], ["-n"], ["--signal"]):
-        targets = targets[2:]
-    elif targets[:1] and targets[0].startswith("-") and (len(targets) > 1) and targets[0] != "--":
-        targets = targets[1:]
-    ends = any(_EVERY_PROCESS.fullmatch(target) for target in targets)
-    return _ENDS_EVERYTHING if ends else ""
+    return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
     """`pkill .`, `killall -u ada`: a pattern that fits every name, or no name at all."""
-    names: list[str] = []
-    selects_user = pattern = False
-    skip = False
-    for argument in arguments:
-        if skip:
-            skip = False
-        elif argument in _SELECTING_USER:
-            selects_user = skip = True
-        elif argument in ("-s", "--signal", "-P", "--parent", "-t", "-g"):
-            skip = True
-        elif argument.startswith("-") and len(argument) > 1:
-            pattern = pattern or argument in ("-r", "--regexp")
-            selects_user = selects_user or argument.startswith(("--euid=", "--uid=", "--user="))
-        else:
-            names.append(argument)
-    everything = any(_EVERY_NAME.fullmatch(name) for name in names)
-    return _ENDS_EVERYTHING if everything or (selects_user and not names) else ""
+    text = "".join(f"{argument} " for argument in arguments)
+    names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]
+    everything = any(map(_EVERY_NAME.fullmatch, names)) or (not names and _SELECTS_USER.search(text))
+    return _ENDS_EVERYTHING if everything else ""
 
 
 def _change_level(arguments: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ trusted text counts, and nothing is read. `append_rule` is called only when the 
     differs = ["pytest-watch", "pip install pytest"]
 """
 
+import json
 import os
 import tempfile
 from dataclasses import replace
@@ -94,7 +95,8 @@ def append_rule(path: Path, rule: Rule | str) -> Rule:
         return new
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    entry = f"[[rule]]\n{new.verdict} = {_quoted(f'{new.what} {new.rest}')}\n"
+    quoted = json.dumps(f"{new.what} {new.rest}", ensure_ascii=False).replace("\x7f", "\\u007f")
+    entry = f"[[rule]]\n{new.verdict} = {quoted}\n"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _replace(path, before + gap + entry)
     return new
@@ -147,14 +149,6 @@ def _stops(rule: Rule, example: str) -> bool:
     if " " not in example:
         return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))
     return RulePolicy([rule]).decide("run_command", (Runs(script=example),), facts).rule_id.startswith("rule")
-
-
-def _quoted(text: str) -> str:
-    """A TOML basic string."""
-    out = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return (
-        '"' + "".join(f"\\u{ord(char):04x}" if char < " " or char == "\x7f" else char for char in out) + '"'
-    )
 
 
 def _replace(path: Path, text: str) -> None:

@@ -13,11 +13,10 @@ from typing import Final
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.places.paths import Place, lexical_place
-from tui_agent.policy.places.pattern_overlap import fold_case, paths_overlap, split_pattern
+from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.policy.rules.grammar import (
     Rule,
     What,
-    first_folder,
     first_word,
     fits_host,
     fits_path,
@@ -64,8 +63,7 @@ class RuleIndex:
         if not rules:
             return []
         names = tuple(dict.fromkeys((at, lexical_place(at.given, facts.workspace))))
-        firsts = {fold_case(name.relative).partition("/")[0] for name in names if name.relative is not None}
-        return [rule for rule in rules if _may_begin(rule, firsts) and _means_file(rule, names, facts)]
+        return [rule for rule in rules if _means_file(rule, names, facts)]
 
     def about_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
         """Return the rules that ask or deny about something that may lie below a folder."""
@@ -140,13 +138,6 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
         except ConfigError:
             continue
     return tuple(rules)
-
-
-def _may_begin(rule: Rule, firsts: set[str]) -> bool:
-    """A cheap test that most of many rules fail: does the path begin with the rule's first folder? Links in the rule's own
-    path are followed only for rules against, so only rules that allow can be left out by it."""
-    begin = first_folder(rule.rest) if rule.verdict == "allow" else ""
-    return not begin or begin in firsts
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
