@@ -98,6 +98,9 @@ def test_a_deletion_is_an_effect_and_names_what_goes() -> None:
     reading = read_arguments(call("src -name '*.pyc' -delete"))
     assert reading.effects == {Effect.DELETES}
     assert FileUse("src/**/*.pyc", "delete", Certainty.BOUNDED) in reading.files
+    assert FileUse("src", "delete", below=True) in read_arguments(call("src -delete")).files
+    whole = FileUse("/srv", "delete", below=True, only=("x",))
+    assert whole in read_arguments(call("/srv -name x -delete")).files
 
 
 @pytest.mark.parametrize("option", ["-fprint", "-fprint0", "-fls", "-fprintf"])

@@ -96,16 +96,9 @@ class _Expression:
             FileUse(start.text, "list", start.certainty, True, only=only, follows_links=self._follows_links)
             for start in self._starts
         ]
-        deleted = [
-            FileUse(name.text, "delete", name.certainty)
-            for action in self._actions
-            if Effect.DELETES in action.option.effects
-            for start in self._starts
-            for name in self._findable(start, action.names)
-        ]
         commands = tuple(self._filled_commands())
         return ArgumentReading(
-            (*listed, *deleted, *self._files),
+            (*listed, *self._files),
             frozenset().union(*(action.option.effects for action in self._actions)),
             commands,
             self._bound_output(),
@@ -175,6 +168,8 @@ class _Expression:
             self._read_word(word)
         if value is not None and option.means in ("list", "write"):
             self._files.append(FileUse(value.text, option.means, value.certainty))
+        if Effect.DELETES in option.effects:
+            self._files += [use for start in self._starts for use in self._deleted(start, names)]
         if option.prints or option.effects:
             self._actions.append(_Action(option, names))
         if value is None or option.means != "include":
@@ -207,6 +202,12 @@ class _Expression:
                 for name in self._findable(start, run.names):
                     filled = replace(name, many=run.batch)
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
+
+    def _deleted(self, start: Value, names: Names) -> list[FileUse]:
+        """Return what is deleted at a starting point: all of it, unless it lies in the workspace and names narrow it."""
+        if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
+            return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
+        return [FileUse(name.text, "delete", name.certainty) for name in self._findable(start, names)]
 
     def _findable(self, start: Value, names: Names) -> list[Value]:
         """Return what can be found at a starting point: names below it, and itself."""
