@@ -7,13 +7,13 @@ Invariant: a doubt is only taken away where every name that its pattern can stan
 import posixpath
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Final
 
 from tui_agent.policy.decision.line_uses import from_workspace
 from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.report import CommandReport, Doubt, LineReport
 from tui_agent.policy.places.paths import place
+from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -77,12 +77,5 @@ def _leads_to(pattern: str, name: str) -> bool:
 
 def _leads_below(pattern: str, folder: str) -> bool:
     """Return True if the pattern matches what may lie below a folder."""
-    return _goes_on(pattern.split("/"), folder.split("/"))
-
-
-def _goes_on(shapes: Sequence[str], names: Sequence[str]) -> bool:
-    if not names or not shapes:
-        return bool(shapes)
-    if shapes[0] == "**":
-        return _goes_on(shapes[1:], names) or _goes_on(shapes, names[1:])
-    return fnmatchcase(names[0], shapes[0]) and _goes_on(shapes[1:], names[1:])
+    below = (*split_pattern(folder, literal=True), "**", "*")
+    return paths_overlap(split_pattern(pattern), below, dotted=True)

@@ -175,23 +175,17 @@ class FileJudge:
             return stopped
         through = removes and pattern and leads_through_pattern(at.given)
         rules = self._rules.about_file(at, "remove" if removes else "edit", self._facts)
-        allowed = None if through else first_finding(rules, "allow")
-        return self._write_by_profile(at, verdict, allowed, removes=removes)
-
-    def _write_by_profile(
-        self, at: Place, verdict: Verdict, rule: Finding | None, *, removes: bool
-    ) -> Finding:
-        policy = self._facts.policy
-        if at.inside:
-            why = f"policy {policy} wants a yes before any {'removal' if removes else 'write'}"
-            risk = ""
-            rule = rule or (None if removes else self._tool_rule)
-            if verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
-                verdict, why = "ask", f"other programs run {at.given} without a question"
-        else:
-            why, risk = f"{at.given} is outside this workspace", OUTSIDE_RISK
+        rule = None if through else first_finding(rules, "allow")
+        policy, risk = self._facts.policy, "" if at.inside else OUTSIDE_RISK
+        why = f"policy {policy} wants a yes before any {'removal' if removes else 'write'}"
         if verdict == "deny":
             why = f"policy {policy} allows no writes"
+        elif not at.inside:
+            why = f"{at.given} is outside this workspace"
+        elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
+            verdict, why = "ask", f"other programs run {at.given} without a question"
+        if at.inside and not removes:
+            rule = rule or self._tool_rule
         return self.by_profile(verdict, rule, "writes", why, risk)
 
     def _matches_secret(self, at: Place) -> bool:

@@ -141,20 +141,17 @@ class RulePolicy:
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        found = (
-            path
-            for use, path in self._uses(effects)
-            if use.action == "write" and use.certainty is Certainty.KNOWN
-        )
-        return tuple(dict.fromkeys(found))
+        return self._files(effects, ("write",), Certainty.KNOWN)
 
     def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        found = (
-            path
-            for use, path in self._uses(effects)
-            if use.action in ("read", "write") and use.certainty is not Certainty.UNKNOWN
-        )
+        return self._files(effects, ("read", "write"), Certainty.KNOWN, Certainty.BOUNDED)
+
+    def _files(
+        self, effects: Sequence[Effect], actions: Sequence[str], *certainties: Certainty
+    ) -> tuple[str, ...]:
+        uses = self._uses(effects)
+        found = (path for use, path in uses if use.action in actions and use.certainty in certainties)
         return tuple(dict.fromkeys(found))
 
     def _commands(self, effects: Sequence[Effect]) -> Iterator[tuple[Runs, CommandReport]]:
