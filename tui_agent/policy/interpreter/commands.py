@@ -17,14 +17,16 @@ from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.languages import fd, find, test, xargs
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ArgumentReading, Call
 from tui_agent.policy.interpreter.operands import Operands, assign_operands
-from tui_agent.policy.interpreter.options import ParsedCall, ParsedOption, parse_call
+from tui_agent.policy.interpreter.options import ParsedCall, parse_call
 from tui_agent.policy.interpreter.output import bound_output
 from tui_agent.policy.interpreter.reach import measure_reach
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.state import Folders
 
-MAX_DEPTH: Final = 6
-"""Commands that run one another; a text of bash counts as two."""
+MAX_DEPTH: Final = 5
+"""Commands that run one another."""
+MAX_TEXT_DEPTH: Final = 3
+"""The same for those that run a text of bash."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
@@ -81,17 +83,18 @@ class CommandReader:
         for name, value in context.settings:
             if name != "IFS" or program != "read":
                 draft.set_variable(name, value)
-        if program is None or self._depth > MAX_DEPTH:
+        if self._depth > MAX_DEPTH:
+            return _read_unknown(draft, "too many commands run one another", (), hides=True)
+        if program is None:
             reason = f"it is not certain which program {words[0].source} is"
-            deep = "too many commands run one another"
-            return _read_unknown(draft, reason if program is None else deep, words[1:], hides=True)
+            return _read_unknown(draft, reason, words[1:], hides=True)
         entry = self._look_up(draft, program)
         if entry is None:
             return _read_unknown(draft, f"it is not known what {program or 'an empty name'} does", words[1:])
         call = parse_call(entry, words[1:], stops=bool(entry.program.subcommands))
         if entry.program.subcommands and call.operands and not call.ends:
-            return self._read_subcommand(draft, entry, call, context)
-        return self._read_known(draft, entry, words[1:], call, context)
+            return self._read_subcommand(draft, call, context)
+        return self._read_known(draft, call, context)
 
     def _look_up(self, draft: Draft, program: str) -> Entry | None:
         draft.name = program
@@ -110,80 +113,59 @@ class CommandReader:
         draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
         return self._catalog.entry(name)
 
-    def _read_subcommand(
-        self, draft: Draft, entry: Entry, front: ParsedCall, context: Context
-    ) -> CommandResult:
-        first, *behind = front.operands
-        sub = self._catalog.subcommand(entry, list(_plain_texts([first, *behind[:1]])))
+    def _read_subcommand(self, draft: Draft, front: ParsedCall, context: Context) -> CommandResult:
+        entry, (first, *behind) = front.entry, front.operands
+        draft.name, draft.entry = entry.name, entry
         draft.doubts += front.doubts
+        _use_options(draft, front)
+        sub = self._catalog.subcommand(entry, list(_plain_texts([first, *behind[:1]])))
         if sub is None:
-            draft.name, draft.entry = entry.name, entry
-            _use_options(draft, front.options)
             reason = f"it is not known what {entry.name} {first.known or first.source} does"
             return _read_unknown(draft, reason, behind, hides=first.known is None)
         arguments = [first, *behind][sub.name.count(" ") :]
-        return self._read_known(draft, sub, arguments, parse_call(sub, arguments), context, front.options)
+        return self._read_known(draft, parse_call(sub, arguments), context)
 
-    def _read_known(
-        self,
-        draft: Draft,
-        entry: Entry,
-        arguments: Sequence[Value],
-        call: ParsedCall,
-        context: Context,
-        front: tuple[ParsedOption, ...] = (),
-    ) -> CommandResult:
-        """Read a call of a known program; `front` are options in front of its subcommand."""
-        entry, call = self._choose_entry(entry, arguments, call)
-        draft.entry, draft.name, program = entry, entry.name, entry.program
-        options = (*front, *call.options)
-        replaced = any(option.option is not None and option.option.replaces_operand for option in options)
+    def _read_known(self, draft: Draft, call: ParsedCall, context: Context) -> CommandResult:
+        """Read a call of a known program."""
+        call = self._choose_entry(call)
+        draft.entry, draft.name, program = call.entry, call.entry.name, call.entry.program
+        replaced = any(
+            option.option is not None and option.option.replaces_operand for option in call.options
+        )
         expected = program.operands[replaced:]
         operands = Operands() if call.ends else assign_operands(draft.name, expected, call.operands)
         draft.doubts += (*call.doubts, *operands.doubts)
         draft.effects |= {Effect.READS} if call.ends else program.effects
-        draft.reach = measure_reach(program, options, operands)
-        _use_options(draft, options)
-        _use_operands(draft, entry, call, operands)
-        if entry.name == "read" and not any(option.spelling == "-r" for option in options):
-            draft.doubt("value", "read without -r takes the backslashes out of what it reads")
-        _use_scripts(draft, entry, options, operands, context.stdin)
-        _note_shown(draft, arguments)
-        inner, output = self._run(draft, entry, arguments, call, operands, context)
-        output = output or bound_output(draft, program, options, call.operands, context.stdin)
+        draft.reach = measure_reach(program, call.options, operands)
+        _use_options(draft, call)
+        _use_operands(draft, call, operands)
+        _use_scripts(draft, call, operands, context.stdin)
+        _note_shown(draft, call)
+        inner, output = self._run(draft, call, operands, context)
+        output = output or bound_output(draft, call, context.stdin)
         if output.names_files and output.found_in is None:
             output = replace(output, found_in=draft.folders)
-        builtin = (entry.name, call) if program.builtin else None
-        if entry.name in ("command", "builtin") and inner:
+        builtin = (draft.name, call) if program.builtin else None
+        if draft.name in ("command", "builtin") and inner:
             builtin = inner[0].builtin
         reports = (draft.report(), *(report for reading in inner for report in reading.reports))
         return CommandResult(reports, output, builtin)
 
-    def _choose_entry(
-        self, entry: Entry, arguments: Sequence[Value], call: ParsedCall
-    ) -> tuple[Entry, ParsedCall]:
-        """Return the entry that counts with the options of a call, and the call as that entry parses it."""
-        named = [
-            (parsed.spelling, parsed.option.entry) for parsed in call.options if parsed.option is not None
-        ]
-        spelling, name = next(((spelling, name) for spelling, name in named if name), ("", ""))
-        other = self._catalog.variant(entry, name) if name else None
+    def _choose_entry(self, call: ParsedCall) -> ParsedCall:
+        """Return a call as the entry parses it that counts with its options."""
+        named = [option for option in call.options if option.option is not None and option.option.entry]
+        name = named[0].option.entry if named and named[0].option is not None else ""
+        other = self._catalog.variant(call.entry, name) if name else None
         if other is None:
-            return entry, call
-        again = parse_call(other, arguments)
+            return call
+        again, spelling = parse_call(other, call.words), named[0].spelling
         if all(parsed.spelling != spelling for parsed in again.options):
-            doubt = Doubt("option", f"{spelling} of {entry.name} stands where a word is expected")
+            doubt = Doubt("option", f"{spelling} of {call.entry.name} stands where a word is expected")
             again = replace(again, doubts=(*again.doubts, doubt))
-        return other, again
+        return again
 
     def _run(
-        self,
-        draft: Draft,
-        entry: Entry,
-        arguments: Sequence[Value],
-        call: ParsedCall,
-        operands: Operands,
-        context: Context,
+        self, draft: Draft, call: ParsedCall, operands: Operands, context: Context
     ) -> tuple[list[CommandResult], Value | None]:
         """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts. Return what
         bounds its output, too, where that tells."""
@@ -191,18 +173,18 @@ class CommandReader:
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
         if operands.taker == "command":
-            default = entry.program.default_operand
+            default = call.entry.program.default_operand
             commands = [operands.rest] if operands.rest else [[known_value(default)]] if default else []
         elif operands.taker is not None and not call.ends:
-            reading = _read_arguments(draft, arguments, call, operands, context)
+            reading = _read_arguments(draft, call, operands, context)
             commands, output = reading.commands, reading.prints or unknown_value(draft.source)
             inside = replace(inside, stdin=UNKNOWN_INPUT)
         self._depth += 1
         inner = [self.read(words, inside) for words in commands]
-        if entry.program.operands[:1] == ("script file",):
+        if call.entry.program.operands[:1] == ("script file",):
             inside = replace(inside, parameters=call.operands)
         texts = [text.known for text in draft.scripts]
-        if entry.name == "eval" and None not in texts and texts:
+        if draft.name == "eval" and None not in texts and texts:
             draft.scripts = [known_value(" ".join(text or "" for text in texts))]
         inner += [self._read_text(draft, text, inside) for text in draft.scripts]
         self._depth -= 1
@@ -212,14 +194,12 @@ class CommandReader:
         return inner, output
 
     def _read_text(self, draft: Draft, text: Value, inside: Context) -> CommandResult:
-        if text.known is None or self._depth > MAX_DEPTH:
+        if text.known is None or self._depth > MAX_TEXT_DEPTH:
             draft.effects.add(Effect.RUNS)
             draft.doubt("value", f"it is not certain which commands {text.source} holds", hides=True)
             return CommandResult((), unknown_value(draft.source))
         draft.code.append(text.known)
-        self._depth += 1
         reports, output, doubt = self._run_text(text.known, inside)
-        self._depth -= 1
         if doubt is not None:
             draft.effects.add(Effect.RUNS)
             draft.doubts.append(doubt)
@@ -242,9 +222,13 @@ def _plain_texts(values: Sequence[Value]) -> Iterator[str]:
         yield value.known
 
 
-def _use_options(draft: Draft, options: Sequence[ParsedOption]) -> None:
+def _use_options(draft: Draft, call: ParsedCall) -> None:
     """Note what options mean; folders first, as other words are relative to them."""
-    for parsed in sorted(options, key=lambda parsed: parsed.option is None or parsed.option.means != "enter"):
+    if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
+        draft.doubt("value", "read without -r takes the backslashes out of what it reads")
+    for parsed in sorted(
+        call.options, key=lambda parsed: parsed.option is None or parsed.option.means != "enter"
+    ):
         option = parsed.option
         if option is None:
             if parsed.word is not None:
@@ -257,31 +241,31 @@ def _use_options(draft: Draft, options: Sequence[ParsedOption]) -> None:
             draft.use(option.second, parsed.second)
 
 
-def _use_operands(draft: Draft, entry: Entry, call: ParsedCall, operands: Operands) -> None:
+def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
     for place, (meaning, value) in enumerate(operands.used):
-        if meaning == "enter" and entry.program.builtin:
+        if meaning == "enter" and call.entry.program.builtin:
             continue  # `cd` itself shows nothing, and what follows is judged in its folder
         draft.use(
             "path filter" if meaning == "revision or path" and place >= call.guarded else meaning, value
         )
-    default = entry.program.default_operand
+    default = call.entry.program.default_operand
     if operands.missing not in (None, "command") and default:
         draft.use(operands.missing, known_value(default))
 
 
-def _use_scripts(
-    draft: Draft, entry: Entry, options: Sequence[ParsedOption], operands: Operands, stdin: Value
-) -> None:
+def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
     """Note a script that the program reads from its input. All that a shell does is what its script does."""
-    meanings = [
-        parsed.option.means for parsed in options if parsed.option is not None and parsed.word is not None
+    given = [
+        parsed.option.means
+        for parsed in call.options
+        if parsed.option is not None and parsed.word is not None
     ]
-    has_script = "shell script" in meanings
+    has_script = "shell script" in given
     names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]
-    missing = operands.missing == "script file" and not entry.program.default_operand
+    missing = operands.missing == "script file" and not call.entry.program.default_operand
     if missing or any(map(_INPUT.fullmatch, names)):
         text = replace(stdin, source="its input")
-        is_shell = any(option.means == "shell script" for option in entry.options.values())
+        is_shell = any(option.means == "shell script" for option in call.entry.options.values())
         draft.use("shell script" if is_shell else "code", text)
         has_script = has_script or is_shell
     if has_script:
@@ -293,24 +277,22 @@ def _use_scripts(
                 draft.mention(value)
 
 
-def _note_shown(draft: Draft, arguments: Sequence[Value]) -> None:
+def _note_shown(draft: Draft, call: ParsedCall) -> None:
     """Note variables that the command shows."""
-    if draft.name in _SHOW_ALL and not arguments:
+    if draft.name in _SHOW_ALL and not call.words:
         draft.show_secret("all variables")
     # A test prints none of its words, but in the error about one that is not a number.
-    if draft.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in arguments):
-        for value in arguments:
+    if draft.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in call.words):
+        for value in call.words:
             draft.note_shown(value)
 
 
-def _read_arguments(
-    draft: Draft, arguments: Sequence[Value], call: ParsedCall, operands: Operands, context: Context
-) -> ArgumentReading:
+def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, context: Context) -> ArgumentReading:
     """Read a call of find, fd, xargs or test."""
     name = context.stdin.known is not None and _ONE_NAME.fullmatch(context.stdin.text)
     piped = context.stdin if name or context.stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)
-    reading = _ARGUMENT_READERS[operands.taker or ""](Call(arguments, parsed, operands.rest, piped))
+    reading = _ARGUMENT_READERS[operands.taker or ""](Call(call.words, parsed, operands.rest, piped))
     for use in reading.files:
         draft.add_use(use)
     draft.effects |= reading.effects

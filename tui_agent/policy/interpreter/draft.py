@@ -128,7 +128,7 @@ class Draft:
                 self._use_file("write", value, self.reach)
             case "file list":
                 self._use_file("read", value, self.reach)
-                self._add_unknown("read", f"it uses the files that {value.source} names")
+                self._add_unknown(FileUse("", "read"), f"it uses the files that {value.source} names")
             case "enter":
                 self.enter(value)
             case "revision" | "revision or path":
@@ -166,25 +166,24 @@ class Draft:
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
-            self._add_unknown(use.action, "it is not certain which files it uses", below=use.below)
+            self._add_unknown(use, "it is not certain which files it uses")
             return
         is_pattern = use.certainty is Certainty.BOUNDED
         for folder in folders or self.folders:
             if folder is None and not use.path.startswith(_ABSOLUTE):
-                self._add_unknown(use.action, below=use.below)
+                self._add_unknown(use)
                 continue
             path = join_path(escape(folder or "") if is_pattern else folder or "", use.path)
             if is_pattern and goes_back(path):
                 # It counts as it reads as well: for guards, and for rules that deny.
-                self._add_unknown(use.action, f"it is not certain where {use.path} leads", below=use.below)
+                self._add_unknown(use, f"it is not certain where {use.path} leads")
             self.files.append(replace(use, path=path))
 
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
         """Note the use of the file that a word names; `reach` tells how it is used besides."""
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
-            doubt = f"it is not certain which file {value.source} is"
-            self._add_unknown(action, doubt, below=use.below, suffix=value.suffix)
+            self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
             return
         if value.splits:
             self.doubt("value", f"{value.source} becomes other words where a name has a blank", value=value)
@@ -196,22 +195,20 @@ class Draft:
     def mention(self, value: Value) -> None:
         """Note a word of which it is not known what it means, but which may be a path."""
         if value.certainty is Certainty.UNKNOWN:
-            self._add_unknown("mention", suffix=value.suffix)
+            self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
         for path in _paths_in(value.text):
             self.add_use(FileUse(path, "mention", value.certainty))
 
-    def _add_unknown(
-        self, action: FileAction, doubt: str = "", *, below: bool = False, suffix: str = ""
-    ) -> None:
-        """Note the use of a file that may be any; its last names may be certain (`"$X/.env"`)."""
-        self.files.append(FileUse("", action, Certainty.UNKNOWN, below))
+    def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
+        """Note such a use of a file that may be any; its last names may be certain (`"$X/.env"`)."""
+        self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
         start, _, names = suffix.partition("/")
         if names or start == ".":
             path = f"{start if start in ('~', '.') else '**'}/{escape(names)}"
-            self.files.append(FileUse(posixpath.normpath(path), action, Certainty.BOUNDED, below))
+            self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
         """A pattern shows the names in its folder wherever it stands (`echo ~/*`)."""
@@ -285,7 +282,7 @@ class Draft:
             self.printed.append("" if last.from_top else last.path if is_pattern else f"{escape(last.path)}/")
         if word.doubt:
             self.printed.append("")
-            self._add_unknown(reach.action, word.doubt)
+            self._add_unknown(reach, word.doubt)
         elif value.certainty is Certainty.BOUNDED and not value.content:
             self.doubt("value", f"{value.source} may mean something else to git", value=value)
 

@@ -8,16 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from tui_agent.policy.bash.syntax import (
-    Pattern,
-    Piece,
-    ProcessOutput,
-    Script,
-    Substitution,
-    Text,
-    Variable,
-    Word,
-)
+from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.variables import Variables
 from tui_agent.policy.interpreter.patterns import ANY_PATH, NUMBERS, OPTION_SIGNS, escape, prefix_of
 from tui_agent.policy.interpreter.report import Certainty, Value
@@ -33,7 +24,7 @@ _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/sha
 """The folders that variables usually name: guards are heard for them."""
 _PATTERN_SIGNS = frozenset("*?[")
 
-RunScript = Callable[[Script, State], Value]
+RunScript = Callable[[syntax.Script, State], Value]
 """Interprets the script of a substitution and returns its output."""
 
 
@@ -60,25 +51,26 @@ class Expander:
     _variables: Variables
     _run: RunScript
 
-    def expand(self, word: Word) -> tuple[Value, ...]:
+    def expand(self, word: syntax.Word) -> tuple[Value, ...]:
         """Expand a word of a command: it becomes any number of values."""
         if word.literal is not None:
             return (known_value(word.literal, word.source),)
         return tuple(_join(parts, word.source) for parts in self._split(word.pieces))
 
-    def expand_whole(self, word: Word) -> Value:
+    def expand_whole(self, word: syntax.Word) -> Value:
         """Expand a word where bash neither splits it nor looks for files: a value that is assigned, a text of `<<<`."""
         parts: list[Value] = []
         for piece in word.pieces:
-            _add(parts, known_value(piece.text) if isinstance(piece, Pattern) else self._value(piece, parts))
+            whole = syntax.Text(piece.text) if isinstance(piece, syntax.Pattern) else piece
+            _add(parts, self._value(whole, parts))
         return _join(parts, word.source)
 
-    def _split(self, pieces: Iterable[Piece]) -> Iterator[list[Value]]:
+    def _split(self, pieces: Iterable[syntax.Piece]) -> Iterator[list[Value]]:
         """Yield the parts of each word that bash makes of one."""
         parts: list[Value] = []
         for piece in pieces:
             value = self._value(piece, parts)
-            if not isinstance(piece, Variable | Substitution) or piece.quoted:
+            if not isinstance(piece, syntax.Variable | syntax.Substitution) or piece.quoted:
                 _add(parts, value)
             elif value.known is None:
                 _add(parts, replace(value, many=True, splits=value.splits or not value.content))
@@ -93,18 +85,18 @@ class Expander:
         if parts:
             yield parts
 
-    def _value(self, piece: Piece, before: Sequence[Value]) -> Value:
+    def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
         """The value of a piece behind others."""
         match piece:
-            case Text():
+            case syntax.Text():
                 return known_value(piece.text)
-            case Pattern():
+            case syntax.Pattern():
                 return self._file_pattern(piece.text)
-            case Variable():
+            case syntax.Variable():
                 return _in_place(self._variable(piece.name), before)
-            case Substitution():
+            case syntax.Substitution():
                 return _in_place(self._run(piece.script, self._state), before)
-            case ProcessOutput():
+            case syntax.ProcessOutput():
                 self._run(piece.script, self._state)
                 return known_value(STREAM)
             case _:

@@ -10,7 +10,8 @@ from tui_agent.policy.interpreter.patterns import escape
 from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _STAGE = re.compile(r":[0-3]:")
-_SHORT_MAGIC = re.compile(r":[/!^]+:?")
+_FILTER = re.compile(r"(?::\(([^)]*+)\)?|:([/!^]+):?)?(.*)", re.DOTALL)
+_SHORT_SIGNS = {"/": "top", "!": "exclude", "^": "exclude"}
 _SIGN = re.compile(r"[*?\[\\]")
 _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
@@ -35,12 +36,7 @@ def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     if text is None:
         return _read_uncertain_revision(value, may_be_path=may_be_path)
     before, colon, path = text.partition(":")
-    if may_be_path and not before:
-        chosen = read_path_filter(value)
-    elif may_be_path and not colon:
-        return read_path_filter(value)
-    else:
-        chosen = GitWord()
+    chosen = read_path_filter(value) if may_be_path and not (before and colon) else GitWord()
     stage = _STAGE.match(text)
     held = text[stage.end() :] if stage else path
     if not colon or held.startswith(("/", "(")):
@@ -89,14 +85,9 @@ def left_out_path(value: Value) -> str | None:
 
 def _split_magic(text: str) -> tuple[set[str], str]:
     """The signs in front of a path filter, in words, and the path behind them."""
-    if text.startswith(":("):
-        magic, _, path = text[2:].partition(")")
-        return {sign for sign in magic.split(",") if sign}, path
-    short = _SHORT_MAGIC.match(text)
-    if short is None:
-        return set(), text
-    signs = {"exclude"} if set("!^") & set(short[0]) else set()
-    return signs | ({"top"} if "/" in short[0] else set()), text[short.end() :]
+    found = _FILTER.fullmatch(text)
+    words, signs, path = found.groups("") if found is not None else ("", "", text)
+    return {word for word in words.split(",") if word} | {_SHORT_SIGNS[sign] for sign in signs}, path
 
 
 def _as_shell_pattern(path: str) -> str:

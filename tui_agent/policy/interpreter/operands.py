@@ -43,7 +43,7 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         # Those behind that must be there come before one that need not.
         needed = sum(not other and follower not in TAKES_ALL for follower, other in plan[place + 1 :])
         if meaning == "assignment" and place + 1 < len(plan):
-            count = len(list(takewhile(_is_assignment, left)))
+            count = len(list(takewhile(lambda value: _ASSIGNED.match(prefix_of(value)), left)))
         elif suffix:
             count = min(max(0, len(left) - needed), len(left) if suffix == "..." else 1)
         else:
@@ -68,7 +68,3 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
 def runs_command(expected: Sequence[str]) -> bool:
     """Return True if a word too many could be the command that a program runs."""
     return not {"command", "xargs"}.isdisjoint(expected)
-
-
-def _is_assignment(value: Value) -> bool:
-    return _ASSIGNED.match(prefix_of(value)) is not None

@@ -30,9 +30,11 @@ class ParsedOption:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """`guarded` is the number of operands in front of `--` or, without it, of all. `ends`: an
-    option makes the program only say something about itself, and nothing speaks against it."""
+    """The `words` behind a program's name as its `entry` has them. `guarded` is the number of operands in front of `--` or,
+    without it, of all. `ends`: an option makes the program only say something about itself, and nothing speaks against it."""
 
+    entry: Entry
+    words: tuple[Value, ...]
     options: tuple[ParsedOption, ...]
     operands: tuple[Value, ...]
     doubts: tuple[Doubt, ...]
@@ -47,7 +49,7 @@ def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> 
     operands, doubts = tuple(parser.operands), tuple(parser.doubts)
     guarded = len(operands) if parser.dashes is None else parser.dashes
     ends = parser.ended and not operands and not doubts
-    return ParsedCall(tuple(parser.options), operands, doubts, guarded, ends)
+    return ParsedCall(entry, tuple(words), tuple(parser.options), operands, doubts, guarded, ends)
 
 
 @dataclass

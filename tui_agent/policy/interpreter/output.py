@@ -6,15 +6,15 @@ Invariant: every line (or word) that it can print fits the bound; where nothing 
 import os.path
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from tui_agent.policy.catalog.model import CertainOutput, Program
+from tui_agent.policy.catalog.model import CertainOutput
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, number_value, unknown_value
-from tui_agent.policy.interpreter.options import ParsedOption
+from tui_agent.policy.interpreter.options import ParsedCall
 from tui_agent.policy.interpreter.patterns import ANY_PATH, HASHES, OPTION_SIGNS, cut_at_newlines
 from tui_agent.policy.interpreter.report import Certainty, Value
 from tui_agent.policy.interpreter.state import START, folder_text
@@ -30,15 +30,14 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 """Outputs that are bounded whatever the call is."""
 
 
-def bound_output(
-    draft: Draft, program: Program, options: Sequence[ParsedOption], operands: Sequence[Value], stdin: Value
-) -> Value:
+def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
     """Bound the output of a known program by what the catalog says of it and its options."""
+    program = call.entry.program
     kinds = [program.prints]
     kinds += [
-        parsed.option.prints for parsed in options if parsed.option is not None and parsed.option.prints
+        parsed.option.prints for parsed in call.options if parsed.option is not None and parsed.option.prints
     ]
-    kinds += [output.prints for output in program.certain_outputs if _holds_for(output, options, operands)]
+    kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
     kind = kinds[-1]
     bound = _BOUNDS.get(kind)
     if kind == "lines" and not draft.printed and stdin.certainty is Certainty.BOUNDED:
@@ -50,21 +49,18 @@ def bound_output(
     return unknown_value(draft.source) if bound is None else replace(bound, source=draft.source)
 
 
-def _holds_for(output: CertainOutput, options: Sequence[ParsedOption], operands: Sequence[Value]) -> bool:
+def _holds_for(output: CertainOutput, call: ParsedCall) -> bool:
     given = [
         {option.spelling, f"{option.spelling}={option.word.known}" if option.word else ""}
-        for option in options
+        for option in call.options
     ]
     others = [spellings for spellings in given if spellings.isdisjoint(output.options)]
+    texts = [value.known or "" for value in call.operands]
     return (
         (len(others) < len(given) or not output.options)
         and all(not spellings.isdisjoint(output.others) for spellings in others)
-        and (not output.operands or all(_fits_one(value, output.operands) for value in operands))
+        and all(any(fnmatchcase(text, pattern) for pattern in output.operands or ["*"]) for text in texts)
     )
-
-
-def _fits_one(value: Value, patterns: Sequence[str]) -> bool:
-    return value.known is not None and any(fnmatchcase(value.known, pattern) for pattern in patterns)
 
 
 def _bound_paths(draft: Draft) -> Value | None:

@@ -9,19 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, assert_never
 
-from tui_agent.policy.bash.syntax import (
-    Command,
-    Conditional,
-    Connector,
-    ForLoop,
-    Group,
-    Pipeline,
-    Redirect,
-    Script,
-    ScriptItem,
-    SimpleCommand,
-    WhileLoop,
-)
+from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.builtins import apply_builtin
@@ -51,10 +39,10 @@ class ScriptWalker:
     _left: list[State] = field(default_factory=list)
     """The states in which loops were left or went on early."""
 
-    def walk(self, script: Script, state: State, stdin: Value) -> Outcome:
+    def walk(self, script: syntax.Script, state: State, stdin: Value) -> Outcome:
         """Walk a list of pipelines."""
         outcome, before = Outcome(state, state, _NOTHING), state
-        connector: Connector = ";"
+        connector: syntax.Connector = ";"
         first = len(self.reports)
         for place, item in enumerate(script.items):
             if connector not in ("&&", "||"):
@@ -69,7 +57,9 @@ class ScriptWalker:
             connector = item.connector
         return outcome
 
-    def _walk_next(self, before: Outcome, connector: Connector, pipeline: Pipeline, stdin: Value) -> Outcome:
+    def _walk_next(
+        self, before: Outcome, connector: syntax.Connector, pipeline: syntax.Pipeline, stdin: Value
+    ) -> Outcome:
         """Walk a pipeline behind what a list did before."""
         starts = {"&&": before.success, "||": before.failure}
         after = self._walk_pipeline(pipeline, starts.get(connector, before.any), stdin)
@@ -80,7 +70,7 @@ class ScriptWalker:
             failure = before.failure.merge(failure)
         return Outcome(success, failure, _join_outputs(before.output, after.output))
 
-    def _walk_pipeline(self, pipeline: Pipeline, state: State, stdin: Value) -> Outcome:
+    def _walk_pipeline(self, pipeline: syntax.Pipeline, state: State, stdin: Value) -> Outcome:
         if len(pipeline.commands) > 1:
             for command in pipeline.commands:
                 stdin = self._walk_command(command, state, stdin).output
@@ -90,7 +80,7 @@ class ScriptWalker:
             return Outcome(outcome.failure, outcome.success, outcome.output)
         return outcome
 
-    def _walk_command(self, command: Command, state: State, stdin: Value) -> Outcome:
+    def _walk_command(self, command: syntax.Command, state: State, stdin: Value) -> Outcome:
         self.walked += 1
         if self.walked > MAX_WALKED:
             doubt = Doubt("limit", "it has too many commands to be judged", hides_command=True)
@@ -99,24 +89,24 @@ class ScriptWalker:
         if not state.folders:
             # It is read all the same, for rules that deny.
             state = State(folders=(None,))
-        if isinstance(command, SimpleCommand):
+        if isinstance(command, syntax.SimpleCommand):
             return self._walk_simple(command, state, stdin)
         stdin = self._redirect(command.redirects, state, stdin)
         match command:
-            case ForLoop():
+            case syntax.ForLoop():
                 state = self._walk_for(command, state, stdin)
-            case WhileLoop():
+            case syntax.WhileLoop():
                 state = self._walk_while(command, state, stdin)
-            case Conditional():
+            case syntax.Conditional():
                 state = self._walk_conditional(command, state, stdin)
-            case Group():
+            case syntax.Group():
                 outcome = self.walk(command.script, state, stdin)
                 return Outcome(state, state, outcome.output) if command.subshell else outcome
             case _:
                 assert_never(command)
         return Outcome(state, state, UNKNOWN_INPUT)
 
-    def _redirect(self, redirects: Sequence[Redirect], state: State, stdin: Value) -> Value:
+    def _redirect(self, redirects: Sequence[syntax.Redirect], state: State, stdin: Value) -> Value:
         """Report the redirections of a loop, condition or group; return the standard input inside."""
         if not redirects:
             return stdin
@@ -125,7 +115,7 @@ class ScriptWalker:
         self.reports.append(redirections.draft.report())
         return stdin if redirections.stdin is None else redirections.stdin
 
-    def _walk_conditional(self, command: Conditional, state: State, stdin: Value) -> State:
+    def _walk_conditional(self, command: syntax.Conditional, state: State, stdin: Value) -> State:
         ends: list[State] = []
         for condition, body in command.branches:
             tested = self.walk(condition, state, stdin)
@@ -135,7 +125,7 @@ class ScriptWalker:
             state = self.walk(command.otherwise, state, stdin).any
         return merge_states([*ends, state])
 
-    def _walk_for(self, command: ForLoop, state: State, stdin: Value) -> State:
+    def _walk_for(self, command: syntax.ForLoop, state: State, stdin: Value) -> State:
         expander = self._expander(state)
         values = [value for item in command.items for value in expander.expand(item)]
         draft = Draft(self.catalog, f"for {command.variable}", (), state.folders)
@@ -152,7 +142,7 @@ class ScriptWalker:
             words = [UNSET]
         return self._repeat(turn, state)
 
-    def _walk_while(self, command: WhileLoop, state: State, stdin: Value) -> State:
+    def _walk_while(self, command: syntax.WhileLoop, state: State, stdin: Value) -> State:
         def turn(start: State) -> State:
             tested = self.walk(command.condition, start, stdin).any
             return tested.merge(self.walk(command.body, tested, stdin).any)
@@ -176,7 +166,7 @@ class ScriptWalker:
         state = State(dict.fromkeys(state.variables, UNSET), (None,))
         return state.merge(turn(state))
 
-    def _walk_simple(self, command: SimpleCommand, state: State, stdin: Value) -> Outcome:
+    def _walk_simple(self, command: syntax.SimpleCommand, state: State, stdin: Value) -> Outcome:
         expander = self._expander(state)
         words = tuple(value for word in command.words for value in expander.expand(word))
         assigned = tuple(
@@ -202,7 +192,9 @@ class ScriptWalker:
         split = any(name == "IFS" and value.known != "" for name, value in assigned)
         return Outcome(*apply_builtin(name, call, state, UNKNOWN_INPUT if split else stdin), output)
 
-    def _read_redirects(self, redirects: Sequence[Redirect], source: str, state: State) -> Redirections:
+    def _read_redirects(
+        self, redirects: Sequence[syntax.Redirect], source: str, state: State
+    ) -> Redirections:
         draft = Draft(self.catalog, source, (), state.folders)
         redirections = Redirections(draft, self._expander(state))
         for redirect in redirects:
@@ -212,7 +204,7 @@ class ScriptWalker:
     def _expander(self, state: State) -> Expander:
         return Expander(state, self.catalog.variables, self._run_substitution)
 
-    def _run_substitution(self, script: Script, state: State) -> Value:
+    def _run_substitution(self, script: syntax.Script, state: State) -> Value:
         return self.walk(script, state, UNKNOWN_INPUT).output
 
 
@@ -223,24 +215,24 @@ def _join_outputs(first: Value, second: Value) -> Value:
     return first if second.known == "" else UNKNOWN_INPUT
 
 
-def _waits(items: Sequence[ScriptItem]) -> bool:
+def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
     """Return True if the shell waits for what the first item starts, whatever happens in between."""
     return any(
         before.connector in (";", "&")
         and len(item.pipeline.commands) == 1
-        and isinstance(command := item.pipeline.commands[0], SimpleCommand)
+        and isinstance(command := item.pipeline.commands[0], syntax.SimpleCommand)
         and [word.literal for word in command.words[:2]] in (["wait"], ["wait", None])
         for before, item in pairwise(items)
     )
 
 
-def _takes_line(condition: Script) -> bool:
+def _takes_line(condition: syntax.Script) -> bool:
     """Return True if a condition is nothing but a `read` that takes a line of the loop's own input."""
     pipeline = condition.items[0].pipeline
     command = pipeline.commands[0]
     if len(condition.items) + len(pipeline.commands) > 2 or pipeline.negated:
         return False
-    if not isinstance(command, SimpleCommand) or command.redirects:
+    if not isinstance(command, syntax.SimpleCommand) or command.redirects:
         return False
     words = ["-n" if word.literal is None else word.literal for word in command.words]
     options = "".join(word[1:] for word in words if word.startswith("-"))
