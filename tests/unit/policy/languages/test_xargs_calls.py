@@ -85,6 +85,11 @@ def test_it_is_doubted_which_word_is_replaced(line: str, options: list[str]) -> 
     assert "replaces" in reading.doubt and reading.commands
 
 
+def test_one_that_runs_another_is_doubted_and_read_once() -> None:
+    reading = read_arguments(call("xargs rm", [], FED))
+    assert lines(reading) == ["xargs rm ./**/*.py..."] and reading.doubt
+
+
 @rows("line, may_be_option", [("cat -{}", True), ("cat x{}", False), ("cat {}x", False), ("cat @{}", True)])
 def test_a_word_around_a_name_begins_as_it_is_written(line: str, may_be_option: bool) -> None:
     assert read_arguments(call(line, ["-0", "-I={}"], FED)).commands[0][-1].may_be_option is may_be_option

@@ -20,10 +20,12 @@ def read_arguments(call: Call) -> ArgumentReading:
     names = _fed_names(call, given)
     command = tuple(call.operands) or (Value("echo", Certainty.KNOWN, "echo"),)
     replacing = [(spelling, word) for spelling, word in call.options if spelling in _REPLACING]
-    # Without -r GNU xargs also runs the command once where it is fed nothing.
-    appended = ((*command, names),) if given & {"-r", "--no-run-if-empty"} else ((*command, names), command)
+    # Without -r GNU xargs also runs the command once where it is fed nothing. Of xargs that runs xargs, that is not read.
+    nested = command[0].known == "xargs"
+    once = nested or given & {"-r", "--no-run-if-empty"}
+    appended = ((*command, names),) if once else ((*command, names), command)
     if not replacing:
-        return ArgumentReading(commands=appended)
+        return ArgumentReading(commands=appended, doubt="xargs runs xargs" if nested else "")
     mark = "{}" if replacing[-1][1] is None else replacing[-1][1].known
     name = replace(names, many=False)
     filled = tuple(fill_word(word, mark or "{}", name) for word in command)
@@ -36,10 +38,8 @@ def _fed_names(call: Call, given: set[str]) -> Value:
     """Return the words that are fed. Pieces of numbers are numbers; a piece of a name may be any text."""
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
-    unbounded = (
-        call.piped is None or given & {"-a", "--arg-file"} or separator not in ("", "\n", "\\n", "\\0")
-    )
-    if call.piped is None or unbounded:
+    plain = not given & {"-a", "--arg-file"} and separator in ("", "\n", "\\n", "\\0")
+    if call.piped is None or not plain:
         return Value("what xargs is fed", Certainty.UNKNOWN, many=True, may_be_option=True)
     whole = separator == "\\0" or (not delimiters and given & {"-0", "--null"})
     if whole or call.piped.content in ("number", "hash"):
