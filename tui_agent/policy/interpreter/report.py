@@ -25,11 +25,11 @@ class Value:
     `source` is its text in the line. `text` is the exact text where it is `KNOWN`; where it is `BOUNDED` a shell pattern
     that every text it can have fits (`*` and `?` stay inside one name, `**` is any number of folders); empty where it is
     `UNKNOWN`. `many`: it may become several words or none. `may_be_option`: it is not certain that it begins with none of
-    `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist, in the folders `found_in`
-    (None: in those of the command that has the word). `splits`: it is split at
-    blanks, so that a name with a blank in it becomes several words that need not fit the pattern. `prefix`: what it
-    certainly begins with where it is `UNKNOWN`, `suffix` what it ends with. `content`: all that it can be is a number, a hash, or a word that names a
-    revision for git (no blank; a colon only where the text has it). `shows`: variables of the environment that it may show.
+    `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist, in the folders `found_in` (None:
+    in those of the command that has the word). `splits`: it is split at blanks or cut at a line end, so that a name with one
+    in it becomes words that need not fit the pattern. `prefix`: what it certainly begins with where it is `UNKNOWN`,
+    `suffix` what it ends with. `content`: all that it can be is a number, a hash, or a word that names a revision for git (no
+    blank; a colon only where the text has it). `shows`: variables of the environment that it may show.
     """
 
     source: str
@@ -110,7 +110,7 @@ class CommandReport:
     (`git log`), the bare name where nothing is known of it. `entry` is where it stands in the catalog
     (`programs/git/log.toml`), empty for unknown programs. `folders` are the folders that it may run in, relative to where
     the line starts ("" is that folder itself) or absolute; None in it: it is not certain. `settings` are variables set in
-    front of it. `code` is text that it is given to run. `runs_next`: it only starts the commands behind it in the report.
+    front of it or by it. `code` is text that it is given to run. `runs_next`: it only starts the commands behind it in the report.
     `remember`: see `catalog.model.Program`. `hosts` are hosts that it may talk to. `forbidden` says why no profile runs it:
     it ends every program, stops the machine or makes a file system; empty for all others. `steered_by`: see
     `catalog.model.Program`.

@@ -85,6 +85,8 @@ def test_known_words(line: str, expected: list[str]) -> None:
             True,
             True,
         ),
+        ('show "$(files src | filter)"', "src/**", False, True, True, True),
+        ('show "$(hash | filter)"', "[0-9a-f]*", False, False, False, False),
         ('f=$(files src); cd x; show "$f"', "src/**", False, False, True, False),
         ("show a'*'?", "a\\*?", True, False, True, False),
         ('show "$(files src)".bak', "src/**/*.bak", False, False, True, False),
