@@ -126,3 +126,9 @@ def test_a_delegate_that_only_looks_is_refused_it() -> None:
 )
 def test_the_first_that_it_reads_is_named_and_the_others_counted(script: str, named: str) -> None:
     assert decide(script).reason == f"it would also read {named}, which may hold secrets"
+
+
+@rows("script", ["ls -A | xargs cat", "ls -a | xargs -n1 head -1"])
+def test_files_that_an_input_names_may_be_those_with_secrets(script: str) -> None:
+    assert decide(script, "bypass").rule_id == "guard.below"
+    assert decide(script, "bypass", sandboxed=True).verdict == "allow"
