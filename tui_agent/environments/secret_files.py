@@ -8,14 +8,15 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from errno import ENAMETOOLONG
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 
 from tui_agent.environments.git_content import GitContent
-from tui_agent.folds.ignore_rules import Rules
+from tui_agent.environments.ignore_files import CONTROL_NAMES, IgnoreFiles, folders_above
 from tui_agent.ports.environment import SecretFile, WorkspaceLink, WorkspaceScan
 
 MOST_FOLDERS = 5_000
@@ -37,9 +38,8 @@ _PRIVATE = b"PRIVATE KEY"
 _MOST_READ = 2_000_000
 _SETTLED_NS = 50_000_000
 """A folder that changed so shortly before it was read may have changed again without a new time."""
-_IGNORE_FILE = ".gitignore"
-_IGNORE_FILES = frozenset({_IGNORE_FILE, ".ignore", ".rgignore", ".fdignore", ".agignore"})
-_IGNORE_LIMIT = 1_000_000
+_LONGEST_NAME = 255
+"""Bytes of the longest name in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,6 @@ class _Folder:
     """Those with names of secrets; a folder's ends with a slash."""
     links: frozenset[str]
     """Those of them that are links."""
-    ignores: bool
-    """There is an ignore file."""
     settled: bool
     every_link: tuple[str, ...] = ()
     """All links in it."""
@@ -67,7 +65,8 @@ class _Folder:
     """Folders in it of a version control system: they are looked through last, and for links alone."""
     steering: tuple[str, ...] = ()
     """Files in it that decide what some programs do."""
-    ignore_files: tuple[str, ...] = ()
+    control_names: tuple[str, ...] = ()
+    """Names in it on which it depends what is left out of searches."""
 
 
 class SecretFiles:
@@ -85,6 +84,8 @@ class SecretFiles:
     ) -> None:
         self._steering = steering
         self._root = root.rstrip("/")
+        self._longest = os.pathconf("/", "PC_PATH_MAX") - _LONGEST_NAME - 2
+        """Bytes of a folder's path with which every file in it can be looked at."""
         self._secret = secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
@@ -93,13 +94,15 @@ class SecretFiles:
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Files that share their names with public certificates, and whether they hold a key."""
         self._git = GitContent()
-        self._rules: dict[str, Rules | None] = {}
-        """For each folder the ignore files above and in it, as they are while it is looked; None: it is ignored itself."""
+        self._ignore = IgnoreFiles(self._root, self._control_names)
+        """The ignore files as they are while it is looked."""
         self._lock = Lock()
         self.cut = ""
         """Why not all was looked at in the newest look, as a sentence; empty where it was."""
         self._waiting: tuple[str, ...] = ()
         """Folders that the newest look did not reach, as seen from the workspace."""
+        self._unread: list[str] = []
+        """Folders that it could not look into."""
 
     def look(self) -> tuple[SecretFile, ...]:
         """What is there now."""
@@ -107,7 +110,8 @@ class SecretFiles:
             found: dict[str, SecretFile] = {}
             self.cut = ""
             self._git.look_anew()
-            self._rules.clear()
+            self._ignore = IgnoreFiles(self._root, self._control_names)
+            self._unread = []
             for name, link in self._names():
                 one = self._file(name, link=link)
                 if one is not None:
@@ -142,8 +146,8 @@ class SecretFiles:
                 tuple(map(self._follow, links[:MAX_LINKS])),
                 tuple(option_names),
                 tuple(odd_names),
-                tuple(steering),
-                (*unscanned, *self._waiting, *([""] if len(links) > MAX_LINKS else [])),
+                (*steering, *self._steering_above()),
+                (*unscanned, *self._unread, *self._waiting, *([""] if len(links) > MAX_LINKS else [])),
             )
 
     def _follow(self, name: str) -> WorkspaceLink:
@@ -171,6 +175,8 @@ class SecretFiles:
     def _folder(self, at: str) -> _Folder | None:
         path = f"{self._root}/{at}"
         try:
+            if len(path) > self._longest // 4 and len(os.fsencode(path)) > self._longest:
+                raise OSError(ENAMETOOLONG, "some files in it cannot be named")
             info = os.stat(path)  # noqa: PTH116 - asked ten thousand times
             stamp, known = (info.st_mtime_ns, info.st_ino), self._known.get(at)
             if known is not None and known.settled and known.stamp == stamp:
@@ -178,13 +184,16 @@ class SecretFiles:
             settled = time.time_ns() - info.st_mtime_ns > _SETTLED_NS
             with os.scandir(path) as entries:
                 return self._read(at, list(entries), stamp, settled)
-        except OSError:  # gone, or nobody may look into it
+        except (FileNotFoundError, NotADirectoryError):  # gone
+            return None
+        except OSError:
+            self._unread.append(at.rstrip("/"))
             return None
 
     def _read(
         self, at: str, entries: Sequence[os.DirEntry[str]], stamp: tuple[int, int], settled: bool
     ) -> _Folder:
-        folders, files, links, ignores = [], [], [], False
+        folders, files, links = [], [], []
         every_link = tuple(entry.name for entry in entries if entry.is_symlink())
         option_names = tuple(_shown(entry) for entry in entries if entry.name[0] in OPTION_STARTS)
         odd_names = tuple(_shown(entry) for entry in entries if not _ODD.isdisjoint(entry.name))
@@ -192,7 +201,6 @@ class SecretFiles:
         own = _REPOSITORIES.isdisjoint(at.split("/"))
         for entry in entries:
             name = entry.name
-            ignores = ignores or name == _IGNORE_FILE
             if not entry.is_dir(follow_symlinks=False):
                 if own and self._secret(f"{at}{name}"):
                     files.append(name)
@@ -206,7 +214,6 @@ class SecretFiles:
             tuple(folders),
             tuple(files),
             frozenset(links),
-            ignores,
             settled,
             every_link,
             option_names,
@@ -214,7 +221,7 @@ class SecretFiles:
             installed,
             tuple(entry.name for entry in entries if entry.name in _REPOSITORIES and not entry.is_symlink()),
             tuple(entry.name for entry in entries if entry.name in self._steering),
-            tuple(entry.name for entry in entries if entry.name in _IGNORE_FILES),
+            tuple(entry.name for entry in entries if entry.name in CONTROL_NAMES),
         )
 
     def _file(self, name: str, *, link: bool) -> SecretFile | None:
@@ -230,7 +237,7 @@ class SecretFiles:
         except OSError:  # gone, or a link to nowhere
             return None
         if name.endswith("/"):
-            ignored, back = self._ignored(plain, folder=True), self._may_be_brought_back(plain)
+            ignored, back = self._ignore.leave_out(plain, folder=True), self._ignore.may_bring_back(plain)
             found = SecretFile(name, f"{path}/", ignored=ignored, brought_back=back)
             return found if stat.S_ISDIR(info.st_mode) else None
         if not stat.S_ISREG(info.st_mode) or (
@@ -238,24 +245,21 @@ class SecretFiles:
         ):
             return None
         held = self._git.held(path, info)
-        ignored = not held.same and self._ignored(plain)
-        back = self._may_be_brought_back(plain)
+        ignored = not held.same and self._ignore.leave_out(plain)
+        back = self._ignore.may_bring_back(plain)
         return SecretFile(name, path, held.same, ignored, back, held.version)
 
-    def _may_be_brought_back(self, name: str) -> bool:
-        """True if a `!` line of an ignore file in a folder above it may mean the file."""
-        names = name.split("/")
-        files = [".git/info/exclude"]
-        for depth in range(len(names)):
-            at = "".join(f"{folder}/" for folder in names[:depth])
-            known = self._seen.get(at)
-            files += [f"{at}{file}" for file in (known.ignore_files if known else _IGNORE_FILES)]
-        return any(
-            line.startswith("!")
-            and any(fnmatchcase(each, line[1:].strip().strip("/").rpartition("/")[2]) for each in names)
-            for file in files
-            for line in _text(Path(self._root, file)).splitlines()
-        )
+    def _control_names(self, base: str) -> Collection[str]:
+        return self._seen[base].control_names if base in self._seen else CONTROL_NAMES
+
+    def _steering_above(self) -> Iterator[str]:
+        """Find files above the workspace that decide what some programs do; those in the home folder are the user's own."""
+        home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
+        for depth, folder in enumerate(folders_above(self._root), start=1):
+            if folder == home:
+                break
+            above = "../" * depth
+            yield from (f"{above}{name}" for name in self._steering if os.path.lexists(f"{folder}/{name}"))
 
     def _holds_key(self, path: str, info: os.stat_result) -> bool:
         stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
@@ -263,25 +267,6 @@ class SecretFiles:
         if known is None or known[0] != stamp:
             known = self._keys[path] = (stamp, _holds_key(path))
         return known[1]
-
-    def _ignored(self, name: str, *, folder: bool = False) -> bool:
-        """Whether an ignore file of the workspace leaves it out."""
-        rules = self._rules_in(name.rpartition("/")[0])
-        return rules is None or rules.ignores(name, folder)
-
-    def _rules_in(self, folder: str) -> Rules | None:
-        """What the ignore files say in a folder; None where it is ignored as a whole."""
-        if folder not in self._rules:
-            above = Rules() if not folder else self._rules_in(folder.rpartition("/")[0])
-            if above is None or (folder and above.ignores(folder, True)):
-                self._rules[folder] = None
-            else:
-                base = f"{folder}/" if folder else ""
-                known = self._seen.get(base)
-                there = known is None or known.ignores
-                text = _text(Path(self._root, base, _IGNORE_FILE)) if there else ""
-                self._rules[folder] = above.below(base, text) if text else above
-        return self._rules[folder]
 
 
 def _shown(entry: os.DirEntry[str]) -> str:
@@ -305,11 +290,3 @@ def _holds_key(path: str) -> bool:
     except OSError:
         return True
     return len(data) > _MOST_READ or _PRIVATE in data
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(_IGNORE_LIMIT).decode("utf-8", "replace")
-    except OSError:
-        return ""

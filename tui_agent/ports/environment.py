@@ -132,9 +132,10 @@ class SecretFile:
     in_git: bool = False
     """The repository holds it, as it is now."""
     ignored: bool = False
-    """An ignore file of the workspace names it."""
+    """Git's ignore files leave it out, and count where it lies: to other programs than git only in a repository."""
     brought_back: bool = False
-    """A `!` line of an ignore file may bring it back, so that programs which skip hidden or ignored files read it."""
+    """A `!` line of an ignore file in or above the workspace may bring it back, so that programs which skip hidden or ignored
+    files read it."""
     held: tuple[int, int] | None = None
     """Bytes, and seconds of the last change, of the version that the repository holds, where it was changed since."""
 
@@ -249,8 +250,8 @@ class WorkspaceScan:
     `option_names` are files and folders of which the name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it
     for an option. `odd_names` have a blank, a quote, a backslash, or one of `: * ? [`, so that they fall into pieces where a list
     of names is cut at blanks, or mean something else to a program; a folder's ends with a slash. `steering_files` decide what some
-    programs do (`rust-toolchain.toml`). `unscanned` are folders in
-    which nobody looked for any of this; "" is the workspace itself.
+    programs do (`rust-toolchain.toml`), also from above the workspace (`../go.work`). `unscanned` are folders in which nobody
+    looked for any of this, or could look; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()

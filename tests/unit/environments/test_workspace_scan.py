@@ -1,6 +1,8 @@
 """Links out of the workspace, names that look like options and public certificates are found before a command is judged."""
 
+import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,53 @@ def test_files_that_steer_programs_are_found_by_name(tmp_path: Path) -> None:
     assert scan.steering_files == ("crate/rust-toolchain",)
 
 
+def test_files_above_that_steer_programs_are_found_up_to_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "repository" / "sub" / "ws"
+    root.mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "repository"):
+        (folder / "go.work").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    scan = SecretFiles(str(root), nothing_secret, (), frozenset({"go.work", "go.mod"}))
+    assert scan.scan().steering_files == ("../../go.work",)
+    monkeypatch.setenv("HOME", "/nowhere")
+    assert scan.scan().steering_files == ("../../go.work", "../../../go.work")
+
+
+def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "ws"
+    (root / "shut").mkdir(parents=True)
+    (root / "open").mkdir()
+
+    def refuse(path: str) -> Iterator[os.DirEntry[str]]:
+        if path.endswith("/shut/"):
+            raise PermissionError(13, "Permission denied")
+        return os_scandir(path)
+
+    os_scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", refuse)
+    scan = SecretFiles(str(root), nothing_secret)
+    assert scan.scan().unscanned == ("shut",)
+    monkeypatch.undo()
+    assert scan.scan().unscanned == ()
+
+
+def test_a_folder_whose_path_is_too_long_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    descriptor = os.open(root, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=descriptor)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.symlink("/etc", "out", dir_fd=descriptor)
+    os.close(descriptor)
+    (name,) = SecretFiles(str(root), nothing_secret).scan().unscanned
+    assert set(name.split("/")) == {"d" * 250}
+
+
 def test_names_that_fall_into_pieces_or_mean_something_else_are_found(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     (root / "my docs").mkdir(parents=True)
@@ -122,25 +171,3 @@ def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:
     other.write_text("x")
     missing = str(tmp_path / "gone.pem")
     assert public_certificates([str(public), str(key), str(other), missing]) == {str(public)}
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "back"),
-    [
-        (".ignore", "!.env\n", True),
-        (".rgignore", "# all\n!.e*\n", True),
-        (".gitignore", ".env\n!.env.example\n", False),
-        (".gitignore", "!/sub/.env\n", True),
-        (".git/info/exclude", "!.env\n", True),
-        ("sub/.fdignore", "!.env", True),
-        ("other/.ignore", "!.env", False),
-        (".ignore", ".env\n", False),
-    ],
-)
-def test_an_ignore_file_may_bring_a_secret_back(tmp_path: Path, file: str, text: str, back: bool) -> None:
-    root = tmp_path / "ws"
-    for name, content in ((file, text), ("sub/.env", "KEY=1")):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
-    (secret,) = SecretFiles(str(root), lambda path: path.endswith("/.env")).scan().secrets
-    assert secret.brought_back is back

@@ -1,0 +1,161 @@
+"""L3: which files of a workspace its ignore files leave out of searches, and which they may bring back.
+
+Invariant: looks only, and at a bounded part of each file. A file counts as left out only by rules that git and other programs
+read alike and that count where it lies; what may be read in another way may bring a file back.
+"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import chain, islice
+
+from tui_agent.folds.ignore_rules import Rules
+
+GIT = ".git"
+GIT_RULES = ".gitignore"
+IGNORE_FILES = frozenset({GIT_RULES, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
+_REPOSITORIES = frozenset({GIT, ".jj"})
+CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
+"""Names in a folder on which it depends what is left out below it."""
+MAX_BYTES = 1_000_000
+"""Of an ignore file. Behind them it may bring anything back."""
+MAX_LINE = 1_000
+"""Characters of a line that brings files back."""
+MAX_PATTERNS = 1_000
+"""Patterns of what may be brought back in one folder; more of them may bring anything back."""
+_READ_DIFFERENTLY = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
+"""Signs in a pattern that programs do not read alike."""
+_ANYTHING = "*"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderRules:
+    """Rules and patterns of all ignore files in a folder and above it."""
+
+    rules: Rules
+    """Those of git, from the top of the repository on."""
+    in_repository: bool
+    """Outside of one the rules of git do not count to other programs."""
+    left_out: bool = False
+    """The folder itself is left out."""
+    brought_back: tuple[str, ...] = ()
+    """Patterns in lower case for the last names of what may be brought back."""
+
+
+class IgnoreFiles:
+    """The ignore files in a workspace and above it, as they are at one moment.
+
+    `names_in` returns those of `CONTROL_NAMES` that are in a folder, as seen from the workspace, with a slash at its end.
+    """
+
+    def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:
+        self._root = root
+        self._names_in = names_in
+        self._folders: dict[str, _FolderRules] = {}
+
+    def leave_out(self, name: str, *, folder: bool = False) -> bool:
+        """Return True if programs that respect ignore files certainly pass over a file or folder."""
+        found = self._read_folder(name.rpartition("/")[0])
+        return found.left_out or found.rules.ignores(name, folder)
+
+    def may_bring_back(self, name: str) -> bool:
+        """Return True if a `!` line may mean a file or a folder on its way."""
+        shapes = self._read_folder(name.rpartition("/")[0]).brought_back
+        names = name.lower().split("/")
+        return any(fnmatchcase(each, shape) for shape in shapes for each in names)
+
+    def _read_folder(self, folder: str) -> _FolderRules:
+        if folder not in self._folders:
+            self._folders[folder] = self._read_below(folder) if folder else self._read_top()
+        return self._folders[folder]
+
+    def _read_top(self) -> _FolderRules:
+        """Read the files in the workspace's own folder, and what those above it bring back."""
+        above = list(folders_above(self._root))
+        in_repository = any(os.path.exists(f"{path}/{GIT}") for path in above)  # noqa: PTH110
+        patterns = chain.from_iterable(_brought_back(path, CONTROL_NAMES) for path in above)
+        return self._read_own(_FolderRules(Rules(), in_repository, brought_back=_bounded(patterns)), "")
+
+    def _read_below(self, folder: str) -> _FolderRules:
+        above = self._read_folder(folder.rpartition("/")[0])
+        left_out = above.left_out or above.rules.ignores(folder, True)
+        found = self._read_own(above, f"{folder}/")
+        return _FolderRules(found.rules, found.in_repository, left_out, found.brought_back)
+
+    def _read_own(self, above: _FolderRules, base: str) -> _FolderRules:
+        """Add to the rules above those of the files in one folder."""
+        path, names = f"{self._root}/{base}", self._names_in(base)
+        rules, in_repository = above.rules, above.in_repository
+        if not _REPOSITORIES.isdisjoint(names):  # the rules of a repository above end here
+            rules = Rules()
+        if GIT in names:
+            in_repository = os.path.exists(f"{path}{GIT}")  # noqa: PTH110
+        if in_repository and GIT_RULES in names:
+            rules = rules.below(base, _common_rules(_read(f"{path}{GIT_RULES}")))
+        patterns = chain(above.brought_back, _brought_back(path.rstrip("/"), names))
+        return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Return the folders above an absolute path, the nearest first; the last one, `/`, is empty."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _brought_back(folder: str, names: Collection[str]) -> Iterator[str]:
+    """Return patterns for what the ignore files in a folder may bring back."""
+    for name in sorted(names):
+        paths = _exclude_files(f"{folder}/{GIT}") if name == GIT else [f"{folder}/{name}"]
+        for path in paths:
+            yield from _returning_patterns(_read(path))
+
+
+def _exclude_files(git: str) -> list[str]:
+    """Return the ignore files in a repository's own folder, to which `.git` leads."""
+    if os.path.isdir(git):  # noqa: PTH112
+        return [f"{git}/info/exclude"]
+    named = _read(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
+    own = os.path.join(os.path.dirname(git), named)  # noqa: PTH118, PTH120
+    shared = _read(f"{own}/commondir").decode("utf-8", "replace").strip()
+    return [f"{each}/info/exclude" for each in (own, os.path.join(own, shared))]  # noqa: PTH118
+
+
+def _returning_patterns(data: bytes) -> Iterator[str]:
+    if len(data) > MAX_BYTES:
+        yield _ANYTHING
+    for line in data.decode("utf-8", "replace").removeprefix(_BYTE_ORDER_MARK).splitlines():
+        if line.startswith("!"):
+            pattern = line[1:].strip().strip("/")
+            unclear = len(pattern) > MAX_LINE or _READ_DIFFERENTLY.search(pattern)
+            yield _ANYTHING if unclear else pattern.rpartition("/")[2].lower()
+
+
+def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
+    """Return the different patterns; if there are too many, one that fits anything."""
+    found = dict.fromkeys(islice(patterns, MAX_PATTERNS + 1))
+    return (_ANYTHING,) if _ANYTHING in found or len(found) > MAX_PATTERNS else tuple(found)
+
+
+def _common_rules(data: bytes) -> str:
+    """Return the lines that every program reads alike; some programs end at the first one that is not UTF-8."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = data[: error.start].decode("utf-8").rpartition("\n")[0]
+    return "\n".join(line for line in text.split("\n") if not _READ_DIFFERENTLY.search(line))
+
+
+def _read(path: str) -> bytes:
+    """Read a file up to one byte more than counts; nothing where there is none."""
+    try:
+        if not os.path.isfile(path):  # noqa: PTH113 - asked for many names before each command
+            return b""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError):
+        return b""
