@@ -53,9 +53,9 @@ class MentionedFileJudge:
         workspace, `cwd` the folder of the call."""
         starts = command.runs_next and not command.doubts  # what it starts is judged by itself
         if not starts:
-            yield from self._unnamed(command)
+            yield from self._judge_unnamed(command)
         if command.only_reads:
-            yield from self._searched(command, uses)
+            yield from self._judge_search(command, uses)
             return
         proven = _proven_paths(command, uses)
         for candidate in path_candidates(command):
@@ -63,26 +63,26 @@ class MentionedFileJudge:
                 at = place(path, self.facts)
                 yield from self._secrets_below(command, at)
                 if not starts and path not in proven:
-                    yield from self._mentioned(command, candidate, at)
+                    yield from self._judge_mention(command, candidate, at)
         if not starts:
             yield from self._put_into_folders(command, uses)
             yield from self._git_settings(command)
             yield from self._read_by_input(command, uses)
             yield from self._filled_folder(command, cwd)
 
-    def _unnamed(self, command: CommandReport) -> Iterator[Finding]:
+    def _judge_unnamed(self, command: CommandReport) -> Iterator[Finding]:
         """Ask where rules are against files, and the command may use some that nothing names."""
         reads = self.rules.against(*_READS) and reads_unnamed(command)
         if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
             why = f"it is not known which files {command.name or 'it'} uses, and rules are against some"
             yield Finding("ask", "rules.unnamed", why)
 
-    def _mentioned(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Finding]:
+    def _judge_mention(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Finding]:
         is_output = bool(_OUTPUT_OPTION.fullmatch(candidate.option)) and not command.name.startswith("git")
         writes = _only_carries(command) and not command.effects.isdisjoint({Effect.WRITES, Effect.DELETES})
         certain = writes or (is_output and bool(command.entry))
         pattern = candidate.pattern and bool(candidate.text.strip("*?/"))
-        yield from self._guarded(command, at, certain=certain, pattern=pattern)
+        yield from self._judge_guarded(command, at, certain=certain, pattern=pattern)
         runner = is_runner(command) and not is_output and not command.code
         below = not candidate.is_piece and (not runner or Effect.CONNECTS in command.effects)
         certainty = Certainty.BOUNDED if candidate.pattern else Certainty.KNOWN
@@ -95,7 +95,7 @@ class MentionedFileJudge:
                 finding = replace(finding, verdict="ask", reason=why)
             yield from filter(None, (finding,))
 
-    def _guarded(
+    def _judge_guarded(
         self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
     ) -> Iterator[Finding]:
         """Judge a guarded file: one with secrets is asked about, one that is certainly written denied."""
@@ -138,7 +138,7 @@ class MentionedFileJudge:
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
             yield _below_finding(self.facts.secrets[0].name)
 
-    def _searched(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+    def _judge_search(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
         """Refuse a search for text in files with secrets, though only their names are shown."""
         if command.name in word_list("searching") and "--files" not in {word.known for word in command.words}:
             yield from filter(None, (self.files.find_chosen_secret(use) for use, _ in uses))
@@ -170,7 +170,7 @@ class MentionedFileJudge:
     def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
         """Judge the folder in which a command makes files that it does not name (`cd .git && tar xf a.tar`)."""
         for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
-            yield from self._guarded(command, place(path, self.facts), certain=_only_carries(command))
+            yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Finding]:
         """Ask about settings of git that may name a program, also where all other commands run unasked."""

@@ -64,13 +64,13 @@ def _in_value(value: Value, option: str) -> Iterator[Candidate]:
         option = attached[1] or attached[3]
         words.append(attached[2] or attached[4])
     whole = [word for word in words if not _CODE_SIGN.search(word)]
-    pieces = (piece for word in words for piece in (*_cut(word), *_cut(unquote(word))))
+    pieces = (piece for word in words for piece in (*_split_text(word), *_split_text(unquote(word))))
     for piece in dict.fromkeys((*whole, *pieces)) if not _EXCLUDING.fullmatch(option) else ():
         if piece and not piece.startswith("-") and len(piece) <= _MAX_PATH:
             yield Candidate(piece, option, value.certainty is Certainty.BOUNDED, piece not in whole)
 
 
-def _cut(text: str) -> list[str]:
+def _split_text(text: str) -> list[str]:
     return _CUTS.split(text)[:_MAX_PIECES]
 
 
