@@ -26,7 +26,7 @@ def apply_builtin(name: str, call: ParsedCall, state: State, stdin: Value) -> tu
 
 def _change_folder(name: str, call: ParsedCall, state: State) -> State:
     path = call.operands[0].known if call.operands else "~"
-    if path is None or path == "-" or name == "popd" or (name == "pushd" and not call.operands):
+    if path is None or path[:1] in ("-", "+") or name == "popd" or (name == "pushd" and not call.operands):
         return state.in_folders([None])
     # `cd` takes `name/..` for nothing; where no folder is there, it follows the links of `name` after all.
     return state.in_folders(

@@ -30,7 +30,7 @@ RunScript = Callable[[syntax.Script, State], Value]
 
 def number_value(source: str) -> Value:
     """A value of digits."""
-    return Value(source, Certainty.BOUNDED, NUMBERS, content="number")
+    return Value(source, Certainty.BOUNDED, NUMBERS, may_be_empty=True, content="number")
 
 
 def known_value(text: str, source: str = "") -> Value:
@@ -80,10 +80,16 @@ class Expander:
                         yield parts
                         parts = []
                     if text:
-                        is_pattern = not _PATTERN_SIGNS.isdisjoint(text)
-                        _add(parts, self._file_pattern(text) if is_pattern else known_value(text))
+                        _add(parts, self._split_off(text, value.source))
         if parts:
             yield parts
+
+    def _split_off(self, text: str, source: str) -> Value:
+        """A word that bash splits off a known value; it looks for files that fit it."""
+        if _PATTERN_SIGNS.isdisjoint(text):
+            return known_value(text)
+        # Which backslashes quote a sign, and which stay, depends on bash's version.
+        return unknown_value(source) if "\\" in text else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
         """The value of a piece behind others."""
@@ -160,6 +166,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
         many=many,
         may_be_option=splits or (prefix[0] in OPTION_SIGNS if prefix else parts[0].may_be_option),
         names_files=names_files,
+        may_be_empty=all(part.may_be_empty for part in parts),
         found_in=found_in.pop() if names_files else None,
         splits=splits,
         prefix=prefix if pattern is None else "",
@@ -172,10 +179,14 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 def _join_patterns(parts: Iterable[Value]) -> str | None:
     """Return the pattern of values behind each other, None where nothing bounds them."""
     joined = ""
+    behind_nothing = False
     for part in parts:
         if part.certainty is Certainty.UNKNOWN:
             return None
         text = part.text if part.known is None else escape(part.text)
+        if behind_nothing and text.startswith("/"):
+            return None  # it may be an absolute path
+        behind_nothing = part.may_be_empty and not joined.endswith("/")
         if text.startswith(ANY_PATH) and joined and not joined.endswith("/"):
             return None
         if joined.endswith(ANY_PATH) and text and not text.startswith("/"):

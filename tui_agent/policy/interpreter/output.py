@@ -46,7 +46,9 @@ def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
         bound = _bound_paths(draft)
     if kind == "text":
         bound = _known_text(draft)
-    return unknown_value(draft.source) if bound is None else replace(bound, source=draft.source)
+    if bound is None:
+        return unknown_value(draft.source)
+    return replace(bound, source=draft.source, may_be_empty=bound.known is None)
 
 
 def _holds_for(output: CertainOutput, call: ParsedCall) -> bool:

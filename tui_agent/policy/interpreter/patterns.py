@@ -44,7 +44,10 @@ def without_prefix(value: Value, prefix: str) -> Value:
     """Return what a value has behind characters that it certainly begins with."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = value.prefix[len(prefix) :]
-    return replace(value, text=text, may_be_option=value.known is None, names_files=False, prefix=rest)
+    uncertain = value.known is None
+    return replace(
+        value, text=text, may_be_option=uncertain, names_files=False, prefix=rest, may_be_empty=uncertain
+    )
 
 
 def split_assignment(word: Value) -> tuple[str, Value]:
@@ -58,4 +61,6 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 def cut_at_newlines(value: Value) -> Value:
     """Return a line of an output: of a name that holds a newline it is a piece, which may be any text."""
     torn = not value.content
-    return replace(value, many=False, splits=torn, may_be_option=value.may_be_option or torn)
+    return replace(
+        value, many=False, splits=torn, may_be_option=value.may_be_option or torn, may_be_empty=True
+    )

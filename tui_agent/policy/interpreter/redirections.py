@@ -17,6 +17,15 @@ from tui_agent.policy.interpreter.report import CommandReport, FileAction, Value
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
+def may_fail(redirects: Sequence[Redirect]) -> bool:
+    """Return True if a file that is read or written may not be there: then the command behind it is left out."""
+    return any(
+        redirect.operator not in ("<<", "<<<", ">&", "<&")
+        and (redirect.target is None or redirect.target.literal != "/dev/null")
+        for redirect in redirects
+    )
+
+
 @dataclass
 class Redirections:
     """The redirections of a command. `stdin` and `output` are set where they replace the standard input, and what the
@@ -67,8 +76,8 @@ class Redirections:
         target = None if redirect.target is None else self.expander.expand_whole(redirect.target).known
         if target is None or not (target.rstrip("-").isdecimal() or target == "-"):
             return False
-        if target == "1" and redirect.descriptor == 2:
-            self.output = self.output or unknown_value("")
+        if redirect.descriptor in (None, 1) or target == "1":
+            self.output = unknown_value("")
         return True
 
     def _use(self, redirect: Redirect, action: FileAction) -> None:

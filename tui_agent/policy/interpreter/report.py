@@ -28,8 +28,9 @@ class Value:
     `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist, in the folders `found_in` (None:
     in those of the command that has the word). `splits`: it is split at blanks or cut at a line end, so that a name with one
     in it becomes words that need not fit the pattern. `prefix`: what it certainly begins with where it is `UNKNOWN`,
-    `suffix` what it ends with. `content`: all that it can be is a number, a hash, or a word that names a revision for git (no
-    blank; a colon only where the text has it). `shows`: variables of the environment that it may show.
+    `suffix` what it ends with. `may_be_empty`: it may also be no text at all, which fits no pattern. `content`: all that it
+    can be is a number, a hash, or a word that names a revision for git (no blank; a colon only where the text has it).
+    `shows`: variables of the environment that it may show.
     """
 
     source: str
@@ -42,6 +43,7 @@ class Value:
     splits: bool = False
     prefix: str = ""
     suffix: str = ""
+    may_be_empty: bool = False
     content: Literal["", "number", "hash", "revision"] = ""
     shows: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ from tui_agent.policy.interpreter.builtins import apply_builtin
 from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, Context
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value
-from tui_agent.policy.interpreter.redirections import Redirections
+from tui_agent.policy.interpreter.redirections import Redirections, may_fail
 from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, merge_states
 
@@ -55,7 +55,8 @@ class ScriptWalker:
                 started = self.reports[first:]
                 self.reports[first:] = [replace(report, effects=report.effects | left) for report in started]
             connector = item.connector
-        return outcome
+        # Behind `&&` and `||`, and where the shell may stop, it is not certain which of several outputs there are.
+        return outcome if len(script.items) == 1 else replace(outcome, output=UNKNOWN_INPUT)
 
     def _walk_next(
         self, before: Outcome, connector: syntax.Connector, pipeline: syntax.Pipeline, stdin: Value
@@ -68,7 +69,7 @@ class ScriptWalker:
             success = before.success.merge(success)
         if connector == "&&":
             failure = before.failure.merge(failure)
-        return Outcome(success, failure, _join_outputs(before.output, after.output))
+        return Outcome(success, failure, after.output)
 
     def _walk_pipeline(self, pipeline: syntax.Pipeline, state: State, stdin: Value) -> Outcome:
         if len(pipeline.commands) > 1:
@@ -89,6 +90,14 @@ class ScriptWalker:
         if not state.folders:
             # It is read all the same, for rules that deny.
             state = State(folders=(None,))
+        outcome = self._walk_certain(command, state, stdin)
+        if not may_fail(command.redirects):
+            return outcome
+        output = outcome.output if outcome.output.known in (None, "") else UNKNOWN_INPUT
+        return Outcome(outcome.success, outcome.failure.merge(state), output)
+
+    def _walk_certain(self, command: syntax.Command, state: State, stdin: Value) -> Outcome:
+        """Walk a command of which all redirections succeed."""
         if isinstance(command, syntax.SimpleCommand):
             return self._walk_simple(command, state, stdin)
         stdin = self._redirect(command.redirects, state, stdin)
@@ -100,8 +109,8 @@ class ScriptWalker:
             case syntax.Conditional():
                 state = self._walk_conditional(command, state, stdin)
             case syntax.Group():
-                outcome = self.walk(command.script, state, stdin)
-                return Outcome(state, state, outcome.output) if command.subshell else outcome
+                outcome = replace(self.walk(command.script, state, stdin), output=UNKNOWN_INPUT)
+                return Outcome(state, state, UNKNOWN_INPUT) if command.subshell else outcome
             case _:
                 assert_never(command)
         return Outcome(state, state, UNKNOWN_INPUT)
@@ -129,10 +138,18 @@ class ScriptWalker:
         expander = self._expander(state)
         values = [value for item in command.items for value in expander.expand(item)]
         draft = Draft(self.catalog, f"for {command.variable}", (), state.folders)
-        draft.set_variable(command.variable, _NOTHING, exported=False)
+        draft.set_variable(command.variable, UNSET, exported=False)
         self.reports += [draft.report()] if draft.doubts else []
         # Each turn has one of the words: one that may become several is one of those.
-        words = [replace(value, source=f"${command.variable}", many=False) for value in values]
+        words = [
+            replace(
+                value,
+                source=f"${command.variable}",
+                many=False,
+                may_be_empty=value.may_be_empty and not value.many,
+            )
+            for value in values
+        ]
 
         def turn(start: State) -> State:
             starts = [start.with_variable(command.variable, word) for word in words]
@@ -167,11 +184,12 @@ class ScriptWalker:
         return state.merge(turn(state))
 
     def _walk_simple(self, command: syntax.SimpleCommand, state: State, stdin: Value) -> Outcome:
-        expander = self._expander(state)
-        words = tuple(value for word in command.words for value in expander.expand(word))
-        assigned = tuple(
-            (assignment.name, expander.expand_whole(assignment.value)) for assignment in command.assignments
-        )
+        words = tuple(value for word in command.words for value in self._expander(state).expand(word))
+        assigned: list[tuple[str, Value]] = []
+        changing = state
+        for assignment in command.assignments:
+            assigned.append((assignment.name, self._expander(changing).expand_whole(assignment.value)))
+            changing = changing.with_variable(assignment.name, UNSET)
         redirections = self._read_redirects(command.redirects, command.source, state)
         if not words:
             for name, value in assigned:
@@ -181,7 +199,7 @@ class ScriptWalker:
             # `$(<file)` is the text of the file.
             return Outcome(state, state, UNKNOWN_INPUT if command.redirects else _NOTHING)
         stdin = stdin if redirections.stdin is None else redirections.stdin
-        reading = self.reader.read(words, Context(command.source, state.folders, stdin, assigned))
+        reading = self.reader.read(words, Context(command.source, state.folders, stdin, tuple(assigned)))
         self.reports += [redirections.add_to(reading.reports[0]), *reading.reports[1:]]
         output = redirections.output or reading.output
         if reading.builtin is None:
@@ -190,6 +208,8 @@ class ScriptWalker:
         if name in ("break", "continue"):
             self._left.append(state)
         split = any(name == "IFS" and value.known != "" for name, value in assigned)
+        # `x=1 export x` keeps the value; what other builtins do with it does not matter.
+        state = changing if name == "export" else state
         return Outcome(*apply_builtin(name, call, state, UNKNOWN_INPUT if split else stdin), output)
 
     def _read_redirects(
@@ -206,13 +226,6 @@ class ScriptWalker:
 
     def _run_substitution(self, script: syntax.Script, state: State) -> Value:
         return self.walk(script, state, UNKNOWN_INPUT).output
-
-
-def _join_outputs(first: Value, second: Value) -> Value:
-    """The output of two commands behind each other."""
-    if first.known == "":
-        return second
-    return first if second.known == "" else UNKNOWN_INPUT
 
 
 def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
