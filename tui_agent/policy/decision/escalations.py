@@ -63,7 +63,7 @@ def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFa
     """Git runs programs that the repository's own configuration names."""
     if not (facts.git_steered and runs_git(command)):
         return ""
-    return "this repository's configuration names programs that git would run"
+    return "git may run programs or read files here that nobody named"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
@@ -71,7 +71,19 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
     if facts.sandboxed:
         return ""
     name = next((path for path in facts.steering_files if path.rpartition("/")[2] in command.steered_by), "")
-    return f"{name} may decide what {command.name} runs, reads or writes" if name else ""
+    if name:
+        return f"{name} may decide what {command.name} runs, reads or writes"
+    inside = [f"{folder}/" for folder in command.folders if folder]
+    unseen = next(
+        (name for name in facts.unscanned if f"{name}/".startswith("/") or _begins(inside, name)), None
+    )
+    if unseen is None or not command.steered_by:
+        return ""
+    return f"nobody looked in {unseen or 'this folder'} for files that decide what {command.name} runs"
+
+
+def _begins(folders: Sequence[str], name: str) -> bool:
+    return any(folder.startswith(f"{name}/") for folder in folders)
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
@@ -102,10 +114,8 @@ def secrets_read(uses: Uses, secrets: Sequence[SecretFile], facts: PolicyFacts) 
 
 
 def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFacts) -> bool:
-    if use.action != "read" or _skips(use, secret):
-        return False
     relative = place(path, facts).relative
-    if relative is None:
+    if use.action != "read" or relative is None or _skips(use, secret, relative):
         return False
     name = f"{secret.name}any" if secret.name.endswith("/") else secret.name
     if use.certainty is Certainty.BOUNDED:
@@ -113,26 +123,39 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
     return use.below and (relative == "" or name.startswith(f"{relative}/"))
 
 
-def _skips(use: FileUse, secret: SecretFile) -> bool:
-    """True if the program passes over the file by its kind or by its options."""
-    names = secret.name.rstrip("/").split("/")
-    hidden = any(name.startswith(".") for name in names)
-    skipped = ("hidden" in use.skips and hidden) or ("ignored" in use.skips and secret.ignored)
-    if skipped and not secret.brought_back:
+def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
+    """True if the program passes over the file by its kind or by its options: what it is told to read it reads, and only
+    names below that are skipped."""
+    names = _names_below(start, secret.name)
+    if not names:
+        return False
+    hidden = "hidden" in use.skips and any(name.startswith(".") for name in names)
+    # Which folder an ignore file means is not known here: perhaps the one that the program is told to read.
+    ignored = "ignored" in use.skips and secret.ignored and not start
+    if (hidden or ignored) and not secret.brought_back:
         return True
     if "untracked" in use.skips and not secret.in_git:
         return True
-    if any(_leaves_out(shape, names) for shape in use.excludes):
+    folders = names if secret.name.endswith("/") else names[:-1]
+    if any(_leaves_out(shape, names, folders) for shape in use.excludes):
         return True
     return bool(use.only) and not any(may_choose(shape, names[-1]) for shape in use.only)
 
 
-def _leaves_out(shape: str, names: Sequence[str]) -> bool:
-    """True if a pattern that leaves files out certainly means the file: by a name on its way, or by its whole path."""
-    plain = shape.strip("/").removeprefix("**/").removesuffix("/**")
-    if "/" in plain:
-        return matches_path(plain, "/".join(names), below=True)
-    return any(fnmatchcase(name, plain) for name in names)
+def _names_below(start: str, path: str) -> Sequence[str]:
+    """Return the names of a path behind those that `start` names, itself a path or a pattern of one; none where it is not
+    certain which those are."""
+    shapes = start.split("/") if start else []
+    return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
+
+
+def _leaves_out(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
+    """True if a pattern that leaves files out certainly means one of the names, with `/` at its end one of the folders. What
+    others mean depends on the program."""
+    plain = shape.removesuffix("/")
+    return "/" not in plain and any(
+        fnmatchcase(name, plain) for name in (folders if shape != plain else names)
+    )
 
 
 ESCALATIONS: tuple[Escalation, ...] = (

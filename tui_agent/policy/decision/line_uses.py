@@ -7,6 +7,7 @@ Invariant: adds uses, and never takes one away.
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
@@ -90,10 +91,21 @@ def _with_dots(path: str) -> Iterator[str]:
 def file_uses(effect: Runs, command: CommandReport) -> Uses:
     """Return the files of a command with their paths as seen from the workspace."""
     return [
-        (use, path)
+        (use, from_workspace(effect, path))
         for use in command.files
-        for path in dict.fromkeys((from_workspace(effect, use.path), *((use.path,) if use.from_top else ())))
-    ]
+        for path in (
+            use.path,
+            *(_with_parents(use.path) if _is_pattern(use) and use.action != "list" else ()),
+        )
+    ] + [(use, use.path) for use in command.files if use.from_top and effect.cwd]
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    """Yield the pattern with `..` for each name that it fits: bash before 5.2 finds it by `.*`."""
+    names = path.split("/")
+    for at, name in enumerate(names):
+        if name.startswith(".") and name != ".." and fnmatchcase("..", name):
+            yield "/".join([*names[:at], "..", *names[at + 1 :]])
 
 
 def from_workspace(effect: Runs, path: str) -> str:
