@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, PolicyAnswer, call, running, say
+from tests.stubs.sandboxed import git
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError
@@ -281,6 +282,7 @@ async def test_what_runs_no_command_is_not_judged_by_them(tmp_path: Path) -> Non
 async def test_what_was_asked_about_or_nobody_asks_about_reads_what_it_names(
     tmp_path: Path, command: str, policy: PolicyName, looks: bool, shown: bool
 ) -> None:
+    git(tmp_path, "init", "-q")
     script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
     tools = list(tools_of("shell").values())
     async with running(

@@ -131,6 +131,7 @@ class SpecRecorder(LocalEnvironment):
 async def test_what_is_judged_to_write_can_write(
     tmp_path: Path, command: str, policy: PolicyName, read_only: bool
 ) -> None:
+    git(tmp_path, "init", "-q")
     script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
     tools = list(tools_of("shell").values())
     decide = RulePolicy().decide

@@ -24,7 +24,7 @@ core: abbrev autocrlf bare bigfilethreshold checkroundtripencoding checkstat com
     compression createobject deltabasecachelimit eol filemode filesreflocktimeout fscache fsync fsyncmethod
     fsyncobjectfiles hidedotfiles ignorecase ignorestat logallrefupdates longpaths loosecompression maxtreedepth
     multipackindex notesref packedgitlimit packedgitwindowsize packedrefstimeout precomposeunicode preloadindex protecthfs
-    protectntfs quotepath repositoryformatversion restrictinheritedhandles safecrlf sharedrepository sparsecheckout
+    protectntfs quotepath restrictinheritedhandles safecrlf sharedrepository sparsecheckout
     sparsecheckoutcone symlinks trustctime usereplacerefs untrackedcache warnambiguousrefs whitespace
 credential: provider usehttppath username *.provider *.usehttppath *.username
 diff: algorithm autorefreshindex colormoved colormovedws context dirstat dstprefix ignoresubmodules indentheuristic
@@ -106,6 +106,7 @@ _VALUES = {
     "branch.sort": _SORT,
     "commit.template": r"\.?[\w-]+(?:\.txt)?",
     "core.fsmonitor": "(?i:|true|false|no|off|0|1)",  # git before 2.36 runs it as a program: `yes` would not end
+    "core.repositoryformatversion": "[01]",  # git takes another one for no repository at all
     "core.sshcommand": r"ssh(?: -i [\w./~@-]+| -o IdentitiesOnly=yes| -F /dev/null)*",
     "credential.helper": _HELPER,
     "credential.*.helper": _HELPER,

@@ -1,13 +1,16 @@
-"""L3: repositories that would make git run programs or read files of their own choice, also where it only looks.
+"""L3: folders in which git, also where it only looks, would run programs or read files that nobody named.
 
 Invariant: looks only, and at a bounded number of files; a repository is trusted only where all that steers git is understood.
-The user's own configuration does not count, only what lies with the repository.
+Of the user's own configuration only those folders count that git is told to trust.
 """
 
 import glob
 import os
+import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 
 from tui_agent.environments.git_layout import (
     Repository,
@@ -26,22 +29,50 @@ MAX_MEANT = 200
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
 """The only hook that a look at a repository runs."""
+_TRUSTED_FOLDER = re.compile(r"""(?im)^[ \t]*directory[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$""")
+"""A line of `safe.directory`."""
 _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
 def runs_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if git, where it only looks, may run programs or read files outside because of what lies with a repository.
 
-    That is the repository around `root`, or around one of `folders`, names or patterns as seen from there.
+    That is the repository around `root`, or around one of `folders`, names or patterns as seen from there, in which git is
+    started. Also True where git has no work tree in one of them: there it compares any files, tracked or not.
     """
     home = os.path.realpath(root)
     try:
-        meant = {path for folder in (".", *folders) for path in _folders_meant(root, folder)}
-        found = (find_repository(path, (home,)) for path in sorted(meant))
-        _Check(home).check_all([repository for repository in found if repository is not None])
-    except SteeredError:
+        started_in = {path for folder in folders or (".",) for path in _folders_meant(root, folder)}
+        around = {path: find_repository(path, (home,)) for path in sorted({home, *started_in})}
+        _Check(home).check_all([repository for repository in around.values() if repository is not None])
+        return not all(_accepts_work_tree(path, around[path]) for path in started_in)
+    except (SteeredError, OSError):
         return True
-    return False
+
+
+def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
+    """Return True if git, started in a folder, has a work tree there; on another file system or of another user it has none."""
+    if repository is None or not repository.work_tree:
+        return False
+    top = repository.work_tree
+    parts = [os.lstat(part) for part in (top, f"{top}/.git", repository.folder)]
+    if any(part.st_uid != os.geteuid() for part in parts) and not _is_trusted_by_user(top):
+        return False
+    try:
+        return os.stat(path).st_dev == parts[0].st_dev  # noqa: PTH116
+    except (FileNotFoundError, NotADirectoryError):  # git does not start there
+        return True
+
+
+def _is_trusted_by_user(work_tree: str) -> bool:
+    """Return True if the user's own configuration lets git use a repository of another user."""
+    home = os.path.expanduser("~")  # noqa: PTH111
+    more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    trusted: set[str] = set()
+    for path in (f"{home}/.gitconfig", f"{more}/git/config", "/etc/gitconfig"):
+        with suppress(OSError):
+            trusted.update(_TRUSTED_FOLDER.findall(Path(path).read_text("utf-8", "replace")))
+    return not trusted.isdisjoint({"*", work_tree})
 
 
 def _folders_meant(root: str, folder: str) -> Iterator[str]:

@@ -227,8 +227,9 @@ class FindsPrograms(Protocol):
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """Whether the configuration that lies with the repository names programs that git would run where it looks; or that of
-        a repository around one of these folders, each as seen from the root: some are patterns, `**` is any."""
+        """Return True if git may run programs or read files that nobody named where it only looks, because of the repository
+        around the root or around one of these folders, in which it is started: each as seen from the root, some are patterns,
+        `**` is any. Also True where it has no work tree there: then it compares files that no repository tracks."""
         ...
 
 

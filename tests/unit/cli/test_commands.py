@@ -1,6 +1,7 @@
 """What each command prints and leaves behind, called as the program calls it."""
 
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,7 @@ def test_a_place_of_plugins_that_is_not_there_is_a_usage_error(call: Call, work:
 def test_policy_check_judges_each_line_of_its_input(
     call: Call, work: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
     _, out, _ = call("policy", "check", "--json", "--", "git", "status")
     one = lines(out)[0]
     assert set(one) == {"command", "decision", "classes", "effects", "rule", "reason"}

@@ -1,6 +1,8 @@
 """A repository whose own configuration names programs for git: then git itself is judged as one of them."""
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -94,8 +96,74 @@ def test_a_hook_that_runs_at_a_look_and_a_configuration_that_cannot_be_read_coun
     assert runs_programs(str(repository))
 
 
-def test_without_a_repository_there_is_nothing(tmp_path: Path) -> None:
-    assert not runs_programs(str(tmp_path))
+def print_untracked(folder: Path, root: Path) -> bytes:
+    """Compare two folders of a workspace by git from another one; return what it prints."""
+    names = [os.path.relpath(root / name, folder) for name in ("docs", "src")]
+    return subprocess.run(["git", "diff", *names], cwd=folder, capture_output=True, check=False).stdout
+
+
+@pytest.fixture
+def untracked(repository: Path) -> Path:
+    for name in ("docs", "src", "plain"):
+        (repository / name).mkdir()
+        (repository / name / ".env").write_text(f"KEY={name}\n")
+    subprocess.run(["git", "init", "-q", "--bare", str(repository / "bare.git")], check=True)
+    return repository
+
+
+def test_in_a_work_tree_git_compares_only_what_it_tracks(untracked: Path) -> None:
+    assert not print_untracked(untracked, untracked)
+    assert not runs_programs(str(untracked), [".", "docs", "absent"])
+
+
+@pytest.mark.parametrize("folder", [".git", ".git/refs", "bare.git", "bare.git/refs"])
+def test_where_git_has_no_work_tree_it_compares_any_files(untracked: Path, folder: str) -> None:
+    assert b"KEY=docs" in print_untracked(untracked / folder, untracked)
+    assert runs_programs(str(untracked), [folder]) and not runs_programs(str(untracked))
+
+
+@pytest.mark.parametrize("version", ["2", "1k"])
+def test_a_repository_that_git_does_not_take_for_one_counts_as_none(untracked: Path, version: str) -> None:
+    (untracked / ".git" / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n")
+    assert b"KEY=docs" in print_untracked(untracked, untracked)
+    assert runs_programs(str(untracked))
+
+
+def test_without_a_repository_git_compares_any_files(untracked: Path) -> None:
+    shutil.rmtree(untracked / ".git")
+    assert b"KEY=docs" in print_untracked(untracked, untracked)
+    assert runs_programs(str(untracked))
+
+
+def test_a_workspace_of_several_repositories_needs_none_itself(untracked: Path) -> None:
+    (untracked / "lib").mkdir()
+    (untracked / ".git").rename(untracked / "lib" / ".git")
+    assert not runs_programs(str(untracked), ["lib"]) and runs_programs(str(untracked), ["lib", "docs"])
+
+
+def test_a_repository_of_another_user_needs_to_be_trusted(
+    untracked: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert runs_programs(str(untracked))
+    (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = /other\n\tdirectory = {untracked}\n")
+    assert not runs_programs(str(untracked))
+
+
+def test_git_looks_for_no_repository_on_another_file_system(
+    untracked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, mounted = os.stat, str(untracked / "docs")
+
+    def look(path: str) -> os.stat_result:
+        fields = list(found(path))
+        fields[2] += path == mounted
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "stat", look)
+    assert runs_programs(str(untracked), ["docs"]) and not runs_programs(str(untracked), ["src"])
 
 
 @pytest.mark.parametrize("line", ["git status", "git diff", "cd src && git log | head", "time git ls-files"])
@@ -108,7 +176,7 @@ def test_a_look_by_git_is_asked_about_then(
     configured(repository, "[core]", "fsmonitor = ./watch")
     main(words)
     judged = json.loads(capfd.readouterr().out)
-    assert judged["decision"] == "ask" and "configuration" in judged["reason"], judged
+    assert (judged["decision"], judged["rule"]) == ("ask", "guard.git-configuration")
     assert judged["classes"] == ["arbitrary"]
 
 
@@ -127,14 +195,6 @@ def test_a_repository_below_counts_where_git_runs_in_it(repository: Path, nested
         assert runs_programs(str(repository), [folder]), folder
     (repository / "link").symlink_to(nested)
     assert runs_programs(str(repository), ["link"])
-
-
-def test_a_bare_repository_counts_as_well(repository: Path) -> None:
-    bare = repository / "mirror"
-    subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
-    assert not runs_programs(str(repository), ["mirror"])
-    (bare / "config").write_text("[core]\nfsmonitor = ./watch\n")
-    assert runs_programs(str(repository), ["mirror"])
 
 
 def test_a_repository_that_the_index_links_to_is_looked_at_with_it(repository: Path, nested: Path) -> None:
