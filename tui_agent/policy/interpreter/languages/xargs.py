@@ -6,6 +6,7 @@ place of another is doubted.
 
 from dataclasses import replace
 
+from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.languages.found_names import fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.report import Certainty, Value
@@ -22,16 +23,19 @@ def read_arguments(call: Call) -> ArgumentReading:
     replacing = [(spelling, word) for spelling, word in call.options if spelling in _REPLACING]
     # Without -r GNU xargs also runs the command once where it is fed nothing. Of xargs that runs xargs, that is not read.
     nested = command[0].known == "xargs"
+    # Nobody knows how many names there are.
+    waits = frozenset({Effect.NEVER_ENDS} if command[0].known == "sleep" else ())
     once = nested or given & {"-r", "--no-run-if-empty"}
     appended = ((*command, names),) if once else ((*command, names), command)
     if not replacing:
-        return ArgumentReading(commands=appended, doubt="xargs runs xargs" if nested else "")
+        return ArgumentReading(effects=waits, commands=appended, doubt="xargs runs xargs" if nested else "")
     mark = "{}" if replacing[-1][1] is None else replacing[-1][1].known
     name = replace(names, many=False)
     filled = tuple(fill_word(word, mark or "{}", name) for word in command)
     doubt = "" if mark and len(replacing) == 1 else "it is not certain which word xargs replaces"
     # GNU xargs takes the last of options that exclude each other, or appends all the same.
-    return ArgumentReading(commands=(filled, *appended) if given & _COUNTING else (filled,), doubt=doubt)
+    commands = (filled, *appended) if given & _COUNTING else (filled,)
+    return ArgumentReading(effects=waits, commands=commands, doubt=doubt)
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:
