@@ -110,8 +110,11 @@ class CommandReader:
         draft.name = name
         if program.startswith("."):
             draft.effects.add(Effect.RUNS)
-        draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
-        return self._catalog.entry(name)
+        entry = self._catalog.entry(name)
+        # Nobody but the system writes these folders; a builtin differs from the file of its name.
+        if entry is None or entry.program.builtin or program not in (f"/bin/{name}", f"/usr/bin/{name}"):
+            draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
+        return entry
 
     def _read_subcommand(self, draft: Draft, front: ParsedCall, context: Context) -> CommandResult:
         entry, (first, *behind) = front.entry, front.operands
