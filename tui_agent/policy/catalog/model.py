@@ -161,8 +161,9 @@ class Program(Model):
     could, if no name in the workspace looks like one. `certain_outputs`: what some calls of this very entry print,
     in place of `prints`. `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is
     offered. `downloads`: it may fetch code and run it. `forbidden` says why no profile runs it ("it stops the
-    machine"). `steered_by` are names of files of a project that decide what it runs, reads or writes
-    (`rust-toolchain.toml`): where one is, only a sandbox bounds it. `builtin`: the shell itself does it, so no file
+    machine"). `added_suffixes`: where a file is missing, it reads one with such a suffix behind the name (`zcat a` reads
+    `a.gz`); it may also take a name for a pattern. `steered_by` are names of files of a project that decide what it
+    runs, reads or writes (`rust-toolchain.toml`): where one is, only a sandbox bounds it. `builtin`: the shell itself does it, so no file
     in `PATH` can stand in its place.
     """
 
@@ -187,5 +188,6 @@ class Program(Model):
     downloads: bool = False
     builtin: bool = False
     forbidden: str = ""
+    added_suffixes: tuple[str, ...] = ()
     steered_by: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()

@@ -262,8 +262,18 @@ class Draft:
                 "option-like", f"{value.source} begins with {value.text[0]}, which {self.name} may obey"
             )
         self.add_file(value, self.reach.action if action == "read" else action, reach)
+        if action == "read" and self.entry is not None and self.entry.program.added_suffixes:
+            self._read_other_files(value, self.entry.program.added_suffixes)
         if action in ("read", "list"):
             self.printed.append(as_pattern(value))
+
+    def _read_other_files(self, value: Value, suffixes: Sequence[str]) -> None:
+        """Note the files that a program may read where the one that a word names is missing."""
+        if value.known is not None and set(value.known) & set("*?["):
+            self.doubt("value", f"{value.source} may mean other files to {self.name}")
+        if value.certainty is not Certainty.UNKNOWN:
+            for suffix in suffixes:
+                self.add_use(FileUse(f"{value.text}{suffix}", "read", value.certainty))
 
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
         """Note what a word of git names. `is_filter`: it is a path for certain, and what git prints or changes lies below."""
