@@ -171,6 +171,8 @@ class SecretFiles:
         self._waiting = tuple(at.rstrip("/") for at in (*waiting, *later))
         if waiting:
             self.cut = f"There are more than the {MOST_FOLDERS:,} folders that are looked into, from the top."
+        elif self._unread:
+            self.cut = f"Some folders could not be looked into, such as {self._unread[0]}."
 
     def _folder(self, at: str) -> _Folder | None:
         path = f"{self._root}/{at}"

@@ -136,8 +136,9 @@ def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "scandir", refuse)
     scan = SecretFiles(str(root), nothing_secret)
     assert scan.scan().unscanned == ("shut",)
+    assert scan.cut == "Some folders could not be looked into, such as shut."
     monkeypatch.undo()
-    assert scan.scan().unscanned == ()
+    assert (scan.scan().unscanned, scan.cut) == ((), "")
 
 
 def test_a_folder_whose_path_is_too_long_is_told(tmp_path: Path) -> None:
