@@ -43,7 +43,8 @@ Meaning: TypeAlias = Literal[
     "revision or path",  # either; behind `--` only a path. One that begins with a dash is never certain: see git blame
     "path filter",  # a pattern or path that chooses among tracked files (git pathspec)
     "include",  # a name pattern: only files that fit are read
-    "exclude",  # a name pattern: files that fit are left out
+    "exclude",  # a name pattern: files and folders that fit are left out
+    "exclude folder",  # a name pattern: folders that fit are left out with all below them, but no file is
     "file list",  # a file that names further files, which are read
     "host",  # a host or an address to talk to
     "program",  # the name of a program, which is looked up and not run

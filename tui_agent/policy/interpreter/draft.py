@@ -115,7 +115,7 @@ class Draft:
     def use(self, meaning: Meaning, value: Value) -> None:
         """Note what a word of this meaning does."""
         match meaning:
-            case "text" | "program" | "include" | "exclude":
+            case "text" | "program" | "include" | "exclude" | "exclude folder":
                 self._show_names(value)
             case "number" | "count" | "seconds":
                 self._use_number(meaning, value)

@@ -36,7 +36,7 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
     """Return patterns of names that are read alone (empty texts where they are not certain), patterns of names that are
-    left out, and all options that do not only leave out."""
+    left out (with a slash at the end only folders), and all options that do not only leave out."""
     includes: list[str] = []
     excludes: list[str] = []
     others: list[Option] = []
@@ -46,8 +46,11 @@ def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str]
             continue
         text = "" if word is None or word.certainty is Certainty.UNKNOWN else word.text
         negated = option.means == "include" and text.startswith("!")
-        if option.means == "exclude" or negated:
-            excludes += [text.removeprefix("!" if negated else "")] if word is not None and word.known else []
+        if negated or option.means in ("exclude", "exclude folder"):
+            pattern = text.removeprefix("!") if negated else text
+            if option.means == "exclude folder":
+                pattern = f"{pattern.rstrip('/')}/"
+            excludes += [pattern] if word is not None and word.known else []
             continue
         others.append(option)
         if option.means == "include":
