@@ -6,9 +6,9 @@ import random
 import string
 
 from tests.stubs.rows import rows
+from tui_agent.store.redaction.examples import example_text
 from tui_agent.store.redaction.library import bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.redaction.rule import example_text
 
 MADE = random.Random(11)
 ALNUM = string.ascii_letters + string.digits

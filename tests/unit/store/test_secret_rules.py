@@ -10,10 +10,11 @@ from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction import rule as rule_module
+from tui_agent.store.redaction.examples import example_text, failed_example
 from tui_agent.store.redaction.fragments import expand, fragments
 from tui_agent.store.redaction.library import FAMILIES, bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.redaction.rule import Rule, example_text
+from tui_agent.store.redaction.rule import Rule
 from tui_agent.store.redaction.shapes import has_shape, shapes
 from tui_agent.store.redaction.user_rules import MAX_RULES, configured_redactor
 
@@ -27,12 +28,13 @@ NAMED_SHAPES = {
     for word in call.args[1:]
     if isinstance(word, ast.Constant)
 }
+ACME_EXAMPLES = ["key [[acme_{{a-z0-9 20}}]]"]
 ACME: dict[str, object] = {
     "id": "acme-key",
     "what": "acme key",
     "pattern": "{{edge}}(?P<secret>acme_[a-z0-9]{20})",
     "keywords": ["^acme_"],
-    "examples": ["key [[acme_{{a-z0-9 20}}]]"],
+    "examples": ACME_EXAMPLES,
 }
 
 
@@ -40,7 +42,7 @@ ACME: dict[str, object] = {
 def test_a_rule_covers_exactly_the_secret_of_its_examples(name: str) -> None:
     rule = BY_ID[name]
     assert (rule.examples and rule.not_examples) or name == "directory-password-hash"
-    assert rule.failed_example() is None
+    assert failed_example(rule) == ""
 
 
 @rows("name", BY_ID)
@@ -107,25 +109,68 @@ def test_a_value_of_a_variable_is_covered_though_a_pattern_allows_it() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, object], str]] = {
-    "unknown field": ({**ACME, "regex": "x"}, "'regex'"),
+    "unknown field": ({**ACME, "regex": "x"}, "'regex': a rule has no such key"),
+    "unknown field where another is missing": ({"id": "acme-key", "regex": "x"}, "'regex': a rule has no"),
+    "id in capitals": ({**ACME, "id": "Acme_Token"}, "'id': use small letters, digits and hyphens"),
     "unknown check": ({**ACME, "checks": ["looks-bad"]}, "'checks.0'"),
-    "no keyword": ({**ACME, "keywords": []}, "'keywords'"),
-    "keyword in capitals": ({**ACME, "keywords": ["ACME"]}, "'keywords.0'"),
+    "no keyword": ({**ACME, "keywords": []}, "'keywords': name at least one word that is in every"),
+    "keyword in capitals": ({**ACME, "keywords": ["ACME_"]}, "'keywords.0': write it in small letters"),
+    "a keyword that is not in the example": (
+        {**ACME, "keywords": ["amce_"]},
+        "examples 1: none of the keywords",
+    ),
+    "a pattern that matches nothing at all": (
+        {**ACME, "pattern": "a*", "keywords": ["a"]},
+        "examples 1: the secret can be empty",
+    ),
+    "an empty secret": (
+        {**ACME, "pattern": "acme_(?P<secret>[a-z0-9]*)", "examples": ["acme_[[{{a-z0-9 20}}]]"]},
+        "examples 1: the secret can be empty",
+    ),
+    "a secret that may be missing": (
+        {**ACME, "pattern": "acme_(?P<secret>[a-z0-9]+)?", "examples": ["acme_[[{{a-z0-9 20}}]]"]},
+        "examples 1: the secret can be empty",
+    ),
+    "a group of another name": (
+        {**ACME, "pattern": "acme_(?P<key>[0-9]+)"},
+        "a group cannot be called 'key'",
+    ),
     "unknown fragment": ({**ACME, "pattern": "{{egde}}x"}, "unknown piece"),
-    "lookaround": ({**ACME, "pattern": "(?=a)acme_[a-z0-9]{20}"}, "(acme-key): 'pattern'"),
+    "lookaround": ({**ACME, "pattern": "(?=a)acme_[a-z0-9]{20}"}, "has no lookaround"),
     "backreference": ({**ACME, "pattern": r"(acme)\1"}, "(acme-key): 'pattern'"),
     "too many repeats": ({**ACME, "pattern": "(?:a{1000}){1000}"}, "(acme-key): 'pattern'"),
     "huge pattern": ({**ACME, "pattern": "a" * 10_000_000}, "'pattern'"),
-    "no example": ({**ACME, "examples": []}, "'examples': Tuple should have at least 1 item"),
+    "no example": ({**ACME, "examples": []}, "'examples': give at least one text"),
+    "an example that is no list": ({**ACME, "examples": "[[acme_]]"}, "'examples': write a list of texts"),
+    "an example without a mark": (
+        {**ACME, "examples": ["acme_{{a-z0-9 20}}"]},
+        "not what stands between [[ and ]]",
+    ),
+    "an example without a secret": (
+        {**ACME, "examples": ["acme_development"]},
+        "examples 1: the pattern does not match",
+    ),
+    "too little entropy": ({**ACME, "entropy": 7}, "examples 1: the entropy is 4.1, and 7 is asked for"),
+    "a check that refuses": (
+        {**ACME, "checks": ["issued"], "examples": ["[[acme_xxxxxxxxxxxxxxxxxxxx]]"]},
+        "examples 1: the check 'issued' refuses 'acme_xxxx",
+    ),
+    "a name that is not a secret's": (
+        {**ACME, "pattern": "(?P<name>acme)_(?P<secret>[a-z]{8})", "examples": ["acme_[[{{a-z 8}}]]"]},
+        "examples 1: 'acme' is not the name of a secret",
+    ),
     "an example that does not match": (
-        {**ACME, "examples": ["[[acme_x]]"]},
-        "this example fails: '[[acme_x]]'",
+        {**ACME, "examples": [*ACME_EXAMPLES, "[[acme_x]]"]},
+        "(acme-key): examples 2: the pattern does not match",
     ),
     "an example with too much covered": (
-        {**ACME, "examples": ["acme_[[{{a-z0-9 20}}]]"]},
-        "this example fails",
+        {**ACME, "examples": ["acme_[[aaaaabbbbb0000011111]]"]},
+        "examples 1: covered is 'acme_aaaaabbbbb0000011111', not what stands between [[ and ]]",
     ),
-    "a look-alike that matches": ({**ACME, "not_examples": ["acme_{{a-z0-9 20}}"]}, "this example fails"),
+    "a look-alike that matches": (
+        {**ACME, "not_examples": ["acme_x", "acme_aaaaabbbbb0000011111"]},
+        "not_examples 2: 'acme_aaaaabbbbb0000011111' is covered and must stay",
+    ),
     "id of a bundled rule": ({**ACME, "id": "github-token"}, "the id 'github-token'"),
 }
 
@@ -144,6 +189,8 @@ def test_unknown_ids_wrong_patterns_and_too_many_rules_are_refused() -> None:
         configured(disable=("github-tokn",))
     with pytest.raises(ConfigError, match=r"redaction\.allow: '/\(/': RE2 refuses the pattern"):
         configured(allow=("/(/",))
+    with pytest.raises(ConfigError, match=r"redaction\.allow: '/acme_\(\?=x\)/': .* no lookaround"):
+        configured(allow=("/acme_(?=x)/",))
     with pytest.raises(ConfigError, match="rules"):
         configured(*[{**ACME, "id": f"acme-{number}"} for number in range(MAX_RULES + 1)])
 
@@ -154,3 +201,9 @@ def test_a_pattern_that_would_backtrack_without_end_takes_linear_time(pattern: s
     assert (
         list(rule.spans(b"a" * 100_000)) == []
     )  # a backtracking engine would run into the test's time limit
+
+
+@pytest.mark.parametrize("pattern", ["a*", "b(?P<secret>[0-9]*)", "b(?P<secret>[0-9]+)?", "(?P<secret>)"])
+def test_an_empty_place_is_never_covered(pattern: str) -> None:
+    rule = Rule(id="empty", what="empty", pattern=pattern, keywords=("b",))
+    assert list(rule.spans("bb é b".encode())) == []

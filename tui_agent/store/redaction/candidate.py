@@ -19,34 +19,29 @@ class Candidate:
     def __init__(self, raw: bytes, span: Span, groups: Mapping[str, int]) -> None:
         """`span` gives the first byte of a group and the one behind it, -1 if it took no part; `groups` their numbers.
 
-        The secret is the group whose name begins with `secret`, else the whole match, and never a part of a character.
+        The secret is the group whose name begins with `secret` (of several the last that took part), or the whole match of
+        a pattern that has none. It is never a part of a character, and empty if no such group took part.
         """
         self.raw = raw
         self._span = span
         self._groups = groups
-        start, end = span(0)
-        self._match_start = start
-        for name, number in groups.items():
-            if name.startswith("secret") and (found := span(number))[0] >= 0:
-                start, end = found
-        while end < len(raw) and raw[end] & 0xC0 == 0x80:
+        self._match_start = span(0)[0]
+        secrets = [number for name, number in groups.items() if name.startswith("secret")]
+        start, end = max(map(span, secrets)) if secrets else span(0)
+        while start < end < len(raw) and raw[end] & 0xC0 == 0x80:
             end += 1
-        while start > 0 and raw[start] & 0xC0 == 0x80:
+        while 0 < start < end and raw[start] & 0xC0 == 0x80:
             start -= 1
         self.start, self.end = start, end
         self.value = raw[start:end].decode("utf-8", "replace")
 
-    def has_group(self, name: str) -> bool:
-        """Return True if the pattern has such a group."""
-        return name in self._groups
-
     def span_of(self, name: str) -> tuple[int, int]:
-        """Return the first byte of a group and the one behind it. Raises `KeyError` if the pattern has none."""
-        return self._span(self._groups[name])
+        """Return the first byte of a group and the one behind it; -1 if it is not in the pattern or took no part."""
+        return self._span(self._groups[name]) if name in self._groups else (-1, -1)
 
     def group(self, name: str) -> str:
         """Return the text of a group; empty if it is not in the pattern or took no part."""
-        start, end = self._span(self._groups[name]) if name in self._groups else (-1, -1)
+        start, end = self.span_of(name)
         return self.raw[start:end].decode("latin-1") if start >= 0 else ""
 
     @property

@@ -17,17 +17,11 @@ from tui_agent.store.redaction.values import (
 
 def is_default_text(candidate: Candidate) -> bool:
     """Return True for a text that is used when nothing else is given: `password = env("PW") or "hunter2"`."""
-    way = candidate.group("way")
+    way, second = candidate.group("way"), candidate.group("second")
     if not has_shape(way, "assigned-with") or has_shape(candidate.name, "property"):
         return False
-    if candidate.has_group("second"):
-        second = candidate.group("second")
-        default = has_shape(second, "otherwise") or (
-            has_shape(second, "second-argument") and has_shape(way, "lookup")
-        )
-    else:
-        default = has_shape(way, "otherwise")
-    return default and is_signing_key(candidate)
+    looked_up = has_shape(second, "second-argument") and has_shape(way, "lookup")
+    return (looked_up or has_shape(second or way, "otherwise")) and is_signing_key(candidate)
 
 
 def is_signing_key(candidate: Candidate) -> bool:

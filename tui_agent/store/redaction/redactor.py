@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tui_agent.secret_words import SECRET_KEY
@@ -100,10 +99,10 @@ class Redactor:
         """Return the text without its secrets; the same object if it holds none."""
         if text in self._clean:
             return text
-        raw = _to_bytes(text)
+        raw = text.encode("utf-8", "surrogatepass")
         clean = _spliced(raw, self.hits(raw, only_given=len(text) < MIN_TEXT))
         if clean is not raw:
-            return _to_text(clean)
+            return clean.decode("utf-8", "surrogatepass")
         if len(text) <= MAX_REMEMBERED_LENGTH:
             if len(self._clean) >= MAX_REMEMBERED:
                 self._clean.clear()
@@ -163,7 +162,7 @@ def _merged(hits: list[Hit]) -> list[Hit]:
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
         if merged and hit.start < merged[-1][1].end:
             last_order, last = merged.pop()
-            order, named = min((last_order, last), (order, hit), key=itemgetter(0))
+            order, named = min((last_order, last), (order, hit))
             hit = Hit(last.start, max(last.end, hit.end), named.rule, named.what)
         merged.append((order, hit))
     return [hit for _, hit in merged]
@@ -177,12 +176,3 @@ def _spliced(raw: bytes, hits: Sequence[Hit]) -> bytes:
         pieces += [raw[done : hit.start], b"[redacted: ", hit.what.encode(), b"]"]
         done = hit.end
     return b"".join((*pieces, raw[done:]))
-
-
-def _to_bytes(text: str) -> bytes:
-    """Return a text in UTF-8, with a lone surrogate as three bytes, which `_to_text` reads again."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _to_text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogatepass")

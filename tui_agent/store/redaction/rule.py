@@ -4,14 +4,13 @@ Invariant: a pattern is compiled by RE2, whose running time is linear in the tex
 """
 
 import math
-import random
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import Annotated
 
 import re2
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tui_agent.secret_words import SECRET_WORD
 from tui_agent.store.redaction.candidate import Candidate
@@ -24,7 +23,6 @@ MAX_SKIPPED = 200
 """Characters of a refused value in which the name of another secret may stand."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
-_GENERATED = re.compile(r"\{\{(\S+) (\d{1,4})\}\}")
 _SECRET_NAME = re.compile(rf"(?i){SECRET_WORD}")
 OPTIONS = re2.Options()
 OPTIONS.encoding = re2.Options.Encoding.LATIN1
@@ -57,12 +55,6 @@ class Rule(BaseModel):
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     not_examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
 
-    @field_validator("pattern")
-    @classmethod
-    def _check_fragments(cls, pattern: str) -> str:
-        expand(pattern)
-        return pattern
-
     @cached_property
     def _compiled(self) -> "tuple[re2._Regexp[bytes], Mapping[str, int]]":
         pattern = compile_pattern(expand(self.pattern))
@@ -70,36 +62,30 @@ class Rule(BaseModel):
 
     def spans(self, raw: bytes) -> Iterator[tuple[int, int]]:
         """Yield the bytes of each secret, in order."""
+        return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
+
+    def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
+        """Yield each match, in order, with the reason why it is no secret; the reason is empty if it is one."""
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):
             candidate = Candidate(raw, match.span, groups)
             start, end = candidate.start, candidate.end
-            if self._accepts(candidate):
-                yield start, end
-            elif end - start <= MAX_SKIPPED and start > match.start():
+            refusal = self._refusal(candidate)
+            yield candidate, refusal
+            if refusal and end - start <= MAX_SKIPPED and start > match.start():
                 end = start
             at = max(end, match.start() + 1)
 
-    def _accepts(self, candidate: Candidate) -> bool:
-        if candidate.has_group("name") and not _is_secret_name(candidate):
-            return False
-        if self.entropy is not None and entropy(candidate.value) < self.entropy:
-            return False
-        return all(CHECKS[check](candidate) for check in self.checks)
-
-    def failed_example(self) -> str | None:
-        """Return the first example that the rule gets wrong, or None."""
-        for example in self.examples:
-            text = example_text(example, self.id)
-            raw = text.replace("[[", "").replace("]]", "").encode()
-            if _marked(raw, list(self.spans(raw))) != text.encode():
-                return example
-        for example in self.not_examples:
-            raw = example_text(example, self.id).encode()
-            if next(self.spans(raw), None) is not None:
-                return example
-        return None
+    def _refusal(self, candidate: Candidate) -> str:
+        if not candidate.value:
+            return "the secret is empty"
+        if not _is_secret_name(candidate):
+            return f"{candidate.group('name')!r} is not the name of a secret"
+        if self.entropy is not None and (bits := entropy(candidate.value)) < self.entropy:
+            return f"the entropy is {bits:.1f}, and {self.entropy:g} is asked for"
+        failed = next((check for check in self.checks if not CHECKS[check](candidate)), None)
+        return f"the check '{failed}' refuses {candidate.value[:60]!r}" if failed else ""
 
 
 @cache
@@ -108,8 +94,9 @@ def compile_pattern(pattern: str) -> "re2._Regexp[bytes]":
     try:
         return re2.compile(pattern.encode(), OPTIONS)
     except re2.error as error:
-        reason = error.args[0]
-        raise ValueError(f"RE2 refuses the pattern: {reason.decode('utf-8', 'replace')}") from error
+        reason = error.args[0].decode("utf-8", "replace")
+        missing = "; it has no lookaround and no backreferences" if reason.startswith("invalid") else ""
+        raise ValueError(f"RE2 refuses the pattern: {reason}{missing}") from error
 
 
 def entropy(value: str) -> float:
@@ -118,28 +105,11 @@ def entropy(value: str) -> float:
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
 
 
-def example_text(example: str, seed: str) -> str:
-    """Replace each `{{a-z0-9 20}}` by characters drawn from `seed`, from each range and sign of the class in turn."""
-    source = random.Random(seed)
-
-    def draw(match: re.Match[str]) -> str:
-        ranges = re.findall(r"(.)(?:-(.))?", match[1])
-        bounds = [(ord(first), ord(last or first)) for first, last in ranges]
-        return "".join(chr(source.randint(*bounds[at % len(bounds)])) for at in range(int(match[2])))
-
-    return _GENERATED.sub(draw, example)
-
-
-def _marked(raw: bytes, spans: list[tuple[int, int]]) -> bytes:
-    """Return a text with each span between `[[` and `]]`, as in an example."""
-    for start, end in reversed(spans):
-        raw = b"%b[[%b]]%b" % (raw[:start], raw[start:end], raw[end:])
-    return raw
-
-
 def _is_secret_name(candidate: Candidate) -> bool:
-    """Return True if the group `name` is the name of a secret where it stands: `pass` is one, in `compass` it is none."""
+    """Return True unless the group `name` is no secret's name where it stands: `pass` is one, in `compass` it is none."""
     start, end = candidate.span_of("name")
+    if start < 0:
+        return True
     lead = candidate.raw[max(0, start - 30) : start].decode("latin-1")
     text = lead + candidate.raw[start : end + 2].decode("latin-1")
     return _SECRET_NAME.match(text, len(lead)) is not None

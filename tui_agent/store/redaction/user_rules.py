@@ -4,39 +4,46 @@ Invariant: they pass the same model as the bundled rules, and their examples are
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator
 
 from tui_agent.errors import ConfigError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction.allow import Allowed
+from tui_agent.store.redaction.examples import failed_example
 from tui_agent.store.redaction.fragments import expand
 from tui_agent.store.redaction.library import bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.rule import Rule, Text, compile_pattern
 
 MAX_RULES = 200
+_REASONS = {
+    ("string_pattern_mismatch", "id"): "use small letters, digits and hyphens",
+    ("string_pattern_mismatch", "what"): "use at most 60 characters, and no brackets",
+    ("string_pattern_mismatch", "keywords"): "write it in small letters, at most 40 of them",
+    ("too_short", "keywords"): "name at least one word that is in every match",
+    ("too_short", "examples"): "give at least one text, with the secret between [[ and ]]",
+    ("extra_forbidden",): "a rule has no such key",
+    ("tuple_type",): "write a list of texts, between [ and ]",
+}
+"""Plain words for faults that pydantic finds, by the kind of fault and the field, or by the kind alone."""
 
 
 class UserRule(Rule):
-    """A rule that must prove itself: RE2 takes its pattern, and its examples are covered as they are marked."""
+    """A rule that must prove itself: RE2 takes its pattern, and there is an example."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 
     @field_validator("pattern")
     @classmethod
     def _check_pattern(cls, pattern: str) -> str:
-        compile_pattern(expand(pattern))
+        for name in map(bytes.decode, compile_pattern(expand(pattern)).groupindex):
+            if not re.fullmatch("secret.*|name|rest|user", name):  # `rest` and `user` are in bundled pieces
+                raise ValueError(f"a group cannot be called {name!r}; call what is to be covered 'secret'")
         return pattern
-
-    @model_validator(mode="after")
-    def _check_examples(self) -> "UserRule":
-        failed = self.failed_example()
-        if failed is not None:
-            raise ValueError(f"this example fails: {failed!r}")
-        return self
 
 
 def configured_redactor(options: RedactionOptions) -> Redactor:
@@ -64,11 +71,14 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
         try:
             rule = UserRule.model_validate(table)
         except ValidationError as error:
-            fault = error.errors()[0]
-            field = f"'{'.'.join(map(str, fault['loc']))}': " if fault["loc"] else ""
-            raise ValueError(f"{place}: {field}{fault['msg'].removeprefix('Value error, ')}") from error
+            fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+            kind, field = fault["type"], ".".join(map(str, fault["loc"]))
+            plain = _REASONS.get((kind, str(fault["loc"][0]))) or _REASONS.get((kind,), fault["msg"])
+            raise ValueError(f"{place}: '{field}': {plain.removeprefix('Value error, ')}") from error
         if rule.id in taken:
             raise ValueError(f"{place}: another rule has the id {rule.id!r}")
+        if failed := failed_example(rule):
+            raise ValueError(f"{place}: {failed}")
         taken.add(rule.id)
         rules.append(rule)
     return rules

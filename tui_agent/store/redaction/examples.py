@@ -1,0 +1,57 @@
+"""L1: prove a rule by its examples, and say which of them fails and why.
+
+Invariant: an example is found as a real text is: by a keyword first, then by the pattern and the checks.
+"""
+
+import random
+import re
+
+from tui_agent.store.redaction.library import KeywordIndex
+from tui_agent.store.redaction.rule import Rule
+
+_GENERATED = re.compile(r"\{\{(\S+) (\d{1,4})\}\}")
+_MARKED = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+
+
+def failed_example(rule: Rule) -> str:
+    """Return which example the rule gets wrong and why, or an empty text."""
+    for number, example in enumerate(rule.examples, 1):
+        if reason := _example_fault(rule, example_text(example, rule.id)):
+            return f"examples {number}: {reason}"
+    for number, example in enumerate(rule.not_examples, 1):
+        if covered := _covered(rule, example_text(example, rule.id).encode()):
+            return f"not_examples {number}: {covered} is covered and must stay"
+    return ""
+
+
+def _example_fault(rule: Rule, text: str) -> str:
+    raw = _MARKED.sub(r"\1", text).encode()
+    if not KeywordIndex([rule]).candidates(raw):
+        return "none of the keywords is in it"
+    without_secret = _MARKED.sub("", text).encode()
+    if any(not candidate.value for candidate, _ in rule.judge_matches(without_secret)):
+        return "the secret can be empty, for the pattern also matches where it is left out"
+    covered = _covered(rule, raw)
+    if not covered:
+        return next((refusal for _, refusal in rule.judge_matches(raw)), "the pattern does not match")
+    marked = raw
+    for start, end in reversed(list(rule.spans(raw))):
+        marked = b"%b[[%b]]%b" % (marked[:start], marked[start:end], marked[end:])
+    return "" if marked == text.encode() else f"covered is {covered}, not what stands between [[ and ]]"
+
+
+def _covered(rule: Rule, raw: bytes) -> str:
+    """Return the texts that a rule covers, for a message."""
+    return ", ".join(repr(raw[start:end].decode()[:60]) for start, end in rule.spans(raw))[:200]
+
+
+def example_text(example: str, seed: str) -> str:
+    """Replace each `{{a-z0-9 20}}` by characters drawn from `seed`, from each range and sign of the class in turn."""
+    source = random.Random(seed)
+
+    def draw(match: re.Match[str]) -> str:
+        ranges = re.findall(r"(.)(?:-(.))?", match[1])
+        bounds = [sorted((ord(first), ord(last or first))) for first, last in ranges]
+        return "".join(chr(source.randint(*bounds[at % len(bounds)])) for at in range(int(match[2])))
+
+    return _GENERATED.sub(draw, example)
