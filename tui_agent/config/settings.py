@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from tui_agent.config.hooks import HookSettings
 from tui_agent.config.paths import Paths
@@ -95,6 +104,13 @@ class RedactionSettings(Table):
         (), description='Texts that are never covered; between slashes a pattern: `"/test-.*/"`.'
     )
     disable: tuple[str, ...] = Field((), description="Ids of rules that are not used.")
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _check_rules(cls, rules: object) -> object:
+        if isinstance(rules, dict):
+            raise PydanticCustomError("one_table", "write [[redaction.rules]], with two brackets")
+        return rules
 
 
 class CheckpointSettings(Table):

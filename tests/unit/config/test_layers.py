@@ -117,6 +117,7 @@ def test_links_in_a_project_cannot_be_trusted(place: Place, tmp_path: Path) -> N
         ("[budgets]\nmax_cost_usd = 0\n", 2, "'budgets.max_cost_usd' is 0"),
         ("[keys]\nfoo = 5\n", 2, "'keys.foo' is 5"),
         ("plugin_dirs = [1]\n", 1, "'plugin_dirs.0' is 1"),
+        ('[redaction.rules]\nid = "x"\n', 1, "write [[redaction.rules]], with two brackets"),
     ],
 )
 def test_a_fault_names_file_line_and_key(place: Place, text: str, line: int, words: str) -> None:
