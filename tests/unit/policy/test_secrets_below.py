@@ -59,6 +59,9 @@ READS = [
     "cd config && grep -r X",
     "grep -rn X . --exclude=.env",
     "ls && grep -rn X . | head",
+    "grep -rn --exclude-dir=.env X .",
+    "cd config && grep -rn --exclude-dir=config X .",
+    "grep -rlq X config",
 ]
 
 
