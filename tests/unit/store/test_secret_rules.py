@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction import rule as rule_module
+from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.examples import example_text, failed_example
 from tui_agent.store.redaction.fragments import expand, fragments
 from tui_agent.store.redaction.library import FAMILIES, bundled_rules
@@ -28,6 +30,9 @@ NAMED_SHAPES = {
     for word in call.args[1:]
     if isinstance(word, ast.Constant)
 }
+DOCUMENTATION = Path(rule_module.__file__).parents[3] / "docs" / "redaction.md"
+LAST_RULE = "openai-key"
+"""The last of its family, because the keys of other issuers begin like it."""
 ACME_EXAMPLES = ["key [[acme_{{a-z0-9 20}}]]"]
 ACME: dict[str, object] = {
     "id": "acme-key",
@@ -58,9 +63,9 @@ def test_ids_are_unique_and_sorted_and_every_file_is_loaded() -> None:
     assert len(BY_ID) == len(RULES)
     folder = Path(rule_module.__file__).parent / "rules"
     assert {path.stem for path in folder.glob("*.toml")} == {*FAMILIES, "fragments", "shapes"}
-    for family in ("services", "commands", "formats"):
+    for family in FAMILIES:
         ids = re.findall(r"(?m)^id = '(.*)'$", (folder / f"{family}.toml").read_text(encoding="utf-8"))
-        assert ids == sorted(ids)
+        assert [name for name in ids if name != LAST_RULE] == sorted({*ids} - {LAST_RULE})
 
 
 def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:
@@ -87,6 +92,17 @@ def configured(
     *rules: dict[str, object], allow: tuple[str, ...] = (), disable: tuple[str, ...] = ()
 ) -> Redactor:
     return configured_redactor(RedactionOptions({}, rules, allow, disable, "config.toml"))
+
+
+def test_the_tables_and_the_checks_of_the_documentation_are_accepted() -> None:
+    page = DOCUMENTATION.read_text(encoding="utf-8")
+    tables = [tomllib.loads(text) for text in re.findall(r"(?s)```toml\n(.*?)```", page)]
+    (rule,), words = tables[0]["redaction"]["rules"], tables[1]["redaction"]
+    redactor = configured(rule, allow=tuple(words["allow"]), disable=tuple(words["disable"]))
+    key = re.search(r'echo "(.*?)"', page)
+    assert key and redactor.text(key[1]) == "[redacted: acme key]"
+    checks = re.findall(r"(?m)^\| `([a-z-]+)` \|", page.partition("| check |")[2].partition("\n\n")[0])
+    assert "issued" in checks and set(checks) <= set(CHECKS)
 
 
 def test_a_rule_of_the_user_covers_and_names_its_secret() -> None:
