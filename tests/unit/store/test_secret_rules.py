@@ -111,6 +111,14 @@ def test_a_rule_of_the_user_covers_and_names_its_secret() -> None:
     assert Redactor().text("x acme_abcdefghij0123456789") == "x acme_abcdefghij0123456789"
 
 
+@pytest.mark.parametrize("name", ["password", "db_password", "API_KEY"])
+def test_the_group_name_takes_the_whole_name_of_a_secret(name: str) -> None:
+    pattern = r"(?P<name>\w+) is (?P<secret>[a-z]{8})\."
+    rule = {**ACME, "pattern": pattern, "keywords": [" is "], "examples": [f"{name} is [[{{{{a-z 8}}}}]]."]}
+    assert configured(rule).text(f"the {name} is aabbccdd.") == f"the {name} is [redacted: acme key]."
+    assert configured(rule).text("the country is zimbabwe.") == "the country is zimbabwe."
+
+
 def test_allowed_texts_and_disabled_rules_cover_nothing() -> None:
     key = "gh" + "p_" + "a1B2" * 9
     assert configured(allow=(key,)).text(f"use {key}") == f"use {key}"

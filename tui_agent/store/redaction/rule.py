@@ -4,7 +4,6 @@ Invariant: a pattern is compiled by RE2, whose running time is linear in the tex
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import Annotated
@@ -12,7 +11,7 @@ from typing import Annotated
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tui_agent.secret_words import SECRET_WORD
+from tui_agent.secret_words import SECRET_KEY
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.fragments import expand
@@ -23,7 +22,6 @@ MAX_SKIPPED = 200
 """Characters of a refused value in which the name of another secret may stand."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
-_SECRET_NAME = re.compile(rf"(?i){SECRET_WORD}")
 OPTIONS = re2.Options()
 OPTIONS.encoding = re2.Options.Encoding.LATIN1
 OPTIONS.log_errors = False
@@ -112,4 +110,4 @@ def _is_secret_name(candidate: Candidate) -> bool:
         return True
     lead = candidate.raw[max(0, start - 30) : start].decode("latin-1")
     text = lead + candidate.raw[start : end + 2].decode("latin-1")
-    return _SECRET_NAME.match(text, len(lead)) is not None
+    return SECRET_KEY.match(text, len(lead)) is not None
