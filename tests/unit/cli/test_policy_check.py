@@ -18,6 +18,7 @@ about = "Shows a log."
 effects = ["reads"]
 flags = ["-r --reverse"]
 operands = ["read..."]
+reads_below = false
 
 [programs.showlog.options]
 "-n --lines" = "number"
@@ -95,11 +96,11 @@ def test_a_valid_table_is_called_valid(call: Call, tmp_path: Path) -> None:
     [
         ('effects = ["reads"]', 'effect = ["reads"]', 4, "programs.showlog.effect: this key is not known"),
         ('"reads"', '"looks"', 4, "programs.showlog.effects.0: "),
-        ('"number"', "5", 9, "programs.showlog.options.-n --lines"),
+        ('"number"', "5", 10, "programs.showlog.options.-n --lines"),
         ('"-r --reverse"', '"r"', 5, "programs.showlog.flags.r: r is not an option"),
         ('about = "Shows a log."', "", 2, "programs.showlog.about: this key is missing"),
-        ('decision = "ask"', 'decision = "allow"', 15, "should be allow, not ask: --delete of showlog"),
-        ('because = "--delete"', 'because = "--erase"', 15, "but not because '--erase'"),
+        ('decision = "ask"', 'decision = "allow"', 16, "should be allow, not ask: --delete of showlog"),
+        ('because = "--delete"', 'because = "--erase"', 16, "but not because '--erase'"),
         ("[programs.showlog]", "[programs.showlog", 2, "it is not valid TOML"),
         ("# Shows our log.", "x = 1", 1, "x: this key is not known"),
     ],

@@ -39,7 +39,7 @@ def own(base: Ground, name: str, text: str) -> Path:
 
 def table(name: str) -> str:
     """An entry of a program that shows files."""
-    return f"[programs.{name}]\nabout = 'Shows files.'\neffects = ['reads']\noperands = ['read...']\n"
+    return f"[programs.{name}]\nabout = 'Shows files.'\neffects = ['reads']\noperands = ['read...']\nreads_below = false\n"
 
 
 def verdict(policy: Policy, script: str) -> str:
@@ -63,7 +63,7 @@ def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: Ground) -> No
         judging.following(base)
     path.unlink()
     path = own(base, "programs.toml", "[programs.x]\nabout = 'X.'\neffects = ['magic']\n")
-    with pytest.raises(ConfigError, match=rf"{path}: programs\.x\.effects"):
+    with pytest.raises(ConfigError, match=rf"{path}:3: programs\.x\.effects"):
         judging.following(base)
 
 
@@ -165,8 +165,12 @@ def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
 
 
 def test_a_check_knows_the_files_with_secrets_of_the_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = tmp_path / "home" / ".config" / "tui-agent"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("[sandbox]\nmode = 'off'\n")  # a sandbox hides them
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / ".env").write_text("X=1\n")
     (tmp_path / "src").mkdir()
     words = ["policy", "check", "-C", str(tmp_path), "--data-dir", str(tmp_path / "data"), "--json", "--"]

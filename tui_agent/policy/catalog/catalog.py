@@ -5,14 +5,15 @@ counts only for other programs, and what a project or plugin says of known ones 
 """
 
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.catalog.entries import Entry, Table, TableFault, make_entry
+from tui_agent.policy.catalog.entries import Entry, Table, TableFault, make_entry, meaning_of, validate
+from tui_agent.policy.catalog.fault_lines import place_of
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.catalog.variables import load_variables
 from tui_agent.policy.toml_text import parse_toml
@@ -20,7 +21,13 @@ from tui_agent.policy.toml_text import parse_toml
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
 """Programs whose names are no good names of files."""
+CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
+"""What a project's or a plugin's table may say of a known program."""
 _MAX_LIKES = 8
+_READING = frozenset({"read", "list"})
+_READS_BELOW_MISSING = (
+    "reads_below is missing: true if it reads everything below a folder that it is given, else false"
+)
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
 """In the order in which they are added."""
@@ -52,7 +59,11 @@ class Catalog:
             try:
                 self._add(layer)
             except TableFault as fault:
-                raise ConfigError(f"{layer.source}: {fault}.") from fault
+                if layer.origin == "plugin":
+                    raise ConfigError(f"{layer.source}: {fault}.") from fault
+                place = place_of(fault, layer.text, layer.source)
+                hint = f"see `tui-agent policy check-table {layer.source}`"
+                raise ConfigError(f"{place}: {fault}; {hint}.") from fault
 
     def entry(self, name: str) -> Entry | None:
         """Return what is known of a program ("wc") or a subcommand by its whole name ("git log"), None if nothing is."""
@@ -103,25 +114,49 @@ class Catalog:
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
             raise TableFault(("environment",), "only your own file may call variables harmless")
+        self.variables = self.variables.with_harmless(harmless)
+        for fault in self._find_faults(self._add_tables(tables, layer)):
+            raise fault
+
+    @classmethod
+    def of_faulty(
+        cls, tables: Mapping[str, Table], harmless: Iterable[str], source: str
+    ) -> tuple["Catalog", list[TableFault]]:
+        """Return the catalog with a user's tables and what is wrong with their entries: these raise `TableFault` when they
+        are asked for."""
+        catalog = cls()
+        catalog.variables = catalog.variables.with_harmless(harmless)
+        own = catalog._add_tables(tables, Layer("user", source, ""))
+        return catalog, list(catalog._find_faults(own))
+
+    def _add_tables(self, tables: Mapping[str, Table], layer: Layer) -> dict[str, Table]:
+        """Add tables and return those that stand for entries of their own."""
         own: dict[str, Table] = {}
         for name, table in tables.items():
             unknown = layer.origin == "plugin" and self.entry(name.partition(" ")[0]) is None
             if layer.origin == "user" or unknown:
                 own[name] = table
             else:
-                self._cautions.setdefault(name, []).append((_cautious_effects(name, table), layer.source))
+                self._cautions.setdefault(name, []).append((cautious_effects(name, table), layer.source))
 
         def shelf(name: str) -> tuple[Table, str] | None:
             return (own[name], f"{layer.source}: programs.{name}") if name in own else None
 
         self._shelves = [*self._shelves, shelf] if layer.origin == "plugin" else [shelf, *self._shelves]
-        self.variables = self.variables.with_harmless(harmless)
         self._entries.clear()
-        for name in own:
+        return own
+
+    def _find_faults(self, tables: Mapping[str, Table]) -> Iterator[TableFault]:
+        """Yield what is wrong with the entries of tables."""
+        for name, table in tables.items():
             try:
-                self.entry(name)
+                entry = self.entry(name)
             except TableFault as fault:
-                raise TableFault((*keys_of(name), *fault.keys), fault.reason) from fault
+                yield TableFault((*keys_of(name), *fault.keys), fault.reason)
+                continue
+            reads = _READING.intersection(meaning_of(operand) for operand in table.get("operands", ()))
+            if entry is not None and reads and "reads_below" not in entry.table:
+                yield TableFault(keys_of(name), _READS_BELOW_MISSING)
 
 
 @cache
@@ -164,14 +199,15 @@ def keys_of(name: str) -> tuple[str, ...]:
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 
 
-def _cautious_effects(name: str, table: Table) -> frozenset[Effect]:
+def cautious_effects(name: str, table: Table) -> frozenset[Effect]:
+    """Return the effects that a project's or a plugin's table adds to a known program. Raises `TableFault`."""
     keys = keys_of(name)
-    for key in sorted(set(table) - {"effects", "subcommands", "why"}):
+    for key in sorted(set(table) - CAUTIOUS_KEYS):
         raise TableFault((*keys, key), "it could allow more; of a known program only effects can be added")
-    try:
-        return frozenset(Effect(effect) for effect in table.get("effects", ()))
-    except (ValueError, TypeError) as error:
-        raise TableFault((*keys, "effects"), str(error)) from error
+    program, faults = validate({"about": name, "effects": table.get("effects", [])})
+    if program is None:
+        raise TableFault((*keys, *faults[0].keys), faults[0].reason)
+    return program.effects
 
 
 @cache

@@ -3,21 +3,21 @@
 Invariant: a text of any size and content is answered within a second, with faults and never with an exception.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import PurePath
 from typing import Final, TypeAlias
 
-from tui_agent.errors import ConfigError
-from tui_agent.policy.catalog.catalog import Catalog, Layer, keys_of, read_tables
+from tui_agent.policy.catalog.catalog import CAUTIOUS_KEYS, Catalog, cautious_effects, keys_of, read_tables
 from tui_agent.policy.catalog.entries import Table, TableFault, validate
+from tui_agent.policy.catalog.fault_lines import place_of
 from tui_agent.policy.catalog.model import Decision, Example
 
 MAX_EXAMPLES: Final = 300
 MAX_FAULTS: Final = 50
 """Further faults are not told."""
-_AT_LINE: Final = re.compile(r"at line (\d+)")
+_PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
 """Decides about a command line by a catalog, under the profile `ask` in an empty workspace: the decision and its reason."""
@@ -33,37 +33,49 @@ class Problem:
 
 def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
     """Check a table of `[programs.NAME]` with all its examples."""
-    lines = text.splitlines()
-    problems = []
-    for fault in islice(_faults(text, source, judge), MAX_FAULTS):
-        told = _AT_LINE.search(fault.reason)
-        line = int(told[1]) if told else _line_of(lines, fault.keys)
-        problems.append(Problem(f"{source}:{line}" if line else source, str(fault)))
+    try:
+        tables, harmless = read_tables(text)
+    except TableFault as fault:
+        return [Problem(place_of(fault, text, source), str(fault))]
+    if not tables and not harmless:
+        return [Problem(source, "nothing is in it")]
+    if PurePath(source).parent.name == _PROJECT_FOLDER or any("why" in table for table in tables.values()):
+        return _list_problems(_find_project_faults(tables), text, source)
+    problems = _list_problems(_find_faults(tables, harmless, source, judge), text, source)
+    if not problems and tables and not any("examples" in table for table in tables.values()):
+        return [Problem(source, "no example is in it")]
     return problems
 
 
-def _faults(text: str, source: str, judge: Judge) -> Iterator[TableFault]:
-    """Yield faults; those of one kind hide what they make meaningless."""
-    try:
-        tables, _ = read_tables(text)
-    except TableFault as fault:
-        yield fault
-        return
-    wrong = [
-        TableFault((*keys_of(name), *fault.keys), fault.reason)
-        for name, table in tables.items()
-        for fault in validate(table)[1]
-    ]
-    yield from wrong
-    if wrong:
-        return
-    try:
-        catalog = Catalog([Layer("user", source, text)])
-    except ConfigError as error:
-        cause = error.__cause__
-        yield cause if isinstance(cause, TableFault) else TableFault((), str(error))
-        return
-    yield from _failed_examples(tables, catalog, judge)
+def _list_problems(faults: Iterable[TableFault], text: str, source: str) -> list[Problem]:
+    return [Problem(place_of(fault, text, source), str(fault)) for fault in islice(faults, MAX_FAULTS)]
+
+
+def _find_project_faults(tables: Mapping[str, Table]) -> Iterator[TableFault]:
+    """Yield faults of a project's table, one for each entry."""
+    for name, table in tables.items():
+        try:
+            cautious_effects(name, table)
+        except TableFault as fault:
+            reason = "a project's table may only hold effects and why"
+            yield fault if set(table) <= CAUTIOUS_KEYS else TableFault(fault.keys, reason)
+
+
+def _find_faults(
+    tables: Mapping[str, Table], harmless: Iterable[str], source: str, judge: Judge
+) -> Iterator[TableFault]:
+    """Yield faults of a user's table. One in an entry hides those of its examples, and of entries like it."""
+    valid: dict[str, Table] = {}
+    for name, table in tables.items():
+        wrong = validate(table)[1]
+        yield from (TableFault((*keys_of(name), *fault.keys), fault.reason) for fault in wrong)
+        if not wrong:
+            valid[name] = table
+    invalid = set(tables) - set(valid)
+    valid = {name: table for name, table in valid.items() if table.get("like") not in invalid}
+    catalog, faults = Catalog.of_faulty(valid, harmless, source)
+    yield from faults
+    yield from _failed_examples(valid, catalog, judge)
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
@@ -73,35 +85,20 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
         for place, raw in enumerate(table.get("examples", ()))
     ]
     for keys, example in examples[:MAX_EXAMPLES]:
-        decision, reason = judge(example.line, catalog)
-        if decision != example.decision or example.because not in reason:
-            wanted = (
-                f"{example.decision} because {example.because!r}" if example.because else example.decision
-            )
-            yield TableFault(
-                keys, f"the example {example.line!r} should be {wanted}, not {decision}: {reason}"
-            )
+        try:
+            reason = describe_difference(example, *judge(example.line, catalog))
+        except TableFault:
+            continue  # Of a faulty entry it is already told what is wrong.
+        if reason:
+            yield TableFault(keys, reason)
     if len(examples) > MAX_EXAMPLES:
         yield TableFault((), f"only the first {MAX_EXAMPLES} examples are tried")
 
 
-def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Return the number of the line in which the last key stands behind those in front of it. Where it is not found, as a
-    missing one, that of the key before; 0 for none."""
-    found = 0
-    for place, key in enumerate(keys):
-        # The index of a table in an array: the header in front of it is found so many times more.
-        count, name, further = (int(key), keys[place - 1], 1) if key.isdigit() else (1, key, 0)
-        for _ in range(count):
-            start = max(found - 1 + further, 0)
-            later = (number for number in range(start, len(lines)) if _stands_in(name, lines[number]))
-            number = next(later, None)
-            if number is None or (further and not lines[number].startswith("[[")):
-                return found
-            found = number + 1
-    return found
-
-
-def _stands_in(key: str, line: str) -> bool:
-    """Return True if a line of TOML has this key, or the header of a table does."""
-    return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))
+def describe_difference(example: Example, decision: Decision, reason: str) -> str:
+    """Return how the judgement of an example differs from what it says, empty if it does not."""
+    if decision != example.decision:
+        return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
+    if example.because not in reason:
+        return f"the example {example.line!r} is {decision}, but not because {example.because!r}: {reason}"
+    return ""

@@ -14,9 +14,11 @@ from tui_agent.policy.catalog.model import Meaning, Option, Program
 Table: TypeAlias = Mapping[str, Any]
 """A TOML table as `tomllib` reads it; nothing of it is trusted before `Program` took it."""
 
-_MEANINGS = frozenset(get_args(Meaning))
+_MEANINGS = get_args(Meaning)
 _INHERITED_APART = frozenset({"about", "certain_outputs", "examples", "flags", "like", "options"})
 _REASONS = {"extra_forbidden": "this key is not known", "missing": "this key is missing"}
+_LISTS = frozenset({"tuple_type", "frozen_set_type"})
+_MAX_SHOWN = 60
 
 
 class TableFault(ValueError):
@@ -63,11 +65,20 @@ def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
     try:
         return Program.model_validate(table), []
     except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-    reasons = [(detail["loc"], _REASONS.get(detail["type"], detail["msg"])) for detail in details]
+        details = error.errors(include_url=False)
     return None, [
-        TableFault(tuple(map(str, keys)), reason[:1].lower() + reason[1:]) for keys, reason in reasons
+        TableFault(tuple(map(str, detail["loc"])), _reason(detail["type"], detail["msg"], detail["input"]))
+        for detail in details
     ]
+
+
+def _reason(kind: str, message: str, value: object) -> str:
+    """Return what is wrong with a value, in plain words."""
+    if kind in _LISTS:
+        short = isinstance(value, str) and len(value) < _MAX_SHOWN
+        return f'write a list: ["{value}"]' if short else "write a list"
+    reason = _REASONS.get(kind, message)
+    return reason[:1].lower() + reason[1:]
 
 
 def _collect_options(program: Program) -> dict[str, Option]:
@@ -92,10 +103,17 @@ def _check_spelling(program: Program, key: str, item: str, spelling: str) -> Non
         raise TableFault((key, item), f"{spelling} is not an option: it must begin with - or + and have no =")
 
 
+def meaning_of(operand: str) -> str:
+    """Return the meaning of an operand ("read" of "read...")."""
+    return operand.removesuffix("..." if operand.endswith("...") else "?")
+
+
 def _check_operands(program: Program) -> None:
     for place, operand in enumerate(program.operands):
-        meaning = operand.rstrip(".?")
-        if meaning not in _MEANINGS:
-            raise TableFault(("operands", str(place)), f'"{meaning}" is not a meaning')
+        if meaning_of(operand) not in _MEANINGS:
+            known = ", ".join(f"'{meaning}'" for meaning in _MEANINGS)
+            raise TableFault(
+                ("operands", str(place)), f"input should be one of {known}, with ... or ? behind it"
+            )
     if sum(operand.endswith("...") for operand in program.operands) > 1:
         raise TableFault(("operands",), "only one operand may end in ...")

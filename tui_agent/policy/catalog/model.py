@@ -59,7 +59,7 @@ Meaning: TypeAlias = Literal[
     Language,
 ]
 
-OperandMeaning: TypeAlias = Annotated[str, Field(pattern=r"^[a-z ]+(\.\.\.|\?)?$")]
+OperandMeaning: TypeAlias = str
 """A `Meaning`, alone for exactly one operand, with `?` for none or one, with `...` for any number. `command`, `find`,
 `fd`, `xargs` and `test` take all words from there on."""
 

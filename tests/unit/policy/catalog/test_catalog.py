@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
-from tui_agent.policy.catalog.catalog import Catalog, Layer
+from tui_agent.policy.catalog.catalog import Catalog, Layer, Origin
 from tui_agent.policy.catalog.entries import Entry, TableFault, make_entry
 from tui_agent.policy.catalog.model import Effect
 
@@ -14,6 +14,7 @@ about = "Shows a file."
 effects = ["reads"]
 flags = ["-a", "-b"]
 operands = ["read..."]
+reads_below = false
 
 [programs.show.subcommands.log]
 about = "Shows the log."
@@ -128,7 +129,7 @@ def test_what_a_project_says_of_an_unknown_program_leaves_it_unknown() -> None:
         (
             "project",
             '[programs.cd]\neffects = ["flies"]',
-            "programs.cd.effects: 'flies' is not a valid Effect",
+            "programs.cd.effects.0: input should be 'reads', 'writes'",
         ),
         ("plugin", '[programs.cd]\nlike = "echo"', "programs.cd.like: it could allow more"),
         ("plugin", '[environment]\nharmless = ["X"]', "environment: only your own file"),
@@ -155,8 +156,36 @@ def test_what_a_project_says_of_an_unknown_program_leaves_it_unknown() -> None:
 def test_a_fault_in_a_layer_is_told_with_its_place(origin: str, text: str, fault: str) -> None:
     with pytest.raises(ConfigError) as raised:
         Catalog([Layer(origin, "their file", text)])  # type: ignore[arg-type]
-    assert str(raised.value).startswith("their file: ")
-    assert fault in str(raised.value)
+    message = str(raised.value)
+    assert message.startswith("their file")
+    assert fault in message
+    assert ("see `tui-agent policy check-table their file`" in message) == (origin != "plugin")
+
+
+def test_a_fault_in_a_file_is_told_with_its_line() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^programs\.toml:3: programs\.x\.flag: this key is not known; see"
+    ):
+        user('[programs.x]\nabout = "a"\nflag = ["-x"]')
+
+
+READS = "[programs.show]\nabout = 'Shows files.'\neffects = ['reads']\n"
+
+
+@rows("origin", ["user", "plugin"])
+def test_a_table_says_if_a_program_reads_below_a_folder(origin: Origin) -> None:
+    for operands in ("['read...']", "['text', 'list?']"):
+        text = f"{READS}operands = {operands}\n"
+        with pytest.raises(ConfigError, match=r"programs\.show: reads_below is missing: true if it reads"):
+            Catalog([Layer(origin, "programs.toml", text)])
+        for below in ("true", "false"):
+            Catalog([Layer(origin, "programs.toml", f"{text}reads_below = {below}\n")])
+
+
+def test_what_reads_no_file_or_is_like_another_need_not_say_if_it_reads_below() -> None:
+    user(f"{READS}operands = ['text...']")
+    user(f"{READS}like = 'cat'")
+    user(f"{USER}[programs.third]\nabout = 'c'\nlike = 'show'\noperands = ['read']")
 
 
 @rows(
@@ -168,12 +197,15 @@ def test_a_fault_in_a_layer_is_told_with_its_place(origin: str, text: str, fault
         ({"flags": ["--"]}, "flags.--: -- is not an option"),
         ({"flags": ["--a=b"]}, "flags.--a=b: --a=b is not an option"),
         ({"flags": [" "]}, "flags. : an option needs a spelling"),
-        ({"operands": ["reads"]}, 'operands.0: "reads" is not a meaning'),
+        ({"operands": ["reads"]}, "operands.0: input should be one of 'text', "),
         ({"operands": ["read...", "text..."]}, "operands: only one operand may end in ..."),
-        ({"operands": ["READ"]}, "operands.0: string should match pattern"),
+        ({"operands": ["read?..."]}, "operands.0: input should be one of"),
+        ({"operands": ["READ"]}, "operands.0: input should be one of"),
         ({"options": {"-x": {"mean": "text"}}}, "options.-x.mean: this key is not known"),
         ({"options": {"-x": "texts"}}, "options.-x.means: input should be"),
         ({"effects": ["flies"]}, "effects.0: input should be"),
+        ({"effects": "reads"}, 'effects: write a list: ["reads"]'),
+        ({"flags": 3}, "flags: write a list"),
         ({"remember": 9}, "remember: input should be less than"),
     ],
 )

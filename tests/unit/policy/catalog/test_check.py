@@ -16,6 +16,7 @@ about = "Shows a log."
 effects = ["reads"]
 flags = ["-f"]
 operands = ["read"]
+reads_below = false
 
 [programs.showlog.options]
 "-n" = "number"
@@ -53,25 +54,33 @@ def test_a_good_table_has_no_problem() -> None:
     [
         ('flags = ["-f"]', 'flag = ["-f"]', "my.toml:6", "programs.showlog.flag: this key is not known"),
         ('["reads"]', '["reeds"]', "my.toml:5", "programs.showlog.effects.0: input should be"),
-        ('"number"', '"digits"', "my.toml:10", "programs.showlog.options.-n.means: input should be"),
-        ('["-f"]', '"-f"', "my.toml:6", "programs.showlog.flags: input should be a valid tuple"),
+        ('"number"', '"digits"', "my.toml:11", "programs.showlog.options.-n.means: input should be"),
+        ('["-f"]', '"-f"', "my.toml:6", 'programs.showlog.flags: write a list: ["-f"]'),
         ('["-f"]', '["f"]', "my.toml:6", "programs.showlog.flags.f: f is not an option"),
-        ('"read"]', '"reading"]', "my.toml:7", 'programs.showlog.operands.0: "reading" is not a meaning'),
-        ('about = "Shows all."', "effects = []", "my.toml:21", "subcommands.all.about: this key is missing"),
+        (
+            '"read"]',
+            '"reading"]',
+            "my.toml:7",
+            "programs.showlog.operands.0: input should be one of 'text', 'number'",
+        ),
+        ('about = "Shows all."', "effects = []", "my.toml:13", "subcommands.all.about: this key is missing"),
         ("[programs.showlog]", "[program.showlog]", "my.toml:3", "this key is not known"),
-        ('decision = "ask"', 'decision = "no"', "my.toml:18", "examples.1.decision: input should be"),
+        ('decision = "ask"', 'decision = "no"', "my.toml:19", "examples.1.decision: input should be"),
         (
             'line = "showlog --delete',
             'line = "showlog -n x',
-            "my.toml:16",
-            "should be ask because '--delete'",
+            "my.toml:17",
+            "is ask, but not because '--delete'",
         ),
-        ('"-n" = "number"', "", "my.toml:12", "should be allow, not ask: -n of showlog is not known"),
+        ('"-n" = "number"', "", "my.toml:13", "should be allow, not ask: -n of showlog is not known"),
         ('about = "Shows a log."', 'about = "Shows a log.', "my.toml:4", "it is not valid TOML"),
     ],
 )
 def test_a_fault_is_told_with_its_line(old: str, new: str, place: str, reason: str) -> None:
-    text = GOOD if "subcommands" in reason else GOOD.split("[programs.showlog.sub")[0]
+    start, subcommand = GOOD.split("[programs.showlog.sub")
+    text = start
+    if "subcommands" in reason:
+        text = start.split("[[programs.showlog.examples")[0] + "[programs.showlog.sub" + subcommand
     assert old in text
     problems = check(text.replace(old, new))
     assert [problem.place for problem in problems] == [place]
@@ -81,6 +90,78 @@ def test_a_fault_is_told_with_its_line(old: str, new: str, place: str, reason: s
 def test_all_wrong_keys_are_told_at_once() -> None:
     text = '[programs.a]\nabout = "a"\nx = 1\n[programs.b]\nabout = "b"\ny = 1\nz = 1\n'
     assert [problem.place for problem in check(text)] == ["my.toml:3", "my.toml:6", "my.toml:7"]
+
+
+def test_wrong_keys_do_not_hide_failing_examples_of_other_programs() -> None:
+    start = GOOD.split("[programs.showlog.sub")[0].replace('"ask"', '"allow"')
+    problems = check(
+        f"{start}[programs.a]\nabout = 'a'\nx = 1\n[programs.b]\nabout = 'b'\nflags = ['c', 'd']\n"
+    )
+    assert [problem.place for problem in problems] == ["my.toml:24", "my.toml:27", "my.toml:17"]
+
+
+def test_operands_that_read_need_reads_below_and_examples_are_tried_all_the_same() -> None:
+    text = (
+        GOOD.split("[programs.showlog.sub")[0]
+        .replace("reads_below = false\n", "")
+        .replace('"ask"', '"allow"')
+    )
+    below, example = check(text)
+    assert below == Problem(
+        "my.toml:3",
+        "programs.showlog: reads_below is missing: true if it reads everything below a folder that it is given, "
+        "else false",
+    )
+    assert example.place == "my.toml:16"
+
+
+PROJECT = "[programs.make]\neffects = ['connects']\nwhy = 'it deploys'\n[programs.git.subcommands.log]\neffects = []\n"
+
+
+@rows(
+    "source, text, found",
+    [
+        ("my.toml", PROJECT, []),
+        ("work/.tui_agent/programs.toml", "[programs.make]\neffects = ['connects']", []),
+        (
+            "my.toml",
+            f"{PROJECT}flags = []\nprints = 'x'",
+            [":6 programs.git.subcommands.log.flags: a project's table may only hold effects and why"],
+        ),
+        (
+            "my.toml",
+            PROJECT.replace("['c", "'").replace("s']", "'"),
+            [":2 programs.make.effects: write a list"],
+        ),
+    ],
+)
+def test_a_projects_table_is_known_by_its_keys_or_its_folder(
+    source: str, text: str, found: list[str]
+) -> None:
+    problems = check_table(text, source, judge)
+    assert len(problems) == len(found)
+    for problem, expected in zip(problems, found, strict=True):
+        assert f"{problem.place.removeprefix(source)} {problem.reason}".startswith(expected)
+
+
+@rows(
+    "text, reason",
+    [
+        ("", "nothing is in it"),
+        ("# x", "nothing is in it"),
+        ("[programs]", "nothing is in it"),
+        ("[programs.a]\nabout = 'a'", "no example is in it"),
+    ],
+)
+def test_a_table_without_programs_or_examples_says_so(text: str, reason: str) -> None:
+    assert check(text) == [Problem("my.toml", reason)]
+
+
+def test_variables_that_a_table_calls_harmless_count_for_its_examples() -> None:
+    assert check("[environment]\nharmless = ['MY_WIDTH']") == []
+    start = GOOD.split("[programs.showlog.sub")[0].replace('"showlog -n 5', '"MY_WIDTH=3 showlog -n 5')
+    assert [problem.place for problem in check(start)] == ["my.toml:13"]
+    assert check(f"{start}\n[environment]\nharmless = ['MY_WIDTH']") == []
 
 
 @pytest.mark.parametrize(

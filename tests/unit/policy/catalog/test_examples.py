@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
+from tui_agent.policy.catalog.check import describe_difference
 from tui_agent.policy.catalog.entries import Entry, TableFault
 from tui_agent.policy.catalog.model import Example
 from tui_agent.policy.decision.policy import RulePolicy
@@ -48,7 +49,7 @@ def faults_of(name: str) -> list[str]:
         *(
             f"{place}:{numbers.get(example.line, 1)}: {fault}"
             for example in entry.program.examples
-            if (fault := fault_of_example(example))
+            if (fault := judge_example(example))
         ),
     ]
 
@@ -62,13 +63,10 @@ def line_numbers(file: Path) -> dict[str, int]:
     return found
 
 
-def fault_of_example(example: Example) -> str:
+def judge_example(example: Example) -> str:
     """Return how the policy judges an example, where it is not as the example says; else nothing."""
     decision = POLICY.decide("run_command", (Runs(script=example.line),), FACTS)
-    if decision.verdict == example.decision and example.because in decision.reason:
-        return ""
-    expected = f"{example.decision} because {example.because!r}" if example.because else example.decision
-    return f"{example.line!r} is {decision.verdict}, expected {expected}: {decision.reason}"
+    return describe_difference(example, decision.verdict, decision.reason)
 
 
 def missing_examples(entry: Entry) -> list[str]:

@@ -27,6 +27,7 @@ SHOWLOG = """
 about = "Shows a log."
 effects = ["reads"]
 operands = ["read..."]
+reads_below = false
 options = { "-n" = "number" }
 """
 NEW = f"[programs.showlog]{SHOWLOG}"

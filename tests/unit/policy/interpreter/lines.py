@@ -11,6 +11,7 @@ about = "Reads files."
 effects = ["reads"]
 flags = ["-l"]
 operands = ["read..."]
+reads_below = false
 options_are_harmless = true
 options = { "-n" = "number", "-C" = "enter", "-r" = { word = "none", below = true }, "--help" = { word = "none", ends = true } }
 default_operand = "."
@@ -19,6 +20,7 @@ default_operand = "."
 about = "Writes the last of its files."
 effects = ["writes"]
 operands = ["read...", "write"]
+reads_below = false
 
 [programs.seek]
 about = "Finds a pattern in files."
@@ -41,6 +43,7 @@ options = { "-z" = { word = "none", prints = "text" } }
 about = "Prints some lines."
 effects = ["reads"]
 operands = ["read..."]
+reads_below = false
 prints = "lines"
 
 [programs.hash]
@@ -108,6 +111,7 @@ flags = ["-0", "-r"]
 about = "Runs awk."
 effects = ["reads"]
 operands = ["awk", "read..."]
+reads_below = false
 
 [programs.git]
 about = "Version control."
