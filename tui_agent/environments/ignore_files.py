@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 
-from tui_agent.folds.ignore_rules import Rules
+from tui_agent.folds.ignore_rules import MAX_LINES, Rules
 
 GIT = ".git"
 GIT_RULES = ".gitignore"
@@ -21,8 +21,8 @@ CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 """Names in a folder on which it depends what is left out below it."""
 MAX_BYTES = 1_000_000
 """Of an ignore file. Behind them it may bring anything back."""
-MAX_LINE = 1_000
-"""Characters of a line that brings files back."""
+MAX_STARS = 10
+"""In a pattern that brings files back."""
 MAX_PATTERNS = 1_000
 """Patterns of what may be brought back in one folder; more of them may bring anything back."""
 _READ_DIFFERENTLY = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
@@ -130,14 +130,14 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
     for line in data.decode("utf-8", "replace").removeprefix(_BYTE_ORDER_MARK).splitlines():
         if line.startswith("!"):
             pattern = line[1:].strip().strip("/")
-            unclear = len(pattern) > MAX_LINE or _READ_DIFFERENTLY.search(pattern)
+            unclear = pattern.count("*") > MAX_STARS or _READ_DIFFERENTLY.search(pattern)
             yield _ANYTHING if unclear else pattern.rpartition("/")[2].lower()
 
 
 def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
     """Return the different patterns; if there are too many, one that fits anything."""
-    found = dict.fromkeys(islice(patterns, MAX_PATTERNS + 1))
-    return (_ANYTHING,) if _ANYTHING in found or len(found) > MAX_PATTERNS else tuple(found)
+    found = list(islice(patterns, MAX_PATTERNS + 1))
+    return (_ANYTHING,) if _ANYTHING in found or len(found) > MAX_PATTERNS else tuple(dict.fromkeys(found))
 
 
 def _common_rules(data: bytes) -> str:
@@ -146,7 +146,8 @@ def _common_rules(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data[: error.start].decode("utf-8").rpartition("\n")[0]
-    return "\n".join(line for line in text.split("\n") if not _READ_DIFFERENTLY.search(line))
+    lines = text.split("\n", MAX_LINES)[:MAX_LINES]
+    return "\n".join(line for line in lines if not _READ_DIFFERENTLY.search(line))
 
 
 def _read(path: str) -> bytes:
