@@ -5,16 +5,15 @@ Invariant: an entry is complete and valid: each spelling belongs to one option, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from tui_agent.policy.catalog.model import Meaning, Option, Program
+from tui_agent.policy.catalog.model import Option, Program
 
 Table: TypeAlias = Mapping[str, Any]
 """A TOML table as `tomllib` reads it; nothing of it is trusted before `Program` took it."""
 
-_MEANINGS = get_args(Meaning)
 _INHERITED_APART = frozenset({"about", "certain_outputs", "examples", "flags", "like", "options"})
 _REASONS = {"extra_forbidden": "this key is not known", "missing": "this key is missing"}
 _LISTS = frozenset({"tuple_type", "frozen_set_type"})
@@ -103,17 +102,6 @@ def _check_spelling(program: Program, key: str, item: str, spelling: str) -> Non
         raise TableFault((key, item), f"{spelling} is not an option: it must begin with - or + and have no =")
 
 
-def meaning_of(operand: str) -> str:
-    """Return the meaning of an operand ("read" of "read...")."""
-    return operand.removesuffix("..." if operand.endswith("...") else "?")
-
-
 def _check_operands(program: Program) -> None:
-    for place, operand in enumerate(program.operands):
-        if meaning_of(operand) not in _MEANINGS:
-            known = ", ".join(f"'{meaning}'" for meaning in _MEANINGS)
-            raise TableFault(
-                ("operands", str(place)), f"input should be one of {known}, with ... or ? behind it"
-            )
     if sum(operand.endswith("...") for operand in program.operands) > 1:
         raise TableFault(("operands",), "only one operand may end in ...")

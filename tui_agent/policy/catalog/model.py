@@ -4,9 +4,10 @@ Invariant: an unknown key or word is refused; what an entry does not list is not
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 
 class Effect(StrEnum):
@@ -59,7 +60,22 @@ Meaning: TypeAlias = Literal[
     Language,
 ]
 
-OperandMeaning: TypeAlias = str
+
+def meaning_of(operand: str) -> str:
+    """Return the meaning of an operand ("read" of "read...")."""
+    return operand.removesuffix("..." if operand.endswith("...") else "?")
+
+
+def _check_operand(operand: str) -> str:
+    if meaning_of(operand) not in get_args(Meaning):
+        known = ", ".join(f"'{meaning}'" for meaning in get_args(Meaning))
+        raise PydanticCustomError(
+            "meaning", "input should be one of {known}, with ... or ? behind it", {"known": known}
+        )
+    return operand
+
+
+OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
 """A `Meaning`, alone for exactly one operand, with `?` for none or one, with `...` for any number. `command`, `find`,
 `fd`, `xargs` and `test` take all words from there on."""
 
