@@ -142,8 +142,14 @@ def test_the_configuration_adds_allows_and_disables(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (RULE.replace("acme_[a-z0-9]{20}", "acme_[a-z"), "[[redaction.rules]] 1 (acme-key): 'pattern'"),
-        (RULE.replace("20}}]]", "9}}]]"), "[[redaction.rules]] 1 (acme-key): this example fails"),
-        (RULE.replace("what =", "kind ="), "[[redaction.rules]] 1 (acme-key): 'what'"),
+        (
+            RULE.replace("20}}]]", "9}}]]"),
+            "[[redaction.rules]] 1 (acme-key): examples 1: the pattern does not match",
+        ),
+        (
+            RULE.replace("what =", "kind ="),
+            "[[redaction.rules]] 1 (acme-key): 'kind': a rule has no such key",
+        ),
         ("[redaction]\ndisable = ['github-tokn']\n", "no rule has the id 'github-tokn'"),
         ("[redaction]\nallowed = []\n", "unknown key 'redaction.allowed'. Did you mean 'allow'?"),
         (RULE * 60_000, "is larger than 1 MiB"),
