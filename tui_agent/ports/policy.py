@@ -25,8 +25,8 @@ class PolicyFacts:
     own_programs: frozenset[str] = frozenset()
     """Names of programs that are found in the workspace, where anyone may have put them: of them nothing is known."""
     git_steered: bool = False
-    """The configuration of the repository around the workspace, or around another folder that the call runs git in, names
-    programs that git would run, also where it only looks."""
+    """In the workspace, or in another folder that the call runs git in, git may run programs or read files that nobody named,
+    also where it only looks: what lies with the repository says so, or there is no work tree."""
     sandboxed: bool = False
     """Commands of this environment are confined: they write only the workspace and reach no network, and do not read
     `secrets`."""

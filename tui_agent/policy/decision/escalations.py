@@ -4,20 +4,21 @@ Invariant: an escalation only ever turns *allow* into *ask*; each is tested by i
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, replace
 
 from tui_agent.policy.decision.file_judge import SECRETS_RISK
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import Uses
 from tui_agent.policy.decision.links import follows_link, goes_below
-from tui_agent.policy.decision.path_patterns import matches_path, may_choose
+from tui_agent.policy.decision.path_patterns import matches_path, may_choose, means_name
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 
 GIT = "git"
+_INSTALLED = frozenset({"node_modules", "site-packages"})
+"""Folders of what a package manager installed: the scan passes them over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +74,43 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
     name = next((path for path in facts.steering_files if path.rpartition("/")[2] in command.steered_by), "")
     if name:
         return f"{name} may decide what {command.name} runs, reads or writes"
-    inside = [f"{folder}/" for folder in command.folders if folder]
     unseen = next(
-        (name for name in facts.unscanned if f"{name}/".startswith("/") or _begins(inside, name)), None
+        (folder for folder in command.folders if folder is not None and _is_unseen(folder, facts)), None
     )
     if unseen is None or not command.steered_by:
         return ""
     return f"nobody looked in {unseen or 'this folder'} for files that decide what {command.name} runs"
 
 
-def _begins(folders: Sequence[str], name: str) -> bool:
-    return any(folder.startswith(f"{name}/") for folder in folders)
+def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
+    """True if nobody looked into a folder for files that steer programs."""
+    unscanned = any(name == "" or f"{folder}/".startswith(f"{name}/") for name in facts.unscanned)
+    return unscanned or not _INSTALLED.isdisjoint(folder.split("/"))
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Without a sandbox, a command would read files with secrets that it does not name."""
     if facts.sandboxed:
         return ""
+    if runs_git(command):
+        uses = [
+            (use if _is_inside(use, command) else replace(use, skips=frozenset()), path) for use, path in uses
+        ]
     names = secrets_read(uses, [secret for secret in facts.secrets if not secret.in_git], facts)
     if not names:
         folder = next((folder for folder in facts.unscanned if _reads_below(folder, uses, facts)), None)
         return "" if folder is None else f"nobody looked for secrets below {folder or 'this folder'}"
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"it would also read {names[0]}{more}, which may hold secrets"
+
+
+def _is_inside(use: FileUse, command: CommandReport) -> bool:
+    """True if a file lies below the folder that git is started in: in another repository it compares any files."""
+    return all(
+        not folder or f"{use.path}/".startswith(f"{folder}/")
+        for folder in command.folders
+        if folder is not None
+    )
 
 
 def _reads_below(folder: str, uses: Uses, facts: PolicyFacts) -> bool:
@@ -137,7 +152,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
     if "untracked" in use.skips and not secret.in_git:
         return True
     folders = names if secret.name.endswith("/") else names[:-1]
-    if any(_leaves_out(shape, names, folders) for shape in use.excludes):
+    if any(means_name(shape, names, folders) for shape in use.excludes):
         return True
     return bool(use.only) and not any(may_choose(shape, names[-1]) for shape in use.only)
 
@@ -147,15 +162,6 @@ def _names_below(start: str, path: str) -> Sequence[str]:
     certain which those are."""
     shapes = start.split("/") if start else []
     return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
-
-
-def _leaves_out(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
-    """True if a pattern that leaves files out certainly means one of the names, with `/` at its end one of the folders. What
-    others mean depends on the program."""
-    plain = shape.removesuffix("/")
-    return "/" not in plain and any(
-        fnmatchcase(name, plain) for name in (folders if shape != plain else names)
-    )
 
 
 ESCALATIONS: tuple[Escalation, ...] = (

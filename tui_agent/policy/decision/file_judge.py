@@ -227,7 +227,7 @@ class FileJudge:
             rules = self._rules.about_pattern(at, whats, self._facts, below=True)
         else:
             rules = self._rules.about_below(at, whats, self._facts)
-        rules = [rule for rule in rules if not leaves_out(use, rule)]
+        rules = [rule for rule in rules if not leaves_out(use, rule, at.relative or "")]
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
         if found is not None and use.action in ("move", "delete"):
             return found

@@ -4,7 +4,7 @@ Invariant: pure; takes time in proportion to the pattern and the path, however m
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -36,17 +36,27 @@ def _matches_name(shape: str, name: str) -> bool:
     return not dotted and fnmatchcase(name, shape)
 
 
-def leaves_out(use: FileUse, rule: Rule) -> bool:
-    """Return True if the options of a command leave out what a rule's path means, or choose only other names."""
+def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
+    """Return True if the options of a command that reads below `start` leave out what a rule's path means, or choose only
+    other names."""
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
-    names = [name for name in parts if name != "**"]
+    # Only the last name lies below the start for certain.
+    names = [name for name in (parts[-1:] if start else parts) if name != "**"]
     if "hidden" in use.skips and any(name.startswith(".") for name in names):
         return True
     plain = [name for name in names if SIGNS.isdisjoint(name)]
-    if any(fnmatchcase(name, shape.strip("/")) for shape in use.excludes for name in plain):
-        return True
     last = parts[-1] if parts and parts[-1] in plain else ""
+    if any(means_name(shape, plain, [name for name in plain if name != last]) for shape in use.excludes):
+        return True
     return bool(last and use.only) and not any(may_choose(shape, last) for shape in use.only)
+
+
+def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
+    """Return True if a pattern that leaves files out certainly means one of the names, with `/` at its end one of the
+    folders. What others with `/` mean depends on the program."""
+    plain = shape.removesuffix("/")
+    meant = names if shape == plain else folders
+    return "/" not in plain and any(fnmatchcase(name, plain) for name in meant)
 
 
 def may_choose(shape: str, name: str) -> bool:

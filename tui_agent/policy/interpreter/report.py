@@ -64,7 +64,8 @@ class FileUse:
 
     `path` is relative to the folder the line starts in, absolute, or begins with `~`; a shell pattern where `certainty`
     is `BOUNDED`, empty where it is `UNKNOWN`. `below`: with everything below it. Of what is below: files whose kind is in
-    `skips` are left out, only names that fit one of `only` are used (all where it is empty), none that fits `excludes`.
+    `skips` are left out, only names that fit one of `only` are used (all where it is empty), none that fits `excludes`
+    (with `/` at its end: no folder that fits).
     `follows_links`: links below it are followed. `from_top`: seen from the top of the workspace it is used as well.
     """
 

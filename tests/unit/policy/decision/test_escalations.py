@@ -208,12 +208,20 @@ def test_a_file_of_the_project_may_decide_what_a_program_does() -> None:
 def test_a_program_that_files_of_the_project_steer_is_asked_about_where_nobody_looked() -> None:
     cargo = replace(command("cargo"), steered_by=("rust-toolchain.toml",))
     below = replace(cargo, folders=("node_modules/p",))
-    assert is_steered_by_project(below, (), facts(unscanned=("node_modules",))) == (
-        "nobody looked in node_modules for files that decide what cargo runs"
+    assert is_steered_by_project(below, (), facts()) == (
+        "nobody looked in node_modules/p for files that decide what cargo runs"
     )
+    assert is_steered_by_project(replace(cargo, folders=("deep/er",)), (), facts(unscanned=("deep",)))
     assert is_steered_by_project(cargo, (), facts(unscanned=("",)))
     assert not is_steered_by_project(cargo, (), facts(unscanned=("node_modules",)))
-    assert not is_steered_by_project(replace(below, steered_by=()), (), facts(unscanned=("node_modules",)))
+    assert not is_steered_by_project(replace(below, steered_by=()), (), facts())
+
+
+def test_git_started_in_another_folder_compares_files_that_nobody_tracks() -> None:
+    uses = read("docs", below=True, skips=frozenset({"untracked"}))
+    secrets = facts(secrets=(SecretFile("docs/.env", "/home/ada/ws/docs/.env"),))
+    assert not reads_secrets_below(command("git"), uses, secrets)
+    assert reads_secrets_below(replace(command("git"), folders=("nest",)), uses, secrets)
 
 
 def test_an_ignore_file_may_bring_a_skipped_secret_back() -> None:

@@ -44,12 +44,22 @@ def test_a_pattern_of_many_folders_is_compared_in_bounded_time() -> None:
 
 def test_options_that_leave_files_out_lift_a_rule_only_for_those() -> None:
     use = FileUse(".", "read", below=True, excludes=("private",))
-    assert leaves_out(use, parse_rule("deny read private/**"))
-    assert not leaves_out(use, parse_rule("deny read other/**"))
+    assert leaves_out(use, parse_rule("deny read private/**"), "")
+    assert not leaves_out(use, parse_rule("deny read other/**"), "")
+    folders = FileUse(".", "read", below=True, excludes=("private/", "a.py/"))
+    assert leaves_out(folders, parse_rule("deny read private/**"), "")
+    assert not leaves_out(folders, parse_rule("deny read src/a.py"), "")
     chosen = FileUse(".", "read", below=True, only=("*.PY",))
-    assert leaves_out(chosen, parse_rule("deny read **/.env"))
-    assert not leaves_out(chosen, parse_rule("deny read **/a.py"))
-    assert not leaves_out(chosen, parse_rule("deny read private/**"))
+    assert leaves_out(chosen, parse_rule("deny read **/.env"), "")
+    assert not leaves_out(chosen, parse_rule("deny read **/a.py"), "")
+    assert not leaves_out(chosen, parse_rule("deny read private/**"), "")
+
+
+def test_only_names_below_the_folder_that_is_read_are_left_out() -> None:
+    use = FileUse(".config", "read", below=True, excludes=("private",), skips=frozenset({"hidden"}))
+    assert not leaves_out(use, parse_rule("deny read .config/key"), ".config")
+    assert not leaves_out(use, parse_rule("deny read private/key"), "private")
+    assert leaves_out(use, parse_rule("deny read .config/.key"), ".config")
 
 
 def test_braces_are_expanded_and_patterns_on_the_way_are_seen() -> None:
