@@ -12,6 +12,7 @@ from tui_agent.context.repomap.facade import show_all
 from tui_agent.context.repomap.kept import opened
 from tui_agent.context.repomap.listing import Entry, list_files
 from tui_agent.context.repomap.snapshot import Snapshot
+from tui_agent.ports.redaction import RedactionOptions
 
 USER = "use.py"
 
@@ -89,7 +90,7 @@ worker.main()
         "languages": [],
         "gone": [],
     }
-    job["secrets"] = {}
+    job["redaction"] = RedactionOptions().to_json()
     given = json.dumps({**job, "lasting": True, "entries": [entry]}).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=False, timeout=60)
     kept = opened(index, "key")
@@ -119,7 +120,9 @@ indexing.find = fatal
 worker.main()
 """
     job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}
-    given = json.dumps({**job, "secrets": {}, "lasting": True, "entries": entries}).encode()
+    given = json.dumps(
+        {**job, "redaction": RedactionOptions().to_json(), "lasting": True, "entries": entries}
+    ).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=True, timeout=60)
     (begun,) = worker.ended_by(index)
     kept = opened(index, "key")
