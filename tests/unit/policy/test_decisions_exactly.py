@@ -291,6 +291,9 @@ def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_
     confined = decide((Runs(script="make a"),), policy="accept-edits", sandboxed=True)
     assert (confined.verdict, confined.sealed) == ("allow", True)
     assert not decide((Runs(script="make a"),), policy="bypass", sandboxed=True).sealed
+    own = frozenset({"ls"})
+    shadowed = decide((Runs(script="ls a"),), policy="accept-edits", sandboxed=True, own_programs=own)
+    assert (shadowed.verdict, shadowed.sealed) == ("allow", True)
     doubtful = {
         script: decide((Runs(script=script),), sandboxed=True).may_try
         for script in ("ls \\\n a", "foo", "rm a")

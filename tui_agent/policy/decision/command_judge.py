@@ -219,8 +219,6 @@ class CommandJudge:
         doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
         if doubts:
             return "; ".join(doubts)
-        if command.effects <= {Effect.READS}:
-            return f"it is not known what {command.name or 'it'} does"
         effects = {effect for each in line.commands if not each.doubts for effect in each.effects}
         wishes = " and ".join(words.wish for words in words_for(effects))
         return f"policy {self._facts.policy} wants a yes {wishes}"
@@ -295,7 +293,8 @@ def _is_broken(line: LineReport) -> bool:
 
 def _is_not_understood(command: CommandReport) -> bool:
     """Return True if a command is asked about for doubts alone, or only runs what is not known."""
-    return bool(command.doubts) and command.effects <= {Effect.READS, Effect.RUNS} and not command.downloads
+    more = command.effects - {Effect.READS, Effect.RUNS}
+    return bool(command.doubts) and not more and not command.downloads
 
 
 def _is_of_git(command: CommandReport) -> bool:
