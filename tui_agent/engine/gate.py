@@ -446,7 +446,8 @@ def _trial_words(tried: ExecResult) -> str:
     if tried.ended == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")
-    end = refused[:1].lower() + refused[1:] or f"exit status {tried.exit_code}"
+    status = "its program was not found" if tried.exit_code is None else f"exit status {tried.exit_code}"
+    end = refused[:1].lower() + refused[1:] or status
     return f"it was tried read-only in the sandbox, and failed: {end}"
 
 

@@ -187,3 +187,9 @@ def test_a_rule_for_a_tool_lifts_no_rule_that_denies_and_no_other_tool() -> None
     facts = PolicyFacts(WORKSPACE, "ask")
     assert RulePolicy(["allow tool fetch"]).decide("fetch", (), facts).verdict == "allow"
     assert RulePolicy(["allow tool fetch"]).decide("other", (), facts).verdict == "ask"
+
+
+@rows("script", ["ls $X", "git diff $X", "pytest $X", "sed -n 1p *"])
+def test_a_word_that_is_not_known_is_no_command_where_a_known_program_has_it(script: str) -> None:
+    assert verdict(script, "deny run rm *", policy="ask") == "ask"
+    assert verdict(f"env {script.rpartition(' ')[2]}", "deny run rm *") != "allow"

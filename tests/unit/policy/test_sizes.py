@@ -120,3 +120,13 @@ def test_many_patterns_against_many_rules_are_little_work(name: str) -> None:
     verdict("ls | head")
     facts, runs = PolicyFacts(WORKSPACE, "bypass"), (Runs(script=STARS[name]),)
     assert calls_of(lambda: policy.decide("run_command", runs, facts)) < MOST_CALLS
+
+
+def test_a_call_of_many_characters_is_never_allowed() -> None:
+    facts = PolicyFacts("/workspace", "plan")
+    for effect in (Runs(argv=("ls", "a" * 1_000_000)), Runs(script="ls " + "a" * 1_000_000)):
+        found = RulePolicy().decide("run_command", (effect,), facts)
+        assert (found.verdict, found.reason.partition(":")[2]) == (
+            "deny",
+            " it is longer than 10,000 characters",
+        )

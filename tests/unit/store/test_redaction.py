@@ -175,3 +175,11 @@ def test_what_is_remembered_of_clean_texts_is_bounded_and_holds_no_secret() -> N
     kept = redactor._clean
     assert 0 < len(kept) <= MAX_REMEMBERED
     assert not [text for text in kept if "correct-horse" in text]
+
+
+def test_the_words_of_a_command_are_redacted_as_its_line_would_be() -> None:
+    redactor = Redactor({})
+    found = redactor.json({"argv": ["curl", "-u", "bob:Sunfl0werHill", "https://example.org"], "cwd": ""})
+    assert found == {"argv": ["curl", "-u", "bob:[redacted: password]", "https://example.org"], "cwd": ""}
+    assert redactor.words(["mysql", "-u", "root", "-pMarigold77q"])[-1] == "-p[redacted: password]"
+    assert redactor.words(["ls", "-la", "ü"]) == ["ls", "-la", "ü"]

@@ -62,7 +62,8 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
     words = words_of(command)
     spellings = list(_spellings(words, command.name))
     if refused or not command.only_reads:  # what it does is not proven: words behind it may be a command
-        spellings += [words[start:] for start in range(1, min(len(words), _MOST_SUFFIXES))]
+        starts = range(1, min(len(words), _MOST_SUFFIXES))
+        spellings += [words[start:] for start in starts if words[start] is not None]
     yield from _fitting(rules, spellings)
     if not command.only_reads:
         yield from _hidden(rules, command)

@@ -6,6 +6,7 @@ Invariant: pure; a guard on top of the catalog's `forbidden`, for what only the 
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from tui_agent.policy.interpreter.report import CommandReport
@@ -14,8 +15,9 @@ _ENDS_EVERYTHING: Final = "it ends every process that you may end"
 _STOPS_MACHINE: Final = "it stops the machine"
 _STARTS_WITHOUT_END: Final = "it starts processes without end"
 _MAX_TEXT: Final = 20_000
+_MAX_FUNCTIONS: Final = 100
 _FUNCTION: Final = re.compile(
-    r"(?:function\s+([^\s(){};&|<>]+)\s*(?:\(\s*\))?|([^\s(){};&|<>]+)\s*\(\s*\))\s*[{(]"
+    r"(?:function\s{1,20}([^\s(){};&|<>]{1,80})\s{0,20}(?:\(\s{0,20}\))?|([^\s(){};&|<>]{1,80})\s{0,20}\(\s{0,20}\))\s{0,20}[{(]"
 )
 _ENDLESS_LOOP: Final = re.compile(
     r"(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*[;\n]?\s*do\b(.*?)\bdone\b", re.DOTALL
@@ -43,7 +45,7 @@ def starts_without_end(text: str) -> str:
     """Return why no profile runs a text of bash: a function of it starts itself in a pipe or in the background, or an
     endless loop does nothing but start programs in the background."""
     text = text[:_MAX_TEXT]
-    for function in _FUNCTION.finditer(text):
+    for function in islice(_FUNCTION.finditer(text), _MAX_FUNCTIONS):
         name = re.escape(function[1] or function[2])
         again = rf"(?<![^\s;&|(){{}}]){name}(?![^\s;&|(){{}}])[^;|&\n]*(?:\|(?!\|)|&(?!&))"
         if re.search(again, _body(text, function.end())):

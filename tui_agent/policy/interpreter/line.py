@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
+from tui_agent.policy.bash.cursor import MAX_CHARS
 from tui_agent.policy.bash.loose_reading import Words, loose_commands
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
@@ -56,6 +57,8 @@ def _read(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineReport:
         return LineReport(script, reader.read_script(script).commands, _TWO_COMMANDS, unreadable=True)
     words = [known_value(word) for word in argv]
     line = " ".join(argv)
+    if len(line) > MAX_CHARS:
+        return reader.read_script(line)
     return LineReport(line, reader.commands.read(words, Context(line)).reports)
 
 

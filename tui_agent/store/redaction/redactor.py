@@ -6,7 +6,7 @@ its keywords. What no rule covers leaves byte for byte as it came.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -109,6 +109,22 @@ class Redactor:
             self._clean.add(text)
         return text
 
+    def words(self, words: Sequence[str]) -> list[str]:
+        """Return the words of a command without secrets: often only the words in front tell (`curl -u bob:…`)."""
+        raw = [word.encode("utf-8", "surrogatepass") for word in words]
+        hits = self.hits(b" ".join(raw))
+        clean: list[str] = []
+        start = 0
+        for word in raw:
+            end = start + len(word)
+            inside = [hit for hit in hits if hit.start < end and hit.end > start]
+            cut = [
+                replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start) for hit in inside
+            ]
+            clean.append(_spliced(word, cut).decode("utf-8", "surrogatepass"))
+            start = end + 1
+        return clean
+
     def hits(self, raw: bytes, *, only_given: bool = False) -> list[Hit]:
         """Return the secrets in order and apart. Pieces that overlap are one, named by the rule that comes first."""
         found = list(self._given_hits(raw))
@@ -133,6 +149,9 @@ class Redactor:
         return value
 
     def _member(self, key: str, value: "JsonValue") -> "JsonValue":
+        if key == "argv" and isinstance(value, list):
+            words = [word for word in value if isinstance(word, str)]
+            return [*self.words(words)] if len(words) == len(value) else self.json(value)
         if not isinstance(value, str) or len(value) < 4 or not SECRET_KEY.fullmatch(key):
             return self.json(value)
         clean = self.text(value)
