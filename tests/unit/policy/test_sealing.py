@@ -17,13 +17,26 @@ def decide(command: str, policy: PolicyName = "accept-edits", *rules: str) -> De
     "command",
     [
         "python3 x.py", "pytest -q", "pytest > out.txt", "make", "npm test", "cargo build", "./run.sh", "git commit -m x && pytest",
-        "mkdir a; python3 x.py", "env A=1 python3 x.py", "timeout 5 make", "git -c alias.x='!sh e.sh' x", "git config core.pager 'sh x.sh'", "git config alias.x '!sh x.sh'", "git config user.email a", "ls --zzz",
+        "mkdir a; python3 x.py", "env A=1 python3 x.py", "timeout 5 make", "git -c alias.x='!sh e.sh' x", "ls --zzz",
         "git unheard-of",
     ],
 )  # fmt: skip
 def test_code_that_runs_unasked_only_reads_the_repository(command: str) -> None:
     found = decide(command)
     assert (found.verdict, found.sealed) == ("allow", True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git config core.pager 'sh x.sh'",
+        "git config alias.x '!sh x.sh'",
+        "git config --lis",
+        "git config list",
+    ],
+)
+def test_settings_of_git_are_asked_about_for_some_hold_tokens_and_some_name_programs(command: str) -> None:
+    assert decide(command).verdict == "ask"
 
 
 @pytest.mark.parametrize(
