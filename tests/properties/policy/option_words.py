@@ -93,7 +93,8 @@ def _can_probe(entry: Entry) -> bool:
 def _probes_of(entry: Entry) -> list[Probe]:
     probes = [Probe(entry.name, "", 0)]
     for spelling, option in entry.options.items():
-        if not option.ends and spelling not in _ENDING:
+        asked = "" in option.refuses  # whatever its word is, so that it does not matter how it is taken
+        if not option.ends and not asked and spelling not in _ENDING:
             words = 0 if option.word != "required" else 1 if option.second is None else 2
             probes.append(Probe(entry.name, spelling, words, option.means == "number" or bool(option.values)))
     return probes
