@@ -1,6 +1,7 @@
 """`policy check --explain` and `policy check-table`: reasons one a line, faults with their line, for any file at once."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,8 @@ def test_any_file_gets_one_clear_line(call: Call, tmp_path: Path, content: bytes
     assert out.startswith(f"{path}") and reason in out
 
 
-def test_a_table_that_is_not_there_or_is_a_folder_is_named(call: Call, tmp_path: Path) -> None:
-    for path in (tmp_path / "missing.toml", tmp_path):
+def test_a_table_that_is_no_file_is_named(call: Call, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "missing.toml", tmp_path, tmp_path / "pipe"):
         status, out, _ = call("policy", "check-table", str(path))
         assert (status, out.split(": ", 2)[:2]) == (Exit.FAILED, [str(path), "it cannot be read"])

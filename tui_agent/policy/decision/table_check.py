@@ -17,7 +17,7 @@ from tui_agent.protocol.effects import Runs
 def check_table_path(path: Path) -> list[Problem]:
     """Return the faults of a table file, each with its line; none if it is valid."""
     if path.exists() and not path.is_file():
-        return [Problem(str(path), "it is no file")]
+        return [Problem(str(path), "it cannot be read: it is no file")]
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_CHARACTERS + 1)
