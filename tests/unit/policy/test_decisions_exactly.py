@@ -324,3 +324,19 @@ def test_files_outside_and_guarded_files_are_judged_by_rule_and_profile(
 
 def test_programs_are_looked_for_in_path_but_for_those_of_the_shell() -> None:
     assert RulePolicy().programs((Runs(script="cd x; ls; git-push; ./run"),)) == ("ls", "git")
+
+
+def test_the_facts_that_are_looked_up_are_named_before_a_decision() -> None:
+    policy = RulePolicy()
+    runs = Runs(script="cd src && git log; make $X", cwd="web")
+    assert policy.git_folders((runs, Reads(path="a"))) == ("web/src",)
+    assert policy.programs((runs,)) == ("git", "make")
+    assert "" not in policy.paths((Runs(script="cat $X a"),), ())
+    assert policy.paths((Runs(script="mv a b"),), ())[-1] == "~"
+
+
+def test_a_file_is_moved_from_outside_only_after_one_yes_to_all_of_it() -> None:
+    found = decide((Runs(script="mv /home/b/a c"),), "ask read /home/b/**", policy="accept-edits")
+    assert (found.verdict, found.rule_id) == ("ask", "rule: ask read /home/b/**")
+    asked = decide((Runs(script="mv /home/b/a c"),), policy="accept-edits")
+    assert (asked.verdict, asked.reason) == ("ask", "/home/b/a is outside this workspace")
