@@ -35,10 +35,10 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
 }
 """What numbers of each meaning look like, and the reason of the doubt about any other word."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
-    "awk": awk.read_script,
-    "jq": jq.read_script,
-    "printf": printf.read_script,
-    "sed": sed.read_script,
+    "awk": awk.find_doubt,
+    "jq": jq.find_doubt,
+    "printf": printf.find_doubt,
+    "sed": sed.find_doubt,
 }
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
@@ -320,11 +320,9 @@ class Draft:
             self.doubt("language", f"it is not certain which {language} script {value.source} is")
             return
         self.code.append(value.known)
-        reading = _SCRIPT_READERS[language](value.known)
-        for use in reading.files:
-            self.add_use(use)
-        if reading.doubt:
-            self.doubt("language", reading.doubt)
+        doubt = _SCRIPT_READERS[language](value.known)
+        if doubt:
+            self.doubt("language", doubt)
 
 
 def _paths_in(text: str) -> Iterator[str]:

@@ -134,12 +134,6 @@ class _Shape:
     begins: str
 
 
-def first_folder(pattern: str) -> str:
-    """Return the folder or file of the workspace, in small letters, in which everything lies that a rule's path fits, "" where
-    that may be any, or lies outside."""
-    return _shape(pattern, certain=False).begins
-
-
 @lru_cache(maxsize=1024)
 def _shape(pattern: str, certain: bool) -> _Shape:
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)

@@ -1,7 +1,7 @@
 """awk programs: what only computes and prints is read whole, all else raises a doubt."""
 
 from tests.stubs.rows import rows
-from tui_agent.policy.interpreter.languages.awk import read_script
+from tui_agent.policy.interpreter.languages.awk import find_doubt
 
 HARMLESS = [
     "", "1", "{print $1}", "$3 > 100 {print $1}", "length > 80", "NR==1{print; exit}", "NR>=100 && NR<=140", "/def /{print FILENAME\": \"$0}",
@@ -39,12 +39,12 @@ DOUBTED = [
 
 @rows("script", HARMLESS)
 def test_a_program_that_only_computes_and_prints_raises_no_doubt(script: str) -> None:
-    assert read_script(script).doubt == ""
+    assert find_doubt(script) == ""
 
 
 @rows("script", DOUBTED)
 def test_a_program_with_anything_else_raises_a_doubt(script: str) -> None:
-    assert read_script(script).doubt
+    assert find_doubt(script)
 
 
 @rows(
@@ -53,4 +53,4 @@ def test_a_program_with_anything_else_raises_a_doubt(script: str) -> None:
      ("{print ENVIRON[1]}", "the environment"), ("BEGIN{while (1) print}", "never end"), ('BEGIN{@f("x")}', "by its name"), ("x++ /y/", "slash")],
 )  # fmt: skip
 def test_the_doubt_says_why(script: str, reason: str) -> None:
-    assert reason in read_script(script).doubt
+    assert reason in find_doubt(script)

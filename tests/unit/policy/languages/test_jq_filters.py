@@ -1,7 +1,7 @@
 """jq filters: what only computes from its input is read whole, all else raises a doubt."""
 
 from tests.stubs.rows import rows
-from tui_agent.policy.interpreter.languages.jq import read_script
+from tui_agent.policy.interpreter.languages.jq import find_doubt
 
 HARMLESS = [
     ".", ".env", ".services[].environment", '."a b"', '.["env"]', ".a.env.b", ".scripts", ".dependencies | keys[]", "..", ".. | .a?", ".[0]", ".[1:3]", ".[-1:]",
@@ -24,12 +24,12 @@ DOUBTED = [
 
 @rows("script", HARMLESS)
 def test_a_filter_that_only_computes_raises_no_doubt(script: str) -> None:
-    assert read_script(script).doubt == ""
+    assert find_doubt(script) == ""
 
 
 @rows("script", DOUBTED)
 def test_a_filter_with_anything_else_raises_a_doubt(script: str) -> None:
-    assert read_script(script).doubt
+    assert find_doubt(script)
 
 
 @rows(
@@ -37,4 +37,4 @@ def test_a_filter_with_anything_else_raises_a_doubt(script: str) -> None:
     [("env.X", "the environment"), ("$ENV", "the environment"), ('include "a"; .', "another file"), ("repeat(.)", "never end"), ('gsub("";"x")', "never end")],
 )  # fmt: skip
 def test_the_doubt_says_why(script: str, reason: str) -> None:
-    assert reason in read_script(script).doubt
+    assert reason in find_doubt(script)

@@ -1,7 +1,7 @@
 """sed scripts: what only edits text is read whole, all else raises a doubt."""
 
 from tests.stubs.rows import rows
-from tui_agent.policy.interpreter.languages.sed import read_script
+from tui_agent.policy.interpreter.languages.sed import find_doubt
 
 HARMLESS = [
     "", "p", "1,80p", "200,260p", "10,20p;40,50p", "/^## Usage/,/^## /p", "s/\t/    /g", "/^#/d", "/^$/d", "$d", "5q", "5q3",
@@ -25,12 +25,12 @@ DOUBTED = [
 
 @rows("script", HARMLESS)
 def test_a_script_that_only_edits_text_raises_no_doubt(script: str) -> None:
-    assert read_script(script).doubt == ""
+    assert find_doubt(script) == ""
 
 
 @rows("script", DOUBTED)
 def test_a_script_with_anything_else_raises_a_doubt(script: str) -> None:
-    assert read_script(script).doubt
+    assert find_doubt(script)
 
 
 @rows(
@@ -39,4 +39,4 @@ def test_a_script_with_anything_else_raises_a_doubt(script: str) -> None:
      ("r x", "read another file"), (":a;ba", "never end")],
 )  # fmt: skip
 def test_the_doubt_says_why(script: str, reason: str) -> None:
-    assert reason in read_script(script).doubt
+    assert reason in find_doubt(script)

@@ -7,7 +7,6 @@ program, opens a file, looks at the environment or repeats anything but the elem
 import re
 from typing import Final
 
-from tui_agent.policy.interpreter.languages.protocol import ScriptReading
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
 _TOKEN = re.compile(
@@ -55,9 +54,9 @@ _COMPLETE = _KEYWORDS | {"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "le
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
-def read_script(script: str) -> ScriptReading:
+def find_doubt(script: str) -> str:
     """Read a whole program."""
-    return _Program(script).read()
+    return _Program(script).find_doubt()
 
 
 class _Program(ScriptScanner):

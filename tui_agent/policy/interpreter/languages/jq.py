@@ -6,7 +6,6 @@ environment, and none goes on for ever.
 
 import re
 
-from tui_agent.policy.interpreter.languages.protocol import ScriptReading
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
 _TOKEN = re.compile(
@@ -51,9 +50,9 @@ _REASONS = {
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
-def read_script(script: str) -> ScriptReading:
+def find_doubt(script: str) -> str:
     """Read a whole filter."""
-    return _Filter(script).read()
+    return _Filter(script).find_doubt()
 
 
 class _Filter(ScriptScanner):

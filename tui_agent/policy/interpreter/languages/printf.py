@@ -6,15 +6,11 @@ Invariant: positive: only conversions that show their words; `%n` sets the varia
 import re
 from typing import Final
 
-from tui_agent.policy.interpreter.languages.protocol import ScriptReading
-
 _FORMAT: Final = re.compile(
     r"(?:[^%]|%%|%[-+ #0']*(?:\*|[0-9]{1,4})?(?:\.(?:\*|[0-9]{0,4}))?[diouxXeEfFgGaAcsbq])*+", re.DOTALL
 )
 
 
-def read_script(script: str) -> ScriptReading:
+def find_doubt(script: str) -> str:
     """Read a format."""
-    if _FORMAT.fullmatch(script):
-        return ScriptReading()
-    return ScriptReading(doubt="printf may set a variable with such a format")
+    return "" if _FORMAT.fullmatch(script) else "printf may set a variable with such a format"

@@ -11,19 +11,11 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.report import FileUse, Value
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptReading:
-    """What a script does. `doubt` is empty only where every character of it was recognised as harmless: then `files` are
-    all that it reads besides its operands. A doubt is a clause in plain words ("awk may run a program")."""
-
-    files: tuple[FileUse, ...] = ()
-    doubt: str = ""
-
-
 class ScriptReader(Protocol):
-    """Reads a script that is given as one text: sed, awk, jq."""
+    """Reads a script that is given as one text: sed, awk, jq. Returns a doubt, a clause in plain words ("awk may run a
+    program"); it is empty only where every character was recognised as harmless."""
 
-    def __call__(self, script: str) -> ScriptReading: ...
+    def __call__(self, script: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +34,7 @@ class Call:
 class ArgumentReading:
     """What a call of find, fd, xargs or test does. `commands` are the words of those that it runs, with what it fills in;
     `prints` bounds its output (a pattern of the paths that it lists), None where nothing bounds it. `doubt` as in
-    `ScriptReading`; with one, `files`, `effects` and `commands` hold what was recognised all the same, for rules that
+    `ScriptReader`; with one, `files`, `effects` and `commands` hold what was recognised all the same, for rules that
     deny."""
 
     files: tuple[FileUse, ...] = ()

@@ -4,9 +4,8 @@ Invariant: a reader ends at the end of its text or with a doubt, never with an e
 """
 
 import re
+from abc import ABC, abstractmethod
 from typing import Final
-
-from tui_agent.policy.interpreter.languages.protocol import ScriptReading
 
 MAX_CHARACTERS: Final = 100_000
 """Longer scripts are not read."""
@@ -16,7 +15,7 @@ class UnreadError(Exception):
     """The script leaves the subset that is read; the text is the doubt."""
 
 
-class ScriptScanner:
+class ScriptScanner(ABC):
     """Scans one script. A subclass reads one piece of it after the other; `unknown` is the doubt for all that has none of
     its own."""
 
@@ -26,23 +25,23 @@ class ScriptScanner:
         self._text = text
         self._place = 0
 
-    def read(self) -> ScriptReading:
-        """Read the whole script."""
+    def find_doubt(self) -> str:
+        """Read the whole script; return a doubt, empty where there is none."""
         if len(self._text) > MAX_CHARACTERS:
-            return ScriptReading(doubt="the script is too long to be read")
+            return "the script is too long to be read"
         try:
             while self._place < len(self._text):
                 self._read_piece()
             self._read_end()
         except UnreadError as error:
-            return ScriptReading(doubt=str(error))
-        return ScriptReading()
+            return str(error)
+        return ""
 
+    @abstractmethod
     def _read_piece(self) -> None:
         """Read the next token or command, and move behind it."""
-        raise NotImplementedError
 
-    def _read_end(self) -> None:
+    def _read_end(self) -> None:  # noqa: B027 - most have nothing to check
         """Check what must not be open at the end."""
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:

@@ -7,7 +7,6 @@ script that is read repeats a command without reading a line.
 import re
 from functools import lru_cache
 
-from tui_agent.policy.interpreter.languages.protocol import ScriptReading
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
 
 _MARKS = frozenset("/|,#:@!%_~+=;&<>'\"")
@@ -54,9 +53,9 @@ _ADDRESS = rf"(?:\d++(?:~\d++)?+|\$|/{_delimited('/', regex=True).pattern}I?+)[ 
 _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}))?+)?+(?:![ \t]*+)*+")
 
 
-def read_script(script: str) -> ScriptReading:
+def find_doubt(script: str) -> str:
     """Read a whole script, or one of several that `-e` gives."""
-    return _Script(script).read()
+    return _Script(script).find_doubt()
 
 
 class _Script(ScriptScanner):
