@@ -17,7 +17,8 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.policy.places.sandbox_places import guarded_places, secret_inside
+from tui_agent.policy.places.sandbox_places import guarded_places
+from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecSpec
 
 COMMANDS = (":", "git status --short", "python3 -c pass")
@@ -79,7 +80,7 @@ def _environment(found: detect.Found, folder: str, covered: int) -> LocalEnviron
         guarded.hidden,
         kept=guarded.kept,
         absent=guarded.absent,
-        secret=secret_inside(),
+        secret=may_hold_secrets,
     )
     return LocalEnvironment(root, confinement=Confinement(found, bounds, Path(folder) / "records"))
 

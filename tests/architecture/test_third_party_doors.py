@@ -12,13 +12,14 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tiktoken": ("tui_agent/context/tokens.py",),
     "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
     "httpx": ("tui_agent/models/",),
+    "idna": ("tui_agent/policy/rules/hosts.py",),
     "platformdirs": ("tui_agent/config/",),
     "keyring": ("tui_agent/config/",),
     "duckdb": ("tui_agent/export/",),
     "ray": ("tui_agent/evals/engines",),
 }
 
-LAZY = {"litellm", "tiktoken", "tree_sitter", "watchfiles", "keyring", "httpx", "duckdb", "ray"}
+LAZY = {"litellm", "tiktoken", "tree_sitter", "watchfiles", "keyring", "httpx", "idna", "duckdb", "ray"}
 """Slow ones: they may be imported inside a function."""
 
 

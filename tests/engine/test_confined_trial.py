@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import Bench, call, running, say
+from tests.engine.harness import Bench, PolicyAnswer, call, running, say
+from tests.engine.hooking import Asked, says
 from tests.stubs.sandboxed import confinement, elsewhere, git, require_sandbox
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
@@ -20,7 +22,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionReques
 from tui_agent.protocol.events.tool import ToolFinished
 
 READS = "./look.sh"
-WRITES = "./look.sh && echo changed > a.txt"
+WRITES = "./change.sh"
 PRIVATE = "cat ../home/diary.txt"
 
 
@@ -52,9 +54,10 @@ async def run_in_sandbox(
     root = base / "workspace"
     root.mkdir()
     (root / "a.txt").write_text("a\n")
-    script = root / "look.sh"
-    script.write_text("#!/bin/sh\ncat a.txt\n")
-    script.chmod(0o755)
+    for name, line in (("look.sh", "cat a.txt"), ("change.sh", "echo changed > a.txt")):
+        script = root / name
+        script.write_text(f"#!/bin/sh\n{line}\n")
+        script.chmod(0o755)
     git(root, "init", "-q")
     (base / "home").mkdir(exist_ok=True)
     (base / "home" / "diary.txt").write_text("dear diary\n")
@@ -115,13 +118,34 @@ async def test_a_trial_sees_none_of_the_users_own_files() -> None:
     assert "dear diary" not in told
 
 
-async def test_where_nobody_can_be_asked_a_failed_trial_is_a_no() -> None:
+@pytest.mark.parametrize("policy", [not_understood, RulePolicy().decide], ids=["a stub", "the policy itself"])
+async def test_where_nobody_can_be_asked_a_command_that_only_reads_runs(policy: PolicyAnswer) -> None:
     with elsewhere() as base:
-        asked, decided, told, root = await run_in_sandbox(base, WRITES, interactive=False)
+        asked, decided, told, _ = await run_in_sandbox(base, READS, interactive=False, policy=policy)
+    assert asked == []
+    assert [(each.decision, each.rule_id, each.by) for each in decided] == [("allow", "sandbox.try", "rule")]
+    assert told.endswith("\na")
+
+
+@pytest.mark.parametrize("policy", [not_understood, RulePolicy().decide], ids=["a stub", "the policy itself"])
+async def test_where_nobody_can_be_asked_a_failed_trial_is_a_no(policy: PolicyAnswer) -> None:
+    with elsewhere() as base:
+        asked, decided, told, root = await run_in_sandbox(base, WRITES, interactive=False, policy=policy)
         assert (root / "a.txt").read_text() == "a\n"
     assert asked == []
-    assert [each.decision for each in decided] == ["allow", "deny"]
-    assert "Not allowed" in told
+    assert [(each.decision, each.by) for each in decided] == [("allow", "rule"), ("deny", "engine")]
+    why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace"
+    assert decided[-1].reason.startswith(why)
+    assert (told.count(why), told.count("Not allowed")) == (1, 1)
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_what_a_hook_asks_about_is_not_tried(interactive: bool) -> None:
+    hook = Asked("before_tool", says("ask", "look at this one")).hook
+    with elsewhere() as base:
+        asked, decided, _, _ = await run_in_sandbox(base, READS, interactive=interactive, hooks=[hook])
+    assert len(asked) == interactive
+    assert [each.decision for each in decided] == ["deny"]
 
 
 @pytest.mark.parametrize(

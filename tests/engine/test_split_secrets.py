@@ -1,6 +1,8 @@
 """A secret that a model streams in two pieces is redacted wherever the pieces are cut."""
 
 import json
+import random
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.engine.harness import EchoTool, running, say
 from tests.stubs.clock import FakeClock
+from tests.unit.store.test_secret_shapes import every, filled
 from tui_agent.engine.cutting import MOST_HELD, safe_end
 from tui_agent.engine.merge import LIMIT, Merger
 from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
@@ -26,6 +29,8 @@ SECRETS = {
     "assigned": ("password = hunter2Hunter2xyz9", "hunter2"),
     "variable": ('MY_API_KEY: "qwerty12345asdfgh9"', "qwerty12345"),
     "header": ("Authorization: Bearer abcdef0123456789ABCDEF", "abcdef0123456789"),
+    "login": ("curl -u bob:Hunter2Hunter2 https://example.org\n", "Hunter2Hunter2"),
+    "continued": ("mysql -u root \\\n  -pHunter2Hunter2 shop\n", "Hunter2Hunter2"),
     "pem": (f"-----BEGIN RSA PRIVATE KEY-----\n{PEM}\n-----END RSA PRIVATE KEY-----", "MIIEpAIB"),
 }
 
@@ -60,9 +65,97 @@ def test_a_secret_across_the_size_of_an_event_is_redacted_too(name: str) -> None
         assert telling not in log, before
 
 
+def test_a_command_is_held_back_up_to_the_end_of_its_line_or_quotes() -> None:
+    assert safe_end("Run curl -s https://example.org ") == 4
+    assert safe_end("Run `curl -s https://example.org` now ") == 38
+    assert safe_end("Run curl -s https://example.org\nand ") == 36
+    assert safe_end("With docker " + "word " * 80) == 412
+
+
+VALUE = "hunter2Xy9q"
+LINES = [
+    "password: |\n  @@",
+    "password: >-\n  @@",
+    "- name: DB_PASSWORD\n  value: @@",
+    '{"name": "DB_PASSWORD",\n "value": "@@"}',
+    'variable "db_password" {\n  type = string\n  default = "@@"\n}',
+    "<key>password</key>\n<string>@@</string>",
+    "insert into users (name, password)\nvalues ('bob', '@@');",
+    "Password for bob:\n@@",
+    "user: bob\npass: @@",
+    "machine h login ada\npassword @@",
+    "pwd: @@",
+    'pass: "@@"',
+    'os.environ["API_KEY"] = "@@"',
+    "setenv API_KEY @@",
+    "setx API_KEY @@",
+    "set -gx API_KEY @@",
+    "my password is @@",
+    'the db password for staging is "@@"',
+    "A temporary password is generated for root@localhost: @@",
+    "creds: ada / @@",
+    "username ada password @@",
+    "alter user bob identified by '@@';",
+    "set password for 'bob' = '@@';",
+    "echo @@ | docker login --password-stdin",
+    "echo @@ | sudo -S ls",
+    "echo bob:@@ | chpasswd",
+    "gh secret set FOO --body @@",
+    "mosquitto_pub -h h -u bob -P @@ -t x",
+    "ipmitool -H h -U bob -P @@ lan",
+    "xfreerdp /v:h /u:bob /p:@@",
+    "curl -b 'session=@@' https://h/",
+    "vault kv put secret/a value=@@",
+    "flyctl secrets set A=@@",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("before", ["", "Here it is:\n\n", "```\n"])
+def test_what_is_covered_in_a_whole_text_is_covered_in_pieces(line: str, before: str) -> None:
+    text = before + line.replace("@@", VALUE) + "\nand that was all."
+    assert VALUE not in Redactor().text(text)
+    for size in (1, 4, 7):
+        log = recorded(*(text[at : at + size] for at in range(0, len(text), size)))
+        assert "[redacted: " in log
+        assert not [at for at in range(len(VALUE) - 3) if VALUE[at : at + 4] in log], log
+
+
+def test_of_the_places_of_the_corpus_few_are_missed_in_pieces() -> None:
+    missed: list[str] = []
+    for place in every("shapes", "code", "files"):
+        text, values = filled(place + "\nand that was all.\n", random.Random(1))
+        whole, log = Redactor().text(text), recorded(*(text[at : at + 4] for at in range(0, len(text), 4)))
+        parts = {value[at : at + 5] for value in values for at in range(len(value) - 4)}
+        missed += [place] if any(part in log and part not in whole for part in parts) else []
+    assert len(missed) <= 14, missed
+
+
+def test_a_login_that_looks_like_a_name_is_held_back_with_its_command() -> None:
+    assert safe_end("Run:\ncurl -u bob:topsecret") == 5
+    log = recorded("curl ", "-u ", "bob:top", "secret9", "\n")
+    assert log == "curl -u bob:[redacted: password]\n"
+
+
+def test_a_line_is_held_back_up_to_the_second_below_it_or_for_some_characters() -> None:
+    assert safe_end("one\n- name: TOKEN\n  value: x\n") == 4
+    assert safe_end("one\n- name: TOKEN\n  value: x\n  b: c\n") == 36
+    assert safe_end("the token: " + "word " * 80) == 411
+    assert safe_end("token = x\n" * 100) == 700
+
+
+def test_names_behind_names_cost_little_and_go_out() -> None:
+    text = "password " * 800
+    begun = time.process_time()
+    assert len(text) - safe_end(text) < 1_000
+    assert time.process_time() - begun < 0.1
+
+
 def test_plain_words_are_not_held_back() -> None:
+    assert safe_end("The password of the server, which is set. When ") == 47
     assert safe_end("The keys of a map, and the token it holds, are ") == 47
     assert safe_end("half a wor") == 7
+    assert safe_end("3 of 7 tests passed\n") == 20
     assert safe_end("日本語") == 3
 
 

@@ -22,7 +22,8 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places, secret_inside
+from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places
+from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 SECRET = "canary-4711-secret"
@@ -62,7 +63,7 @@ def confinement(
         absent=guarded.absent,
         trees=guarded.trees,
         guarded=guarded_outside(more.get("own", ())),
-        secret=secret_inside(),
+        secret=may_hold_secrets,
         **more,
     )
     return Confinement(detect.found() if confines else detect.Found(), bounds, records)

@@ -167,5 +167,5 @@ class Secrets:
 
     def may_show(self, path: str) -> bool:
         """Whether the file may be read and shown."""
-        judged: bool = import_module("tui_agent.policy.places.visibility").may_show(path)
+        judged: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
         return judged

@@ -54,7 +54,9 @@ def configure(parser: Parser) -> None:
         "--policy", choices=POLICIES, default="ask", help="the profile that judges (default: ask)"
     )
     check.add_argument(
-        "--stdin", action="store_true", help='read {"command": "…"} lines, answer one JSON line each'
+        "--stdin",
+        action="store_true",
+        help='read {"command": "…"} lines, answer one JSON line each; 1 as exit status if a line was wrong',
     )
     check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one a line")
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
@@ -78,11 +80,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
     bench = Bench.of(base, policy)
     if arguments.stdin:
-        for line in sys.stdin:
-            if line.strip():
-                command = read_line(line)
-                say_json(as_json(command, *bench.judge(command), explain=arguments.explain))
-        return 0
+        return answer_lines(bench, explain=arguments.explain)
     command = " ".join(arguments.command)
     if not command.strip():
         raise UsageError("No command line is given.", hint="tui-agent policy check -- git status")
@@ -118,14 +116,38 @@ def check_table_file(arguments: argparse.Namespace) -> int:
     return Exit.FAILED if faults else Exit.DONE
 
 
+def answer_lines(bench: "Bench", *, explain: bool) -> Exit:
+    """Judge the JSON lines of standard input, one answer a line. A wrong line is answered with its number and what is wrong."""
+    sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+    status = Exit.DONE
+    for number, line in enumerate(sys.stdin, 1):
+        if not line.strip():
+            continue
+        try:
+            command = read_line(line)
+        except ValueError as error:
+            status = Exit.FAILED
+            say_json({"line": number, "error": str(error)})
+        else:
+            say_json(as_json(command, *bench.judge(command), explain=explain))
+    return status
+
+
 def read_line(line: str) -> str:
-    """The command of one JSON line. Raises `UsageError`."""
+    """Return the command of one JSON line. Raises `ValueError` that says what is wrong with the line."""
     try:
-        return str(json.loads(line)["command"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f'A line is no {{"command": "…"}}: {line.strip()[:80]}', hint="One JSON object a line."
-        ) from error
+        found = json.loads(line)
+    except ValueError as error:
+        raise ValueError("the line is not valid JSON") from error
+    except RecursionError as error:
+        raise ValueError("the line nests values too deeply") from error
+    if not isinstance(found, dict):
+        raise ValueError('the line is not an object such as {"command": "git status"}')
+    if "command" not in found:
+        raise ValueError('the object has no "command"')
+    if not isinstance(found["command"], str):
+        raise ValueError('"command" is not a string')
+    return found["command"]
 
 
 @dataclass(frozen=True)

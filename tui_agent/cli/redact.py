@@ -1,18 +1,18 @@
 """L7: Text on standard input, without its secrets on standard output, line for line.
 
-Invariant: every line that comes in goes out as one line, at once; nothing else is printed, but with `--explain` one line
-for each secret instead of the text.
+Invariant: every line that comes in goes out as one line, at once, but for a line that ends in a backslash: it waits for the
+next one. Nothing else is printed, but with `--explain` one line for each secret that would be covered, instead of the text.
 """
 
 import argparse
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say
-from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.redaction.redactor import Hit, Redactor, clipped, merged, spliced
 from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
@@ -22,10 +22,9 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Lines that are read with the one behind them, and characters of each."""
-MAX_EXPLAINED = 64 << 20
-"""Characters that `--explain` reads."""
-_HIDDEN = "[redacted: private key]"
+"""Lines that are read with those behind them, and characters of each."""
+MAX_CONTINUED = 1_000
+"""Lines that are held back until a command ends."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"
@@ -34,11 +33,9 @@ _KEY_LINE = re.compile(
     r"[\s|>+\d:\"',\\-]{0,40}(?:[A-Za-z0-9+/=]{1,200}|[A-Z][A-Za-z0-9-]{1,30}: .{0,200}|-{4,5} ?END [A-Z0-9 ]{1,50}-{4,5})?[\s\"'\\,;nr+]{0,12}"
 )
 """A line within a private key: a piece of Base64, a header, the end."""
+_KEY_GOES_ON = "private-key-line"
+"""Stands for a rule at the lines of a private key behind the first one, which are not explained."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
-_MAY_NAME_SECRET = re.compile(
-    r"(?i)machine|kind:|secret|token|pass|pwd|key|credential|auth|login|^\[|name:|[:=] *[|>]-?$"
-)
-_LAST_MARK = re.compile(r"\[redacted: [^\[\]]{1,80}\](?!.*\[redacted: )", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if arguments.explain:
-        for line in explained_lines(sys.stdin.read(MAX_EXPLAINED), redactor):
+        for line in explained_lines(sys.stdin, redactor):
             say(line)
         return 0
     for line in redacted_lines(sys.stdin, redactor):
@@ -64,48 +61,61 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def explained_lines(text: str, redactor: Redactor) -> Iterator[str]:
-    """Yield `line N: rule (kind)` for each secret of a text; never the secret. Lines count from 1."""
-    raw = text.encode("utf-8", "surrogatepass")
-    line, done = 1, 0
-    for hit in redactor.hits(raw):
-        line += raw.count(b"\n", done, hit.start)
-        done = hit.start
-        variable = hit.rule == hit.what
-        yield f"line {line}: " + (f"value of {hit.rule}" if variable else f"{hit.rule} ({hit.what})")
+def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
+    """Yield `line N: rule (kind)` for each secret that `redacted_lines` covers; never the secret. Lines count from 1."""
+    for number, (_, hits) in enumerate(_judged_lines(lines, redactor), 1):
+        for hit in (hit for hit in hits if hit.rule != _KEY_GOES_ON):
+            variable = hit.rule == hit.what
+            yield f"line {number}: " + (f"value of {hit.rule}" if variable else f"{hit.rule} ({hit.what})")
 
 
 def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield the same lines without secrets; each line of a private key is covered.
+    """Yield the same lines without secrets; each line of a private key is covered."""
+    for line, hits in _judged_lines(lines, redactor):
+        yield spliced(_encoded(line), hits).decode("utf-8", "surrogatepass")
 
-    A line is read with the few before it, where they may say what it holds.
-    """
+
+def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
+    """Yield each line with the places of its secrets in its bytes. Of a private key every line is one."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
+    for block in _continued_lines(lines):
+        texts = [line.rstrip("\n") for line in block]
+        for line, text, hits in zip(block, texts, _hits_by_line(texts, before, redactor), strict=True):
+            begin = _KEY_BEGINS.fullmatch(text)
+            if begin or (in_key and _KEY_LINE.fullmatch(text)):
+                in_key = begin is not None or _KEY_ENDS.search(text) is None
+                rule, start = ("private-key", len(begin["before"])) if begin else (_KEY_GOES_ON, 0)
+                yield line, [Hit(start, len(_encoded(text)), rule, "private key")]
+            else:
+                in_key = False
+                yield line, hits
+        before.extend(text[-MAX_BEFORE:] for text in texts)
+
+
+def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield each line with those that it continues on."""
+    block: list[str] = []
     for line in lines:
-        text = line.rstrip("\n")
-        end = line[len(text) :]
-        if in_key and _KEY_LINE.fullmatch(text):
-            in_key = _KEY_ENDS.search(text) is None
-            yield _HIDDEN + end
-        elif begin := _KEY_BEGINS.fullmatch(text):
-            in_key = True
-            yield begin["before"] + _HIDDEN + end
-        else:
-            in_key = False
-            yield _redacted(text, before, redactor) + end
-        before.append(text[-MAX_BEFORE:])
+        block.append(line)
+        if len(block) == MAX_CONTINUED or not line.rstrip("\r\n").endswith("\\"):
+            yield block
+            block = []
+    if block:
+        yield block
 
 
-def _redacted(text: str, before: Iterable[str], redactor: Redactor) -> str:
-    alone = redactor.text(text)
-    if alone != text or not text.strip() or not any(_MAY_NAME_SECRET.search(line) for line in before):
-        return alone
-    above = "\n".join(before)
-    together = redactor.text(f"{above}\n{text}")
-    if together.endswith(f"\n{text}") or (mark := _LAST_MARK.search(together)) is None:
-        return alone
-    last = together.rpartition("\n")[2]
-    if "[redacted: " in last and last[:4] == text[:4]:
-        return last
-    return text[: len(text) - len(text.lstrip())] + mark.group()
+def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
+    """Yield the secrets of each line: those that it shows alone, and those that the lines before it give away."""
+    raw, above = _encoded("\n".join(texts)), _encoded("".join(f"{text}\n" for text in before))
+    hits = redactor.hits(raw)
+    if above and raw.strip() and redactor.suspects(above + raw):
+        hits = merged([*hits, *clipped(redactor.hits(above + raw), len(above), len(above + raw))])
+    end = -1
+    for text in texts:
+        start, end = end + 1, end + 1 + len(_encoded(text))
+        yield clipped(hits, start, end)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

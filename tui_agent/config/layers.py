@@ -18,7 +18,8 @@ from pydantic import ValidationError
 from tui_agent.config import dotenv, hooks
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
+from tui_agent.config.paths import Paths, find
+from tui_agent.config.powers import refused_key
 from tui_agent.config.project import Project, projects, ruling
 from tui_agent.config.settings import (
     CheckpointSettings,
@@ -135,26 +136,8 @@ def _own_layer(project: Project, path: Path) -> Tree:
     """What the configuration of a trusted project says."""
     text = project.files.own("config.toml") if project.trusted else None
     tree = {} if text is None else _checked(text, path)
-    if tree.get("plugin_dirs"):
-        raise ConfigError(
-            f"{path}: a project cannot name plugin_dirs, for trust is bound to the files in {PROJECT_FOLDER}/.",
-            hint=f"Put the plugins into {PROJECT_FOLDER}/plugins/.",
-        )
-    if "notes_dir" in tree:
-        raise ConfigError(
-            f"{path}: a project cannot name notes_dir, for what lies there is sent to the model unasked.",
-            hint="Set it in your own configuration file.",
-        )
-    if "sandbox" in tree:
-        raise ConfigError(
-            f"{path}: a project cannot set [sandbox], for that would open what confines its own commands.",
-            hint="Set it in your own configuration file.",
-        )
-    if "redaction" in tree:
-        raise ConfigError(
-            f"{path}: a project cannot set [redaction], for that could show its secrets.",
-            hint="Set it in your own configuration file.",
-        )
+    if refused := refused_key(tree):
+        raise ConfigError(f"{path}: {refused}.", hint="Set it in your own configuration file.")
     return tree
 
 

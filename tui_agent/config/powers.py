@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from tui_agent.config import dotenv
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project_files import ProjectFile
+from tui_agent.config.project_files import ProjectFile, ProjectFiles
 from tui_agent.errors import ConfigError
 
 NAMED = 3
@@ -30,6 +30,7 @@ _TABLES: Mapping[str, str] = {
     "base_url": "sets the model's address",
     "models": "sets models, their addresses and which key they get",
     "policy": "sets the policy",
+    "secrets": "sets whether the model is sent secrets as they are",
     "model": "sets the model",
     "data_dir": "moves where sessions are stored",
     "agent": "sets the agent",
@@ -37,6 +38,13 @@ _TABLES: Mapping[str, str] = {
     "theme": "sets the colours",
 }
 """What a key of config.toml does, the weightiest first."""
+_REFUSED: Mapping[str, str] = {
+    "plugin_dirs": f"a project cannot name plugin_dirs, for trust is bound to the files in {PROJECT_FOLDER}/; its plugins are in {PROJECT_FOLDER}/plugins/",
+    "notes_dir": "a project cannot name notes_dir, for what lies there is sent to the model unasked",
+    "sandbox": "a project cannot set [sandbox], for that would open what confines its own commands",
+    "redaction": "a project cannot set [redaction], for that could show its secrets",
+}
+"""Keys of config.toml that only the user's own file may have, with the reason."""
 
 
 def power(file: ProjectFile) -> str:
@@ -61,6 +69,17 @@ def power(file: ProjectFile) -> str:
     return _BY_FOLDER.get(part, "nothing by itself; another file may name it")
 
 
+def refused_key(settings: Mapping[str, object]) -> str:
+    """Return why a project may not have these settings; empty if it may."""
+    return next((reason for key, reason in _REFUSED.items() if key in settings), "")
+
+
+def refused_config(found: ProjectFiles) -> str:
+    """Return why a project may not have its configuration file; empty if it may, or has none that can be read."""
+    texts = (file.content for file in found.files if file.name == f"{PROJECT_FOLDER}/config.toml")
+    return refused_key(_toml(next(texts, b"")) or {})
+
+
 def _variables(content: bytes) -> str:
     try:
         names = list(dotenv.parse(content.decode("utf-8-sig")))
@@ -73,6 +92,8 @@ def _settings(content: bytes) -> str:
     tree = _toml(content)
     if tree is None:
         return "settings; it is no valid TOML"
+    if refused := refused_key(tree):
+        return f"refused: {refused}"
     found = [_setting(said, tree[key]) for key, said in _TABLES.items() if key in tree]
     more = len([key for key in tree if key not in _TABLES])
     if more:

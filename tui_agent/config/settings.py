@@ -298,11 +298,11 @@ class Config(Table):
         return self._plugins
 
     def origin(self, key: str) -> str:
-        """Which layer gave a value (`models.fast.base_url`): a file, `environment NAME`, `options`, or `default`."""
+        """Which layer gave a value (`models.fast.base_url`, `redaction.rules.0`): a file, `environment NAME`, `options`, or `default`."""
         if key in self._origins:
             return self._origins[key]
         inner = sorted({layer for name, layer in self._origins.items() if name.startswith(f"{key}.")})
-        return ", ".join(inner) if inner else "default"
+        return ", ".join(inner) or self._origins.get(key.rpartition(".")[0], "default")
 
     def placed(
         self,

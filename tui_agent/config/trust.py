@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.config.files import write_private
-from tui_agent.config.paths import Paths
+from tui_agent.config.paths import PROJECT_FOLDER, Paths
+from tui_agent.config.powers import refused_config
 from tui_agent.config.project_files import ProjectFiles, key_of, look
 from tui_agent.errors import ConfigError
 
@@ -63,6 +64,11 @@ def decide(found: ProjectFiles, decision: Decision, paths: Paths) -> None:
         raise ConfigError(
             f"{found.folder} cannot be trusted: {found.fault}.",
             hint="Only plain files can be bound to their content; make it one, or remove it.",
+        )
+    if decision == "trusted" and (refused := refused_config(found)):
+        raise ConfigError(
+            f"{found.folder} cannot be trusted: {refused}.",
+            hint=f"Remove it from {PROJECT_FOLDER}/config.toml, or go on without these files.",
         )
     listed = decisions(paths)
     _drop_copy(found.folder, listed.get(str(found.folder)), paths)

@@ -70,6 +70,8 @@ class _Case:
     agent: AgentId
     heard: Heard
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
+    tried: ExecResult | None = None
+    """How its trial in the sandbox ended; None if there was none."""
 
 
 class Gate:
@@ -92,7 +94,7 @@ class Gate:
         """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`). `tried` is how a
         trial in the sandbox ended."""
         effects = tool.effects(args)
-        case = _Case(call, tool, args, effects, agent, heard, await self._look(effects))
+        case = _Case(call, tool, args, effects, agent, heard, await self._look(effects), tried)
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
         preview = Preview(())
@@ -104,7 +106,7 @@ class Gate:
                 asked_before and decision.verdict == "allow"
             ):  # the answer never came: nothing stands in for it
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
-            if decision.may_try and self._parts.try_confined and tried is None and not asked_before:
+            if self._parts.try_confined and _may_try(case, decision) and not asked_before:
                 preview = await self._preview(case, judged)
                 if preview.time_limit_s is not None:
                     return self._try(case, decision, judged, preview.content)
@@ -140,7 +142,7 @@ class Gate:
     ) -> Granted | str:
         """Decide about a call whose trial in the sandbox failed: what is open to its commands, or why it may not run."""
         verdict = await self.decide(call, tool, args, agent, tried=tried)
-        return verdict.granted() if verdict.allowed else f"{_trial_words(tried)}. {verdict.for_model}"
+        return verdict.granted() if verdict.allowed else verdict.for_model
 
     def _try(self, case: _Case, decision: Decision, judged: dict[str, str], content: str) -> Verdict:
         """Record that the call is tried in the sandbox, which may find out what the policy does not understand."""
@@ -374,8 +376,9 @@ class Gate:
         )
         if allowed:
             return self._allowed(case, decision, judged)
+        before = f"{_trial_words(case.tried)}. " if case.tried is not None else ""
         words = f" They say: {answer.message}" if answer.message else ""
-        return Verdict(False, f"The user did not allow this call.{words}", "denied by you")
+        return Verdict(False, f"{before}The user did not allow this call.{words}", "denied by you")
 
     def _remember(self, rule: str) -> None:
         """Keep what the user allowed for always: files that commands may read in the configuration, else as a rule."""
@@ -439,6 +442,11 @@ class Gate:
     def _policy(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
+
+
+def _may_try(case: _Case, decision: Decision) -> bool:
+    """Return True if a trial may stand for an answer; where a hook asks, it may not."""
+    return decision.may_try and case.tried is None and case.heard.decision != "ask"
 
 
 def _trial_words(tried: ExecResult) -> str:

@@ -81,12 +81,15 @@ class GitContent:
 
     def _top(self, folder: str) -> tuple[str, Path] | None:
         """The repository that a folder lies in: its top, and its index."""
-        if folder not in self._tops:
-            if os.path.lexists(f"{folder}/.git"):
-                self._tops[folder] = (folder, _folder(Path(folder, ".git")) / "index")
+        way = [folder]
+        while (path := way[-1]) not in self._tops:
+            if os.path.lexists(f"{path}/.git"):
+                self._tops[path] = (path, _folder(Path(path, ".git")) / "index")
+            elif path:
+                way.append(path.rpartition("/")[0])
             else:
-                above = folder.rpartition("/")[0]
-                self._tops[folder] = self._top(above) if folder else None
+                self._tops[path] = None
+        self._tops.update(dict.fromkeys(way, self._tops[path]))
         return self._tops[folder]
 
     def _index(self, file: Path) -> bytes:

@@ -20,6 +20,8 @@ _POINTER = re.compile(r"([^\x00-\x1f\x7f]+)\n?")
 _GITDIR = "gitdir: "
 SHARED = "../.."
 """What a linked work tree's folder names as the main repository's."""
+_ITSELF = "."
+"""What a folder names that shares nothing: so stands in for a missing `commondir` while a sandboxed command runs."""
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
@@ -118,7 +120,7 @@ def open_folder(work_tree: str, folder: str) -> Repository:
     Raises `SteeredError` if it shares anything else, or if git may take it for no repository.
     """
     found = Repository(work_tree, folder, folder)
-    if (shared := read_pointer(f"{folder}/commondir")) is not None:
+    if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
         worktrees, _ = os.path.split(folder)
         main, name = os.path.split(worktrees)
         if shared != SHARED or name != "worktrees":

@@ -1,17 +1,18 @@
 """L3: which files of a workspace its ignore files leave out of searches, and which they may bring back.
 
-Invariant: looks only, and at a bounded part of each file. A file counts as left out only by rules that git and other programs
-read alike and that count where it lies; what may be read in another way may bring a file back.
+Invariant: looks only, and the work of one look is bounded; what lies beyond that is not left out and may be brought back. A file
+counts as left out only by rules that git and other programs read alike and that count where it lies; what may be read in another
+way may bring a file back.
 """
 
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from tui_agent.folds.ignore_rules import MAX_LINES, Rules
+from tui_agent.folds.path_pattern import fits, parts_of
 
 GIT = ".git"
 GIT_RULES = ".gitignore"
@@ -19,8 +20,10 @@ IGNORE_FILES = frozenset({GIT_RULES, ".ignore", ".rgignore", ".fdignore", ".agig
 _REPOSITORIES = frozenset({GIT, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 """Names in a folder on which it depends what is left out below it."""
-MAX_BYTES = 1_000_000
-"""Of an ignore file. Behind them it may bring anything back."""
+MAX_BYTES = 300_000
+"""Of all ignore files of one look. Behind them they may bring anything back."""
+MAX_WORK = 500_000
+"""Comparisons of one look. After them nothing is left out and anything may be brought back."""
 MAX_STARS = 10
 """In a pattern that brings files back."""
 MAX_PATTERNS = 1_000
@@ -55,33 +58,46 @@ class IgnoreFiles:
         self._root = root
         self._names_in = names_in
         self._folders: dict[str, _FolderRules] = {}
+        self._files: dict[str, bytes] = {}
+        self._bytes_left = MAX_BYTES
+        """Below 0 once a file had more."""
+        self._work_left = MAX_WORK
 
     def leave_out(self, name: str, *, folder: bool = False) -> bool:
         """Return True if programs that respect ignore files certainly pass over a file or folder."""
         found = self._read_folder(name.rpartition("/")[0])
-        return found.left_out or found.rules.ignores(name, folder)
+        return found.left_out or self._ignores(found.rules, name, folder)
+
+    def _ignores(self, rules: Rules, name: str, folder: bool) -> bool:
+        self._work_left -= rules.work(name)
+        return self._work_left >= 0 and rules.ignores(name, folder)
 
     def may_bring_back(self, name: str) -> bool:
         """Return True if a `!` line may mean a file or a folder on its way."""
         shapes = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
-        return any(fnmatchcase(each, shape) for shape in shapes for each in names)
+        self._work_left -= len(shapes) * len(names)
+        if self._work_left < 0:
+            return True
+        return any(fits((each,), parts) for parts in map(parts_of, shapes) for each in names)
 
     def _read_folder(self, folder: str) -> _FolderRules:
         if folder not in self._folders:
-            self._folders[folder] = self._read_below(folder) if folder else self._read_top()
+            unread = takewhile(lambda path: path not in self._folders, (folder, *folders_above(folder)))
+            for path in reversed(list(unread)):
+                self._folders[path] = self._read_below(path) if path else self._read_top()
         return self._folders[folder]
 
     def _read_top(self) -> _FolderRules:
         """Read the files in the workspace's own folder, and what those above it bring back."""
         above = list(folders_above(self._root))
         in_repository = any(os.path.exists(f"{path}/{GIT}") for path in above)  # noqa: PTH110
-        patterns = chain.from_iterable(_brought_back(path, CONTROL_NAMES) for path in above)
+        patterns = chain.from_iterable(self._brought_back(path, CONTROL_NAMES) for path in above)
         return self._read_own(_FolderRules(Rules(), in_repository, brought_back=_bounded(patterns)), "")
 
     def _read_below(self, folder: str) -> _FolderRules:
-        above = self._read_folder(folder.rpartition("/")[0])
-        left_out = above.left_out or above.rules.ignores(folder, True)
+        above = self._folders[folder.rpartition("/")[0]]
+        left_out = above.left_out or self._ignores(above.rules, folder, True)
         found = self._read_own(above, f"{folder}/")
         return _FolderRules(found.rules, found.in_repository, left_out, found.brought_back)
 
@@ -94,39 +110,44 @@ class IgnoreFiles:
         if GIT in names:
             in_repository = os.path.exists(f"{path}{GIT}")  # noqa: PTH110
         if in_repository and GIT_RULES in names:
-            rules = rules.below(base, _common_rules(_read(f"{path}{GIT_RULES}")))
-        patterns = chain(above.brought_back, _brought_back(path.rstrip("/"), names))
+            rules = rules.below(base, _common_rules(self._read(f"{path}{GIT_RULES}")))
+        patterns = chain(above.brought_back, self._brought_back(path.rstrip("/"), names))
         return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
+
+    def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
+        """Return patterns for what the ignore files in a folder may bring back."""
+        for name in sorted(names):
+            paths = self._exclude_files(f"{folder}/{GIT}") if name == GIT else [f"{folder}/{name}"]
+            for path in paths:
+                yield from _returning_patterns(self._read(path))
+                if self._bytes_left < 0:
+                    yield _ANYTHING
+
+    def _exclude_files(self, git: str) -> list[str]:
+        """Return the ignore files in a repository's own folder, to which `.git` leads."""
+        if os.path.isdir(git):  # noqa: PTH112
+            return [f"{git}/info/exclude"]
+        named = self._read(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
+        own = os.path.join(os.path.dirname(git), named)  # noqa: PTH118, PTH120
+        shared = self._read(f"{own}/commondir").decode("utf-8", "replace").strip()
+        return [f"{each}/info/exclude" for each in (own, os.path.join(own, shared))]  # noqa: PTH118
+
+    def _read(self, path: str) -> bytes:
+        """Read a file as far as the bytes of this look go, and one byte more if it has more."""
+        if path not in self._files:
+            self._files[path] = data = _read(path, self._bytes_left + 1)
+            self._bytes_left -= len(data)
+        return self._files[path]
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Return the folders above an absolute path, the nearest first; the last one, `/`, is empty."""
+    """Return the folders above a path, the nearest first; the last one is empty: `/`, or where a relative path begins."""
     while path:
         path = path.rpartition("/")[0]
         yield path
 
 
-def _brought_back(folder: str, names: Collection[str]) -> Iterator[str]:
-    """Return patterns for what the ignore files in a folder may bring back."""
-    for name in sorted(names):
-        paths = _exclude_files(f"{folder}/{GIT}") if name == GIT else [f"{folder}/{name}"]
-        for path in paths:
-            yield from _returning_patterns(_read(path))
-
-
-def _exclude_files(git: str) -> list[str]:
-    """Return the ignore files in a repository's own folder, to which `.git` leads."""
-    if os.path.isdir(git):  # noqa: PTH112
-        return [f"{git}/info/exclude"]
-    named = _read(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
-    own = os.path.join(os.path.dirname(git), named)  # noqa: PTH118, PTH120
-    shared = _read(f"{own}/commondir").decode("utf-8", "replace").strip()
-    return [f"{each}/info/exclude" for each in (own, os.path.join(own, shared))]  # noqa: PTH118
-
-
 def _returning_patterns(data: bytes) -> Iterator[str]:
-    if len(data) > MAX_BYTES:
-        yield _ANYTHING
     for line in data.decode("utf-8", "replace").removeprefix(_BYTE_ORDER_MARK).splitlines():
         if line.startswith("!"):
             pattern = line[1:].strip().strip("/")
@@ -150,13 +171,13 @@ def _common_rules(data: bytes) -> str:
     return "\n".join(line for line in lines if not _READ_DIFFERENTLY.search(line))
 
 
-def _read(path: str) -> bytes:
-    """Read a file up to one byte more than counts; nothing where there is none."""
+def _read(path: str, max_bytes: int) -> bytes:
+    """Read the beginning of a file; nothing where there is none."""
     try:
         if not os.path.isfile(path):  # noqa: PTH113 - asked for many names before each command
             return b""
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(max_bytes)
     except (OSError, ValueError):
         return b""

@@ -1,17 +1,23 @@
 """L1: what ignore files leave out, by git's rules (`man gitignore`).
 
 Invariant: bounded work, whatever an ignore file holds: a path is matched in time proportional to its length and to
-the number of lines, of which the first `MAX_LINES` count.
+the number of lines, of which the first `MAX_LINES` count. `work` says how much that is.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tui_agent.folds.path_pattern import Part, fits, parts_of
 
 MAX_LINES = 5_000
+"""One with `**` counts as many times as it has names."""
 MAX_LINE = 1_000
 """Characters; a longer line is passed over."""
+MAX_STARS = 10
+"""Runs of stars in a line; a line with more of them is passed over."""
+_STARS = re.compile(r"\*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,11 @@ class _Line:
     inside_only: bool
     """It ends with `/**`: what it names is not meant, only what lies in it."""
 
+    @property
+    def work(self) -> int:
+        """Comparisons for each name of a path."""
+        return len(self.parts) if None in self.parts else 1
+
     def fits(self, names: Sequence[str]) -> bool:
         if not self.by_name:
             return fits(names, self.parts)
@@ -33,11 +44,18 @@ class IgnoreFile:
     """The lines of one ignore file; the last one that fits decides."""
 
     def __init__(self, text: str) -> None:
-        found = [_line(line) for line in text.split("\n")[:MAX_LINES]]
-        self._lines = tuple(line for line in reversed(found) if line is not None)
+        found = [line for line in map(_line, text.split("\n", MAX_LINES)[:MAX_LINES]) if line is not None]
+        works = accumulate(line.work for line in found)
+        self._lines = tuple(line for line, work in zip(found, works, strict=True) if work <= MAX_LINES)[::-1]
+        self._by_name = sum(line.by_name for line in self._lines)
+        self._by_path = sum(line.work for line in self._lines if not line.by_name)
 
     def __bool__(self) -> bool:
         return bool(self._lines)
+
+    def work(self, path: str) -> int:
+        """Return the number of comparisons that a verdict about `path` takes at most."""
+        return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
         """Whether `path` (seen from the file's folder) is ignored; None where no line says anything."""
@@ -64,6 +82,10 @@ class Rules:
         found = IgnoreFile(text)
         return Rules((*self._files, (base, found))) if found else self
 
+    def work(self, path: str) -> int:
+        """Return the number of comparisons that `ignores` takes at most."""
+        return sum(found.work(path[len(base) :]) for base, found in self._files)
+
     def ignores(self, path: str, folder: bool) -> bool:
         """Whether `path` (seen from where the rules begin) is ignored, its folders not being."""
         for base, found in reversed(self._files):
@@ -85,6 +107,8 @@ class Rules:
 def _line(text: str) -> _Line | None:
     line = _without_blanks(text.removesuffix("\r"))
     if not line or line.startswith("#") or len(line) > MAX_LINE:
+        return None
+    if len(_STARS.findall(line)) > MAX_STARS:
         return None
     negated = line.startswith("!")
     line = line[negated:]

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from tui_agent.protocol.base import BlobText, Frozen
+from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.store.blobs import (
@@ -105,6 +106,10 @@ class Shrinker:
             return self._text(value, walk, blob=name in _long_fields(type(model)))
         if isinstance(value, dict | list):
             return self._json(_lists(value), walk, top=True)
+        if isinstance(model, Runs) and name == "argv" and walk.redact:
+            # Only the words in front tell that one is a password.
+            words = tuple(self._redactor.words(model.argv))
+            value = value if words == model.argv else words
         return self._value(value, walk)
 
     def _arguments(self, text: str) -> str:

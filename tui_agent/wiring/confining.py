@@ -11,9 +11,9 @@ from tui_agent.environments.sandbox.detect import Found
 from tui_agent.policy.places.sandbox_places import (
     guarded_outside,
     guarded_places,
-    secret_inside,
     steering_names,
 )
+from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.wiring.ground import Ground
 
 OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
@@ -41,7 +41,7 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
         writable=tuple(map(str, config.sandbox.writable)),
         trees=guarded.trees,
         guarded=guarded_outside(own),
-        secret=secret_inside(),
+        secret=may_hold_secrets,
         readable=config.sandbox.readable,
         steering=steering_names(),
     )

@@ -17,7 +17,7 @@ from tui_agent.config.settings import Config
 from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
-from tui_agent.policy.places.visibility import may_show, rules_digest
+from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest
 from tui_agent.ports.knowledge import SymbolPlace
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapShown, MapWish
@@ -45,7 +45,9 @@ class SessionMaps:
         self._map = RepoMap(
             workspace,
             cache_folder,
-            showing=Showing(may_show, rules_digest(), redaction or RedactionOptions()),
+            showing=Showing(
+                lambda path: not may_hold_secrets(path), rules_digest(), redaction or RedactionOptions()
+            ),
             languages=languages,
         )
         self._one = CapacityLimiter(1)

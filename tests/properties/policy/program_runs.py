@@ -72,7 +72,7 @@ def _run_part(lines: Sequence[str], seconds: float) -> list[Outcome]:
         command = [
             BWRAP, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--ro-bind", str(shell),
             str(Path("/bin/sh").resolve()), "--unshare-all", "--die-with-parent", "--new-session", "--clearenv",
-            sys.executable, "-I", "-S", "-c", DRIVER.read_text(encoding="utf-8"),
+            str(Path(sys.executable).resolve()), "-I", "-S", "-c", DRIVER.read_text(encoding="utf-8"),
         ]  # fmt: skip
         finished = subprocess.run(
             command, input=json.dumps(setup), capture_output=True, text=True, check=False

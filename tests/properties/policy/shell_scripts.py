@@ -17,7 +17,7 @@ REDIRECTS = ("< nope", "> /dev/null", "2> /dev/null", ">&2", "2>&1", "< README.m
 CONNECTORS = ("; ", " && ", " || ", "; ", " && ", " & ", "\n")
 USES = (
     "$x", "$x README.md", '"$x" src', 'cat "$x"', "cat $x", 'cat "$x/tmp/outside/key"', "cat ../outside/key", "cat key", "ls", 'sort "$x"',
-    "cat ../.env", "cat $y", "head -1 $x $y", 'cat "$PWD/README.md"', "wc -l ../README.md", 'grep -r a "$x"', "cat ./$x", "cat $!/tmp/outside/key",
+    "cat ../.env", 'cat "${x##*/}"', "cat ${x%/*}/key", 'cat "${y:-key}"', "head -1 ${x#*/} ${y:-$x}", "cat ${x%%d}", "cat $y", "head -1 $x $y", 'cat "$PWD/README.md"', "wc -l ../README.md", 'grep -r a "$x"', "cat ./$x", "cat $!/tmp/outside/key",
 )  # fmt: skip
 
 

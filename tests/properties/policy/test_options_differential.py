@@ -4,14 +4,13 @@ its words as the real program does."""
 import random
 import shutil
 
-import pytest
-
 from tests.properties.policy.option_words import find_mismatches, make_probes
 from tests.properties.policy.program_calls import make_line
 from tests.properties.policy.program_runs import BWRAP, is_harmless, run_calls
+from tests.stubs.left_out import only_where
 from tests.stubs.rows import rows
 
-pytestmark = pytest.mark.skipif(BWRAP is None, reason="without bwrap nothing is run")
+pytestmark = only_where(BWRAP is not None, "bubblewrap is not installed")
 CALLS = 2_000
 PROBED = (
     "git log", "git diff", "git blame", "git show", "git grep", "git branch", "xargs", "od", "sed", "sort", "jq", "grep", "rg", "tail", "gawk", "mawk",

@@ -123,6 +123,40 @@ def test_config_show_tells_where_a_value_comes_from(
     assert "vim" not in plain
 
 
+RULES = """\
+[redaction]
+allow = ["hunter2"]
+[[redaction.rules]]
+id = "acme-key"
+what = "acme key"
+pattern = "acme_[a-z]{12}"
+keywords = ["acme_"]
+examples = ["[[acme_{{a-z 12}}]]"]
+"""
+
+
+def test_config_show_shows_the_users_redaction_rules(call: Call, tmp_path: Path, work: Path) -> None:
+    config = find(work, {"HOME": str(tmp_path / "home")}).user_config
+    config.parent.mkdir(parents=True)
+    config.write_text(RULES)
+    shown = call("config", "show")[1].splitlines()
+    starts = [line.split()[0] for line in shown if line.endswith(str(config))]
+    assert starts == ["redaction.rules.0", "redaction.allow"]
+    assert "acme_[a-z]{12}" in shown[1]
+
+
+def test_trust_refuses_a_project_that_sets_what_is_redacted(call: Call, work: Path) -> None:
+    folder = work / ".tui_agent"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[redaction]\ndisable = ["generic-secret"]\n')
+    refused = "a project cannot set [redaction], for that could show its secrets"
+    assert f"refused: {refused}" in call("trust")[1]
+    status, out, err = call("trust", "--yes")
+    assert (status, out) == (2, "")
+    assert f"cannot be trusted: {refused}. Remove it from .tui_agent/config.toml" in err
+    assert call("config", "show")[0] == 0
+
+
 def test_a_wrong_configuration_names_the_file_and_the_line(call: Call, tmp_path: Path, work: Path) -> None:
     config = find(work, {"HOME": str(tmp_path / "home")}).user_config
     config.parent.mkdir(parents=True)

@@ -1,5 +1,6 @@
 """`policy check --explain` and `policy check-table`: reasons one a line, faults with their line, for any file at once."""
 
+import io
 import json
 import os
 from pathlib import Path
@@ -86,6 +87,37 @@ def test_explain_names_the_rule_and_the_place_of_the_users_entry(call: Call, tmp
     assert "rule: deny run showlog -r * decides deny" in out
 
 
+WRONG = {
+    b"no JSON": "the line is not valid JSON",
+    b"[" * 200_000: "the line nests values too deeply",
+    b'{"command": ' + b"[" * 200_000: "the line nests values too deeply",
+    b'{"command": 1' + b"0" * 5_000 + b"}": "the line is not valid JSON",
+    b'["ls"]': 'the line is not an object such as {"command": "git status"}',
+    b'{"cmd": "ls"}': 'the object has no "command"',
+    b'{"command": 5}': '"command" is not a string',
+    b'{"command": null}': '"command" is not a string',
+}
+
+
+def test_a_wrong_line_of_input_is_answered_in_its_place(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = b'{"command": "ls"}'
+    given = b"\n".join(each for wrong in WRONG for each in (wrong, b"", right))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    status, out, err = call("policy", "check", "--stdin")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert answers[::2] == [{"line": 1 + 3 * at, "error": reason} for at, reason in enumerate(WRONG.values())]
+    assert [each["decision"] for each in answers[1::2]] == ["allow"] * len(WRONG)
+    assert (status, err) == (Exit.FAILED, "")
+
+
+def test_a_line_of_input_that_is_not_utf_8_is_judged_too(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = b'{"command": "ls \xff"}\n{"command": "ls"}\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
+    status, out, _ = call("policy", "check", "--stdin")
+    assert [json.loads(line)["decision"] for line in out.splitlines()] == ["ask", "allow"]
+    assert status == Exit.DONE
+
+
 def test_a_valid_table_is_called_valid(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "programs.toml"
     path.write_text(VALID, encoding="utf-8")
@@ -125,16 +157,27 @@ def test_a_fault_in_a_table_is_printed_with_its_line(
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"#" * 10_000_000, "it is longer than 200,000 characters"),
+        (b"#" * 10_000_000, "it is larger than 1 MiB"),
+        (b"#" * 250_000, "it is longer than 200,000 characters"),
         (b"\x00\x01", "it is not valid TOML"),
-        (b"\xff\xfe", "it cannot be read"),
+        (b"\xff\xfe", "it is not UTF-8 text"),
         (b"#!/bin/sh\necho hello\n", "it is not valid TOML"),
         (b"a." * 90_000 + b"a = 1", "a key has too many parts"),
         (b"x = " + b"[" * 90_000, "it is not valid TOML"),
         (b"x = " + b"1" * 90_000, "it is not valid TOML"),
         (b"[programs]\nx = 1", "programs.x: this must be a table"),
     ],
-    ids=["10 MB", "NUL", "not UTF-8", "a script", "long key", "brackets", "long number", "no table"],
+    ids=[
+        "10 MB",
+        "250 kB",
+        "NUL",
+        "not UTF-8",
+        "a script",
+        "long key",
+        "brackets",
+        "long number",
+        "no table",
+    ],
 )
 def test_any_file_gets_one_clear_line(call: Call, tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "programs.toml"
@@ -146,6 +189,11 @@ def test_any_file_gets_one_clear_line(call: Call, tmp_path: Path, content: bytes
 
 def test_a_table_that_is_no_file_is_named(call: Call, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "missing.toml", tmp_path, tmp_path / "pipe"):
+    for path, reason in (
+        (tmp_path / "missing.toml", "there is no such file"),
+        (tmp_path, "it is no regular file."),
+        (tmp_path / "pipe", "it is no regular file."),
+    ):
         status, out, _ = call("policy", "check-table", str(path))
-        assert (status, out.split(": ", 2)[:2]) == (Exit.FAILED, [str(path), "it cannot be read"])
+        assert (status, out.split(": ", 1)[0]) == (Exit.FAILED, str(path))
+        assert out.split(": ", 1)[1].startswith(reason)

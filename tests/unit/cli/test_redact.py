@@ -96,7 +96,9 @@ def test_all_lines_of_a_putty_key_go_and_no_line_behind_it() -> None:
 
 def test_explain_names_line_and_rule_of_each_secret_and_shows_none() -> None:
     text = f"plain\nuse {KEY}\n\nmysql -u root -psunflower\nlogin correct-horse {KEY}\n"
-    assert list(explained_lines(text, Redactor(secrets={"MY_LOGIN": "correct-horse"}))) == [
+    assert list(
+        explained_lines(text.splitlines(keepends=True), Redactor(secrets={"MY_LOGIN": "correct-horse"}))
+    ) == [
         "line 2: github-token (github token)",
         "line 4: ssh-and-mysql-option (password)",
         "line 5: value of MY_LOGIN",

@@ -16,6 +16,8 @@ from tui_agent.config.project_files import ProjectFile
         (".tui_agent/config.toml", b'model = "m"\nbase_url = "http://a"\n', "sets the model's address to http://a, sets the model to m"),
         (".tui_agent/config.toml", b'policy = "bypass"\nvim = true\n', "sets the policy to bypass, 1 other setting"),
         (".tui_agent/config.toml", b'[[hook]]\nevent = "x"\n', "runs commands beside tool calls and turns"),
+        (".tui_agent/config.toml", b'[secrets]\nmodel_sees = "plain"\n', "sets whether the model is sent secrets as they are"),
+        (".tui_agent/config.toml", b'model = "m"\n[redaction]\nallow = ["/.*/"]\n', "refused: a project cannot set [redaction], for that could show its secrets"),
         (".tui_agent/config.toml", b"", "no setting"),
         (".tui_agent/config.toml", b"= [", "settings; it is no valid TOML"),
         (".tui_agent/config.toml", b"x = " + b"[" * 100_000, "settings; it is no valid TOML"),

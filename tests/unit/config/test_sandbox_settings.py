@@ -34,9 +34,10 @@ def test_it_is_on_where_it_works_and_the_user_may_open_more_or_switch_it_off(tmp
 def test_a_trusted_project_cannot_open_what_confines_its_commands(tmp_path: Path, table: str) -> None:
     project, environ = tmp_path / "project", {"HOME": str(tmp_path / "home")}
     written(project / ".tui_agent/config.toml", table)
-    trust.decide(look(project), "trusted", find(project, environ))
     with pytest.raises(ConfigError, match=r"a project cannot set \[sandbox\]"):
-        load(SessionOptions(cwd=project), environ)
+        trust.decide(look(project), "trusted", find(project, environ))
+    with pytest.raises(ConfigError, match=r"a project cannot set \[sandbox\]"):
+        load(SessionOptions(cwd=project, trusted_once=(look(project).key,)), environ)
 
 
 def test_a_misspelt_key_is_named_with_its_line(tmp_path: Path) -> None:

@@ -215,22 +215,26 @@ def test_a_copy_that_was_changed_is_made_anew(folder: Path, tmp_path: Path) -> N
     assert place.stat().st_mode & 0o077 == 0
 
 
-def test_a_project_cannot_name_plugins_outside_of_what_is_trusted(
-    folder: Path, paths: Paths, environ: dict[str, str]
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ('plugin_dirs = ["./tools"]\n', r"a project cannot name plugin_dirs.*\.tui_agent/plugins/"),
+        ('notes_dir = "notes"\n', "a project cannot name notes_dir"),
+        ('[sandbox]\nmode = "off"\n', r"a project cannot set \[sandbox\]"),
+        ('[redaction]\nallow = ["/.*/"]\n', r"a project cannot set \[redaction\]"),
+    ],
+)
+def test_a_project_with_settings_that_only_the_user_has_is_neither_trusted_nor_used(
+    folder: Path, paths: Paths, environ: dict[str, str], settings: str, refused: str
 ) -> None:
-    (folder / ".tui_agent" / "config.toml").write_text('plugin_dirs = ["./tools"]\n')
-    trusted(folder, paths)
-    with pytest.raises(ConfigError, match=r"cannot name plugin_dirs.*\.tui_agent/plugins/"):
-        config(folder, environ)
-
-
-def test_a_project_cannot_say_which_of_its_secrets_are_shown(
-    folder: Path, paths: Paths, environ: dict[str, str]
-) -> None:
-    (folder / ".tui_agent" / "config.toml").write_text('[redaction]\nallow = ["/.*/"]\n')
-    trusted(folder, paths)
-    with pytest.raises(ConfigError, match=r"a project cannot set \[redaction\]"):
-        config(folder, environ)
+    (folder / ".tui_agent" / "config.toml").write_text(settings)
+    with pytest.raises(ConfigError, match=f"cannot be trusted: {refused}"):
+        trusted(folder, paths)
+    assert trust.standing(look(folder), paths) == "open"
+    with pytest.raises(ConfigError, match=f"config.toml: {refused}"):
+        config(folder, environ, trusted_once=(look(folder).key,))
+    trust.decide(look(folder), "without", paths)
+    assert config(folder, environ).project is None
 
 
 def test_a_trusted_env_file_does_not_say_where_the_list_of_trusted_folders_lies(

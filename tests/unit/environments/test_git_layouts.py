@@ -11,6 +11,8 @@ from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import FSMONITOR, add_config, build_plain, git, link
 from tui_agent.environments.git_keys import COMMANDS, SECTIONS
 from tui_agent.environments.git_programs import runs_programs
+from tui_agent.environments.sandbox.git_places import git_places
+from tui_agent.environments.sandbox.placeholders import Placeholders
 
 USUAL = {
     "lfs": '[lfs]\n\trepositoryformatversion = 0\n[lfs "https://example.org/x.git/info/lfs"]\n\taccess = basic\n\tlocksverify = true\n'
@@ -153,6 +155,19 @@ def test_a_work_tree_that_shares_anything_but_its_main_repository_steers(work: P
     assert not runs_programs(str(work))
     (work / ".git" / "worktrees" / "linked" / "commondir").write_text("../../../other\n")
     assert runs_programs(str(work))
+
+
+def test_a_sandbox_that_another_session_holds_in_the_repository_steers_nothing(
+    work: Path, tmp_path: Path
+) -> None:
+    places = git_places(str(work))
+    absent = [f"{places.folder}/{name}" for name in places.absent]
+    with Placeholders(str(work), tmp_path / "records").held(absent):
+        assert (work / ".git" / "commondir").is_file() and (work / ".git" / "modules").is_dir()
+        assert not runs_programs(str(work))
+        assert git(work, "status", "--short") == "M README.md"
+        (work / ".git" / "commondir").write_text("./..\n")
+        assert runs_programs(str(work))
 
 
 def test_a_folder_that_shares_a_repository_is_one_itself(work: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.environments.ignore_files import MAX_BYTES, MAX_PATTERNS
+from tui_agent.environments.git_content import GitContent, Held
+from tui_agent.environments.ignore_files import MAX_BYTES, MAX_PATTERNS, MAX_WORK
 from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.ports.environment import SecretFile
 
@@ -113,6 +114,47 @@ def test_the_rules_of_a_linked_work_tree_lie_in_its_repository(tmp_path: Path) -
     write(main / "info/exclude", "!.env\n")
     write(root / ".git", f"gitdir: {main}/worktrees/ws\n")
     assert scan_secret(root, ".env").brought_back
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0, (True, False)), (MAX_BYTES, (False, True))])
+def test_behind_the_bytes_that_a_look_reads_any_file_may_be_brought_back(
+    tmp_path: Path, size: int, expected: tuple[bool, bool]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path / ".gitignore", "#" * size + "\n")
+    write(tmp_path / "conf/.gitignore", "*.json\n")
+    found = scan_secret(tmp_path, CREDENTIALS)
+    assert (found.ignored, found.brought_back) == expected
+
+
+def test_after_the_work_of_a_look_nothing_is_left_out_and_anything_may_be_brought_back(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / ".gitignore", "".join(f"x{number}\n" for number in range(4_999)) + "secret*\n")
+    (tmp_path / ".git").mkdir()
+    count = MAX_WORK // 5_000 + 20
+    for number in range(count):
+        write(tmp_path / f"secret{number}", "KEY=1")
+    secrets = SecretFiles(str(tmp_path), lambda path: path.startswith("secret")).scan().secrets
+    assert len(secrets) == count
+    assert {(secret.ignored, secret.brought_back) for secret in secrets[:50]} == {(True, False)}
+    assert {(secret.ignored, secret.brought_back) for secret in secrets[-10:]} == {(False, True)}
+
+
+def test_a_secret_behind_many_folders_is_judged_too(tmp_path: Path) -> None:
+    write(tmp_path / ".gitignore", "secret\n")
+    (tmp_path / ".git").mkdir()
+    at = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(600):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(os.open("secret", os.O_WRONLY | os.O_CREAT, dir_fd=at))
+    os.close(at)
+    (found,) = SecretFiles(str(tmp_path), lambda path: path.endswith("/secret")).scan().secrets
+    assert found.ignored
+    assert GitContent().held("/d" * 1_900 + "/secret", tmp_path.stat()) == Held()
 
 
 def test_a_pipe_as_an_ignore_file_is_not_waited_for(tmp_path: Path) -> None:

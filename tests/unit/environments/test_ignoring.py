@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.folds.ignore_rules import MAX_LINES, IgnoreFile, Rules
+from tui_agent.folds.ignore_rules import MAX_LINES, MAX_STARS, IgnoreFile, Rules
 from tui_agent.folds.path_pattern import path_pattern
 
 PIECES = ["a", "b", "c", "ab", "a.c", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "\\*", "\\a", "*.c", "a*b", "b ", "\\ "]  # fmt: skip
@@ -62,6 +62,26 @@ def test_a_hostile_line_costs_little(line: str) -> None:
     found = IgnoreFile(line)
     assert not found.verdict("a" * 255, False)
     assert not found.verdict("a/" * 990 + "c", False)
+
+
+def test_a_line_with_too_many_stars_is_passed_over() -> None:
+    most = "*a" * MAX_STARS
+    assert IgnoreFile(most).verdict("a" * 255, False)
+    assert not IgnoreFile("\n".join([f"*{most}*{number}" for number in range(900)]))
+    assert not IgnoreFile("**/a/" * (MAX_STARS + 1))
+    assert IgnoreFile("*" * 900).verdict("a", False)
+
+
+def test_a_line_for_any_folder_counts_as_many_times_as_it_has_names() -> None:
+    lines = [f"**/{number}/a" for number in range(MAX_LINES // 3 + 1)]
+    found = IgnoreFile("\n".join(lines))
+    assert found.verdict(f"x/{MAX_LINES // 3 - 1}/a", False)
+    assert found.verdict(f"x/{MAX_LINES // 3}/a", False) is None
+
+
+def test_the_work_that_a_path_takes_is_known_before() -> None:
+    rules = Rules().below("", "*.c\n/build\n**/tmp/x\n").below("src/", "a\n")
+    assert (rules.work("a"), rules.work("src/b/c")) == (1 + 1 + 3 + 1, 1 + (1 + 3) * 3 + 1)
 
 
 def test_only_so_many_lines_count() -> None:

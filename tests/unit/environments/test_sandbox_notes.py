@@ -54,6 +54,18 @@ def test_an_archive_is_no_script_that_names_what_is_in_it(tmp_path: Path) -> Non
     assert not any("x.tar names" in note for note in told(("git archive -o x.tar HEAD",), tmp_path, ""))
 
 
+@pytest.mark.parametrize("words", [("ls .git",), ("ls", ".git/"), ("cd .git && ls -A",)])
+def test_what_is_there_in_a_listed_folder_is_not_said_to_be_a_stand_in(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / ".git" / "refs").mkdir(parents=True)
+    (tmp_path / ".git" / "modules").mkdir()
+    stands = tuple(str(tmp_path / name) for name in ("refs", ".git/modules"))
+    said = told(words, tmp_path, "HEAD\nmodules\nrefs\n", stands)
+    assert said == ("modules is not there: an empty stand-in of the sandbox, gone after the command.",)
+    assert told(("ls",), tmp_path, "a.txt\nrefs\n", stands) != ()
+
+
 def test_a_word_at_the_end_of_a_line_is_no_stand_in(tmp_path: Path) -> None:
     stands = (str(tmp_path / "refs"),)
     assert told(("make",), tmp_path, "updating local tracking refs\n", stands) == ()

@@ -11,7 +11,7 @@ from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
 from tui_agent.environments.sandbox import seatbelt
 from tui_agent.environments.sandbox.bounds import Places
 from tui_agent.environments.secret_files import MOST_FOLDERS, SecretFiles
-from tui_agent.policy.places.sandbox_places import secret_inside
+from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 KEY = "-----BEGIN PRIVATE KEY-----\ncanary\n"
@@ -90,7 +90,7 @@ async def test_a_command_that_names_one_and_was_allowed_reads_that_one(world: Wo
 
 
 async def test_what_the_user_opened_is_read(world: World) -> None:
-    look = SecretFiles(str(world.workspace), secret_inside(), (".env*", "certs/*.pem")).look()
+    look = SecretFiles(str(world.workspace), may_hold_secrets, (".env*", "certs/*.pem")).look()
     assert [one.name for one in look] == [".aws/", "config/credentials.json"]
 
 
@@ -166,7 +166,7 @@ async def test_an_index_that_names_a_file_does_not_open_it(world: World) -> None
 
 
 def found(root: Path) -> list[str]:
-    return [one.name for one in SecretFiles(str(root), secret_inside()).look()]
+    return [one.name for one in SecretFiles(str(root), may_hold_secrets).look()]
 
 
 def test_a_key_is_told_from_a_certificate_and_what_is_installed_is_passed_over(tmp_path: Path) -> None:
@@ -181,14 +181,14 @@ def test_a_link_with_such_a_name_leads_to_what_is_kept(tmp_path: Path) -> None:
     lay(tmp_path, {"settings/prod": "x"})
     (tmp_path / ".env").symlink_to("settings/prod")
     (tmp_path / "gone.env").symlink_to("nowhere")
-    (one,) = SecretFiles(str(tmp_path), secret_inside()).look()
+    (one,) = SecretFiles(str(tmp_path), may_hold_secrets).look()
     assert (one.name, one.path) == (".env", str(tmp_path / "settings/prod"))
 
 
 def test_a_file_that_came_or_went_is_seen_at_once(tmp_path: Path) -> None:
     lay(tmp_path, {"a/b/c.txt": "x"})
     os.utime(tmp_path / "a/b", ns=(0, 0))
-    secrets = SecretFiles(str(tmp_path), secret_inside())
+    secrets = SecretFiles(str(tmp_path), may_hold_secrets)
     assert secrets.look() == ()
     lay(tmp_path, {"a/b/.env": "x", "n/.env": "x"})
     assert [one.name for one in secrets.look()] == ["n/.env", "a/b/.env"]
@@ -200,7 +200,7 @@ def test_ignored_and_held_files_are_told(tmp_path: Path) -> None:
     lay(tmp_path, {"a/.env": "x", "b/.env": "é\n" * 300, "c/.env": "x", ".gitignore": "/a\n"})
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "b")
-    look = {one.name: one for one in SecretFiles(str(tmp_path), secret_inside()).look()}
+    look = {one.name: one for one in SecretFiles(str(tmp_path), may_hold_secrets).look()}
     assert [(name, look[name].ignored, look[name].in_git) for name in sorted(look)] == [
         ("a/.env", True, False),
         ("b/.env", False, True),

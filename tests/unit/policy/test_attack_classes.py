@@ -24,6 +24,7 @@ def decide_with(rule: str, script: str, policy: PolicyName = "ask") -> Decision:
         ("deny run sudo *", "cat a.txt\n\\sudo reboot"),
         ("deny run rm *", "echo $'\\\\'; rm -rf src; echo '\\'"),
         ("deny run rm *", "echo `echo \\`rm -rf src\\``"),
+        ("deny run git push *", 'x=status; eval "x=push"; git $x'),
     ],
 )
 def test_rules_against_commands_hold_behind_a_line_break(rule: str, script: str) -> None:
@@ -120,3 +121,15 @@ def test_a_name_that_cannot_be_an_option_is_not_asked_about(script: str) -> None
 @rows("script", ["ps aux", "ps -ef", "ps -eo pid,cmd", "ps -p 1 -o comm", "ps ax", "ps aux | grep python"])
 def test_processes_are_listed_unasked(script: str) -> None:
     assert decide(script).verdict == "allow"
+
+
+@rows(
+    "rule, script, rule_id",
+    [
+        ("deny run git push *", "git rebase -x 'echo a' -x 'git push' main", "rule: deny run git push *"),
+        ("ask read x", "git rebase -x 'echo a' -x 'rm -rf /' main", "guard.ruin"),
+    ],
+)
+def test_each_of_several_scripts_is_read_by_itself(rule: str, script: str, rule_id: str) -> None:
+    found = decide_with(rule, script, "bypass")
+    assert (found.verdict, found.rule_id) == ("deny", rule_id)

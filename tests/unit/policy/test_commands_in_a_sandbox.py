@@ -49,6 +49,11 @@ git commit -m 'rm -rf is gone'
 git commit -m remove
 bash build.sh
 sh -x tests/run.sh a b
+tsc --noEmit -p .
+jest --ci -t adds
+git tag -a v1 -m first
+git notes add -m checked
+git merge --no-edit x
 bash -c 'make build'
 echo 'pytest -q' > x.sh && sh x.sh
 sh x.sh
@@ -123,6 +128,8 @@ less a
 vim a
 top
 foo tail -f log
+coproc ls
+alias t='tail -f'; t x
 watch -n1 ls
 nohup make &
 setsid make
@@ -137,6 +144,38 @@ rails server
 ./manage.py runserver
 mkdocs serve
 python manage.py runserver
+tsc -w
+pytest -f
+python -m pytest -xf
+uv run pytest --looponfail
+jest --watchAll
+mocha -w
+rollup -cw
+webpack -w
+pyright -w
+ruff check -w
+gradle -t test
+bun --hot a.ts
+npm run start
+next start
+git -p log
+git config -e
+git difftool
+git mergetool
+git gui
+git tag -a v1
+git tag -s v1
+git notes edit
+git branch --edit-description
+git merge --continue
+gitk
+passwd
+redis-server
+uvicorn app:app
+python -m gunicorn app:app
+daemon sleep 5
+ssh-agent
+strace -p 1
 """.strip().splitlines()
 SCRIPTS = [
     "sh <<< 'rm -rf tests'",
@@ -196,6 +235,11 @@ def test_what_a_sandbox_does_not_bound_is_not_run_unasked(script: str) -> None:
     assert confined(script).verdict != "allow"
 
 
+def test_the_reason_names_a_loop_that_does_not_end() -> None:
+    reason = decide("while true; do ls; done", "plan").reason
+    assert reason == "policy plan allows only commands that read: a loop does not end by itself"
+
+
 def test_bypass_runs_what_never_ends() -> None:
     assert {decide(script, "bypass").verdict for script in ENDLESS} == {"allow"}
 
@@ -253,7 +297,7 @@ def test_a_machine_elsewhere_has_other_roots() -> None:
 
 
 @rows("script", ["ionice -c3 grep -rn x src", "env ls", "echo ls | sh", "bash <<'EOF'\nls -la\ngit status\nEOF", "sh <<< 'cat README.md'",
-                 "if true; then sh; fi <<< ls", "git clean -n", "git clean -ndx", "git clean --dry-run -e '*.o'",
+                 "git clean -n", "git clean -ndx", "git clean --dry-run -e '*.o'",
                  "find . -name package.json -not -path '*/node_modules/*' -exec cat {} \\;", "cd tests && ls",
                  "find . -name '*.py' ! -path './vendor/*' | xargs grep -l x", f"cd {WORKSPACE}/src && ls"])  # fmt: skip
 def test_a_wrapper_is_as_harmless_as_what_it_runs(script: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.finding import Finding, strongest
 from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.ports.environment import WorkspaceLink
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import PolicyName
@@ -37,6 +38,16 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     ("make test", "bypass", ("allow", "bypass.commands", "policy bypass allows it", "", False)),
     ("make test", "plan", ("deny", "plan.commands", f"{ONLY_READS}: make runs code", "", False)),
     ("curl https://e.org", "ask", ("ask", "ask.commands", f"{WANTS} for network access", "", False)),
+    (
+        "x=$((1+2))",
+        "bypass",
+        ("ask", "bypass.unproven", "it uses arithmetic", "It cannot be read with certainty.", True),
+    ),
+    (
+        "f() { $x; }; f",
+        "bypass",
+        ("ask", "bypass.unproven", "it defines a function", "It cannot be read with certainty.", True),
+    ),
     ("rm a", "ask", ("ask", "ask.commands", f"{WANTS} before anything is deleted", DELETES, True)),
     ("rm a", "plan", ("deny", "plan.writes", "policy plan allows no writes", "", False)),
     (
@@ -239,7 +250,11 @@ def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
         "",
         False,
     )
+    assert found.unanswered
     assert decide((Reads(path="a"),), interactive=False).verdict == "allow"
+    never = decide((Reads(path="a"),), "ask read a", policy="read-only-delegate")
+    assert (never.verdict, never.unanswered) == ("deny", False)
+    assert never.reason == "the rule `ask read a` says so, and a delegate that only reads asks nothing"
 
 
 def test_network_is_asked_about_denied_or_not_understood() -> None:
@@ -302,6 +317,25 @@ def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_
 
 
 @rows(
+    "script, rules, facts, may_try",
+    [
+        ("foo", (), {}, True),
+        ("foo", (), {"sandboxed": False}, False),
+        ("rm a", (), {}, False),
+        ("foo && rm a", (), {}, False),
+        ("foo", ("ask run foo",), {}, False),
+        ("foo", (), {"policy": "plan"}, False),
+        ("foo", (), {"policy": "read-only-delegate"}, False),
+    ],
+)
+def test_a_doubtful_command_may_also_be_tried_where_no_one_is_there_to_answer(
+    script: str, rules: tuple[str, ...], facts: dict[str, object], may_try: bool
+) -> None:
+    found = decide((Runs(script=script),), *rules, **{"sandboxed": True, "interactive": False, **facts})  # type: ignore[arg-type]
+    assert (found.verdict, found.may_try) == ("deny", may_try)
+
+
+@rows(
     "script, policy, rules, facts, verdict, rule_id",
     [
         ("ls /opt", "ask", (), {}, "ask", "ask.reads-outside"),
@@ -340,3 +374,50 @@ def test_a_file_is_moved_from_outside_only_after_one_yes_to_all_of_it() -> None:
     assert (found.verdict, found.rule_id) == ("ask", "rule: ask read /home/b/**")
     asked = decide((Runs(script="mv /home/b/a c"),), policy="accept-edits")
     assert (asked.verdict, asked.reason) == ("ask", "/home/b/a is outside this workspace")
+
+
+@rows(
+    "effect, reason",
+    [
+        (Runs(script="rm -rf ."), "it would delete all of ."),
+        (Runs(script="mv /home/ada /tmp/x"), "it would move all of /home/ada"),
+        (Runs(script="chmod -R 0 /home"), "it would change all of /home"),
+    ],
+)
+def test_ruin_is_refused_in_the_words_of_what_would_happen(effect: Effect, reason: str) -> None:
+    found = decide((effect,), policy="bypass")
+    assert (found.verdict, found.rule_id, found.reason) == ("deny", "guard.ruin", reason)
+
+
+@rows(
+    "unscanned, reason",
+    [
+        (("",), "nobody looked for secrets below this folder"),
+        (("vendor",), "nobody looked for secrets below vendor"),
+    ],
+)
+def test_a_folder_that_nobody_looked_into_is_named(unscanned: tuple[str, ...], reason: str) -> None:
+    found = decide((Runs(script="grep -r x ."),), unscanned=unscanned)
+    assert (found.verdict, found.reason) == ("ask", reason)
+
+
+@rows(
+    "cwd, rule",
+    [("", "allow exact make a"), (".", "allow exact make a"), ("sub", "allow exact cd sub && make a")],
+)
+def test_an_exact_rule_names_the_folder_of_the_call(cwd: str, rule: str) -> None:
+    for other in ("", ".", "sub"):
+        same = (other == "sub") == (cwd == "sub")
+        assert (decide((Runs(script="make a", cwd=other),), rule).verdict == "allow") is same
+
+
+def test_a_link_out_of_the_workspace_is_warned_of() -> None:
+    found = decide((Runs(script="cat docs/*"),), links=(WorkspaceLink("docs/out", "/opt/x"),))
+    why = "docs/out is a link to /opt/x, outside this workspace"
+    assert row_of(found) == ("ask", "guard.link", why, "It may read files that it does not name.", True)
+
+
+def test_the_files_that_commands_write_and_touch_are_named() -> None:
+    runs = (Runs(script="cat a > b; ls c", cwd="sub"), Reads(path="d"))
+    assert RulePolicy().written(runs) == ("sub/b",)
+    assert set(RulePolicy().touched(runs)) == {"sub/a", "sub/b"}

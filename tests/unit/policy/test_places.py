@@ -7,7 +7,7 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.places.paths import Guards, Place
-from tui_agent.policy.places.sandbox_places import secret_inside
+from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
 from tui_agent.protocol.settings import POLICIES, PolicyName
@@ -119,8 +119,8 @@ def test_the_real_file_counts_under_any_name(real: str) -> None:
 
 @pytest.mark.parametrize("name", [".env~", "a/#.env#", ".id_rsa.swp", "tls.key.bak"])
 def test_copies_of_secrets_that_an_editor_makes_are_kept_from_commands_too(name: str) -> None:
-    assert secret_inside()(name)
-    assert not secret_inside()(
+    assert may_hold_secrets(name)
+    assert not may_hold_secrets(
         name.replace(".env", "notes").replace("id_rsa", "notes").replace(".key", ".txt")
     )
 

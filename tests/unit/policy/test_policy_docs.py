@@ -79,12 +79,12 @@ def test_the_first_example_shows_what_the_command_prints() -> None:
 
 INSIDE = [
     "a | b && c || d; ! e", "(ls)", "{ ls; }", "cat <<'END'\nx\nEND", "cat <<< a", "for f in a b; do ls $f; done",
-    "while ls; do ls; done", "until ls; do ls; done", "if ls; then ls; fi", "x=src; ls $x", "ls {a,b} ~ *.py",
+    "while ls; do ls; done", "until ls; do ls; done", "if ls; then ls; fi", "x=src; ls $x", "ls {a,b} ~ *.py", "x=a/b; ls ${x##*/} ${x%b} ${y:-c}",
     "wc -l $(git ls-files)",
 ]  # fmt: skip
 OUTSIDE = [
     "ls \\\n src", "\\ls", "echo $((1+1))", "((x=1))", "a=(b)", "case x in x) ls;; esac", "select x in a; do ls; done",
-    "f() { ls; }; f", "echo ${x%y}", "ls \u202ea", f"ls{' ' * 90}a", "echo " + "a" * 10_000,
+    "f() { ls; }; f", "echo ${x/y/z}", "ls \u202ea", f"ls{' ' * 90}a", "echo " + "a" * 10_000,
 ]  # fmt: skip
 
 

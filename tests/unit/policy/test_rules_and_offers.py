@@ -148,9 +148,9 @@ def test_a_file_outside_is_never_offered_for_always() -> None:
 @pytest.mark.parametrize(
     ("script", "facts", "why"),
     [
-        ("git status", {"git_steered": True}, "where the repository's configuration names programs for git"),
-        ("ls src", {"own_programs": frozenset({"ls"})}, "where ls is a program of this workspace"),
-        ("ls /etc", {}, "outside the workspace"),
+        ("git status", {"git_steered": True}, "git may run programs or read files here that nobody named"),
+        ("ls src", {"own_programs": frozenset({"ls"})}, "ls is a program of this workspace here"),
+        ("ls /etc", {}, "/etc is outside this workspace"),
     ],
 )
 def test_a_command_that_only_reads_says_why_no_rule_is_offered(
@@ -158,7 +158,7 @@ def test_a_command_that_only_reads_says_why_no_rule_is_offered(
 ) -> None:
     found = RulePolicy().decide("run", (Runs(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
     always = found.choices[-1]
-    assert (found.verdict, always.offered, always.why) == ("ask", False, f"not offered {why}")
+    assert (found.verdict, always.offered, always.why) == ("ask", False, f"not offered: {why}")
 
 
 def test_a_known_program_offers_its_calls() -> None:

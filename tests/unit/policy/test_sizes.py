@@ -8,7 +8,9 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, verdict
+from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.ruin import starts_without_end
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -44,6 +46,16 @@ LONG = {
     "removals": "; ".join(f"rm src/f{n}.py" for n in range(1900)),
     "searches": "find . -name '*.py' -exec grep -l x {} +; " * 900,
     "letters": "\U0001f600" * 14000,
+    "assignments": "x=1 " * 3000,
+    "negations": "! " * 3000,
+    "timed": "time " * 1980,
+    "evaluated": "eval " * 3000,
+    "evaluated quotes": "eval '" * 3000,
+    "process substitutions": "ls " + "<(" * 3000,
+    "closed substitutions": "ls " + "<(" * 1500 + ")" * 1500,
+    "closing brackets": ")" * 9900,
+    "at signs": "foo@" * 2475,
+    "open functions": "f(){ " * 3000,
 }
 
 
@@ -93,6 +105,34 @@ def calls_of(act: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def lines_of(act: Callable[[], object]) -> int:
+    """How many lines of Python run, the same on every machine."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _arg: object) -> object:
+        nonlocal count
+        count += event == "line"
+        return counted
+
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@rows("text", ["f(){ " * 3000, "(){ " * 3000, "f(){ f; " * 3000, "while true; do " * 1300])
+def test_a_search_for_processes_without_end_passes_each_bracket_once(text: str) -> None:
+    assert lines_of(lambda: starts_without_end(text)) < 500_000
+
+
+@rows("text", [")" * 9900, "\0" * 9900, "foo@" * 2475, "?cp" * 3300])
+def test_a_text_that_the_grammar_reads_again_and_again_is_not_parsed(text: str) -> None:
+    assert parse_tree(text) is None
 
 
 MOST_OF_A_LINE = 3_000_000

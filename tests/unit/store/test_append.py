@@ -10,10 +10,12 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.errors import BlobMissing, SessionNotFound, StoreError
 from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
@@ -262,3 +264,19 @@ def test_texts_in_tuples_of_json_are_made_fit_for_a_line_and_redacted(tmp_path: 
     assert isinstance(record, Envelope) and isinstance(record.payload, MemoryUpdated)
     first, second = record.payload.newest["explored_files"]
     assert first == "n\ufffd.py" and token[:40] not in second
+
+
+def test_words_of_a_command_are_redacted_by_the_words_in_front_of_them(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_1")
+    argv = ("curl", "-u", "bob:hunter2xyzPW9", "https://example.org")
+    log.append(
+        PermissionDecided(
+            call_id=CallId("c"), request_id=None, decision="allow", by="user", policy="ask",
+            rule_id="", reason="", digest="", effects=(Runs(argv=argv), Runs(argv=("ls", "-l"))),
+        )
+    )  # fmt: skip
+    log.close()
+    written = (tmp_path / "sessions" / "ses_1" / "events.jsonl").read_text()
+    assert "hunter2xyzPW9" not in written
+    assert '"argv":["curl","-u","bob:[redacted: password]","https://example.org"]' in written
+    assert '"argv":["ls","-l"]' in written

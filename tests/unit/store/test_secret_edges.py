@@ -114,3 +114,27 @@ def test_a_key_is_known_by_its_own_form(key: str) -> None:
 )
 def test_names_of_several_pieces_hosts_versions_and_our_own_ids_stay(text: str) -> None:
     assert REDACTOR.text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("PASSWORD=Tr0ub4dor&3x", "PASSWORD=[redacted: secret]"),
+        ("A=1\nDB_PASSWORD=ab&cd12&ef9\nB=2", "A=1\nDB_PASSWORD=[redacted: secret]\nB=2"),
+        ("export DB_PASSWORD=ab&cd=12", "export DB_PASSWORD=[redacted: secret]"),
+        (
+            "https://h/?password=abcdef12&next=1",
+            "https://h/?password=[redacted: address parameter]&next=1",
+        ),
+        ("password=abcdef12&next=1", "password=[redacted: secret]&next=1"),
+        ("PASSWORD=hunter2x&& ls", "PASSWORD=[redacted: secret]&& ls"),
+    ],
+)
+def test_an_ampersand_belongs_to_a_setting_and_ends_a_field_of_a_query(text: str, clean: str) -> None:
+    assert REDACTOR.text(text) == clean
+
+
+@pytest.mark.parametrize("value", ["k8sd9f8sdf", "hunter2secret", "s3cr3tpassw0rd"])
+def test_a_generated_pass_is_a_secret_alone_in_its_line(value: str) -> None:
+    assert REDACTOR.text(f"db:\n  pass: {value}\n") == "db:\n  pass: [redacted: password]\n"
+    assert value in REDACTOR.text(f"the tests pass: {value} and more")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.stubs.rows import rows
+from tui_agent.store.redaction.library import bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
 
 REDACTOR = Redactor()
@@ -98,3 +99,14 @@ def test_what_was_missed_is_covered(name: str) -> None:
 @rows("text", STAYING)
 def test_what_looks_alike_stays(text: str) -> None:
     assert REDACTOR.text(text) == text
+
+
+def test_a_text_that_holds_every_keyword_many_times_is_redacted() -> None:
+    words = sorted({word.removeprefix("^") for rule in bundled_rules() for word in rule.keywords})
+    text = " ".join(words * 3)
+    assert isinstance(REDACTOR.text(f"{text} {KEY}"), str)
+    assert KEY not in REDACTOR.text(f"{text} {KEY}")
+
+
+def test_a_password_that_is_told_in_a_text_in_json_is_covered() -> None:
+    assert "Tr0ub4dor" not in REDACTOR.text('{"text": "the password is Tr0ub4dor\\nand more"}')

@@ -13,11 +13,11 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction import rule as rule_module
 from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.examples import example_text, failed_example
-from tui_agent.store.redaction.fragments import expand, fragments
-from tui_agent.store.redaction.library import FAMILIES, bundled_rules
+from tui_agent.store.redaction.fragments import expand, rules_table
+from tui_agent.store.redaction.library import bundled_rules
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.rule import Rule
-from tui_agent.store.redaction.shapes import has_shape, shapes
+from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.user_rules import MAX_RULES, configured_redactor
 
 RULES = bundled_rules(with_examples=True)
@@ -29,8 +29,10 @@ NAMED_SHAPES = {
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "has_shape"
     for word in call.args[1:]
     if isinstance(word, ast.Constant)
-}
+} | {shape for rule in RULES for _, shape in rule.unless}
 DOCUMENTATION = Path(rule_module.__file__).parents[3] / "docs" / "redaction.md"
+FAMILIES, FRAGMENTS = rules_table("fragments")["families"], rules_table("fragments")["fragments"]
+SHAPES = rules_table("shapes")
 LAST_RULE = "openai-key"
 """The last of its family, because the keys of other issuers begin like it."""
 ACME_EXAMPLES = ["key [[acme_{{a-z0-9 20}}]]"]
@@ -69,23 +71,23 @@ def test_ids_are_unique_and_sorted_and_every_file_is_loaded() -> None:
 
 
 def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:
-    used = "".join([*(rule.pattern for rule in RULES), *fragments().values()])
-    assert [name for name in fragments() if f"{{{{{name}}}}}" not in used] == []
+    used = "".join([*(rule.pattern for rule in RULES), *FRAGMENTS.values()])
+    assert [name for name in FRAGMENTS if f"{{{{{name}}}}}" not in used] == []
     with pytest.raises(ValueError, match="unknown piece"):
         expand("{{edges}}")
 
 
-@rows("name", shapes())
+@rows("name", SHAPES)
 def test_a_shape_has_its_examples_and_is_used_by_a_check(name: str) -> None:
-    shape = shapes()[name]
+    shape = SHAPES[name]
     assert [text for text in shape["examples"] if not has_shape(text, name)] == []
     assert [text for text in shape["not_examples"] if has_shape(text, name)] == []
     assert shape["what"] and shape["examples"] and shape["not_examples"]
 
 
 def test_shapes_are_sorted_and_those_that_the_checks_name() -> None:
-    assert list(shapes()) == sorted(shapes())
-    assert set(shapes()) == NAMED_SHAPES
+    assert list(SHAPES) == sorted(SHAPES)
+    assert set(SHAPES) == NAMED_SHAPES
 
 
 def configured(
@@ -137,6 +139,21 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "unknown field where another is missing": ({"id": "acme-key", "regex": "x"}, "'regex': a rule has no"),
     "id in capitals": ({**ACME, "id": "Acme_Token"}, "'id': use small letters, digits and hyphens"),
     "unknown check": ({**ACME, "checks": ["looks-bad"]}, "'checks.0'"),
+    "unknown shape": (
+        {**ACME, "unless": [["value", "looks-bad"]]},
+        "'unless.0.1': no shape in rules/shapes.toml is called 'looks-bad'",
+    ),
+    "unknown part": ({**ACME, "unless": [["text", "placeholder"]]}, "'unless.0.0'"),
+    "a shape that refuses": (
+        {
+            **ACME,
+            "unless": [["lead", "works-on"]],
+            "pattern": "hash_(?P<secret>[a-z]{8})",
+            "keywords": ["hash_"],
+        }
+        | {"examples": ["hash_[[abcdefgh]]"]},
+        "examples 1: lead 'hash_' has the shape 'works-on'",
+    ),
     "no keyword": ({**ACME, "keywords": []}, "'keywords': name at least one word that is in every"),
     "keyword in capitals": ({**ACME, "keywords": ["ACME_"]}, "'keywords.0': write it in small letters"),
     "a keyword that is not in the example": (

@@ -4,6 +4,7 @@ Invariant: looks only, and never far: at the first of the output, and into few s
 a program read for itself and said nothing of cannot be known.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -45,7 +46,9 @@ def _told(
 ) -> Iterator[str]:
     names = [Path(path).name for path in stand_ins]
     phantoms = sorted(
-        name for name in _listed(said, names) if name.startswith(".") or _in_listing(said, name)
+        name
+        for name in _listed(said, names)
+        if (name.startswith(".") or _in_listing(said, name)) and not _is_there(name, words, folder, stand_ins)
     )
     stuck = [name for name in names if re.search(rf"failed to remove '?{re.escape(name)}\b", said)]
     if stuck:
@@ -97,6 +100,12 @@ def _listed(said: str, names: Sequence[str]) -> set[str]:
 def _in_listing(said: str, name: str) -> bool:
     """Whether a name that is a word as well stands alone on a line, in a path, or in a row of `ls -l`."""
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", said, re.M) is not None
+
+
+def _is_there(name: str, words: Sequence[str], folder: str, stand_ins: Sequence[str]) -> bool:
+    """Return True if a folder that the command may list has a file or folder of this name, and no stand-in."""
+    paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_plain_words(words)))
+    return any(path not in stand_ins and os.path.lexists(path) for path in paths)
 
 
 def _scripts(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:

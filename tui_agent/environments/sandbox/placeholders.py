@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -95,16 +96,32 @@ def _make(path: str, content: bytes | None) -> None:
         if content is None:
             Path(path).mkdir(0o700)
             return
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        descriptor, named = _new_file(path)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(content)
+            if (
+                not named
+            ):  # only with a folder's descriptor, which an absolute path needs not, links are followed
+                os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)
+
+
+def _new_file(path: str) -> tuple[int, bool]:
+    """Return a new file, and if it has its name already. Where it can, it gets its name after its content: git, which another
+    program may run at that moment, stops at a `commondir` that is empty."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # not every file system has files without a name
+            return os.open(Path(path).parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600), False
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), True
 
 
 def _take_away(path: str, content: bytes | None) -> None:
     with suppress(OSError):  # gone, or no longer as it was made: then it is somebody's
         if content is None:
             Path(path).rmdir()
-        elif not Path(path).is_symlink() and Path(path).read_bytes() == content:
+        elif not Path(path).is_symlink() and Path(path).read_bytes() in (
+            content,
+            b"",
+        ):  # empty: killed meanwhile
             Path(path).unlink()
 
 

@@ -1,25 +1,29 @@
 """L3: the position in a script that is read, with the characters between words: blanks, comments and line ends.
 
-Invariant: a line end is passed only in `next_line`, which also passes the here-document that starts behind it.
+Invariant: a line end is passed only in `skip_lines`, which also passes the here-document that starts behind it.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from tui_agent.letters import concealed
 
 MAX_CHARS: Final = 10_000
-MAX_DEPTH: Final = 40
 MAX_TABS: Final = 12
 """Tabs in a row; more may push what follows out of sight."""
 
-WORD_ENDS: Final = frozenset(" \t\n;&|<>()")
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-_BLANKS = re.compile(r"[ \t]*")
-_TO_LINE_END = re.compile(r"[^\n]*")
+"""Behind a word."""
+_DELIMITER = re.compile(DELIMITER)
+_BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
+_FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
+_UNREAD: Final = (
+    (re.compile(r"(?<==)\("), "it uses an array"),
+    (re.compile(r"\([ \t]*\)"), "it defines a function"),
+    (re.compile(r"[<>]\("), "it uses `<(…)` or `>(…)`"),
+    (re.compile(r"\n|\Z"), "something is missing at the end of a line"),
+)
+"""Text that bash reads and the subset does not hold, with what a person calls it."""
 
 
 class RefusedError(Exception):
@@ -34,14 +38,12 @@ class RefusedError(Exception):
 class Cursor:
     """A text and the place up to which it has been read. Everything that is not recognised is refused."""
 
-    __slots__ = ("_body_end", "_body_line", "bodies", "depth", "position", "substitutions", "text")
+    __slots__ = ("_body_end", "_body_line", "position", "substitutions", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
-        self.depth = 0
         self.substitutions = 0
-        self.bodies = 0
         self._body_line = -1
         self._body_end = -1
 
@@ -60,85 +62,52 @@ class Cursor:
 
     def at_word_end(self) -> bool:
         """Return True if no word goes on here."""
-        return self.position >= len(self.text) or self.text[self.position] in WORD_ENDS
+        return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
         """Return the error that gives the whole text up. `start` is the offset of the cause, by default the position."""
         return RefusedError(reason, self.position if start is None else start)
 
-    def enter(self) -> None:
-        """Count one more level of nesting; the caller leaves it by `depth -= 1`."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.refusal("it is nested too deeply")
+    def unexpected(self) -> RefusedError:
+        """Return the error about text at the position that cannot stand there."""
+        reasons = (reason for pattern, reason in _UNREAD if self.match(pattern) is not None)
+        return self.refusal(next(reasons, f"`{self.character}` stands in an odd place"))
 
     def skip_blanks(self) -> None:
         """Pass blanks, and a comment up to the end of its line."""
-        blanks = _BLANKS.match(self.text, self.position)
-        assert blanks is not None
-        self.position = blanks.end()
-        if self.character == "#":
-            self._skip_comment()
-
-    def _skip_comment(self) -> None:
+        skipped = _BLANKS_AND_COMMENT.match(self.text, self.position)
+        assert skipped is not None
         # Older releases of bash look for quotes and `)` in a comment that stands in a substitution.
-        if self.substitutions:
-            raise self.refusal("a comment stands in a command substitution")
-        comment = _TO_LINE_END.match(self.text, self.position)
-        assert comment is not None
-        if comment[0].endswith("\\"):
-            raise self.refusal("a comment ends with a backslash", comment.end() - 1)
-        self.position = comment.end()
+        if skipped[1] and self.substitutions:
+            raise self.refusal("a comment stands in a command substitution", skipped.start(1))
+        if skipped[0].endswith("\\"):
+            raise self.refusal("a comment ends with a backslash", skipped.end() - 1)
+        self.position = skipped.end()
 
     def skip_lines(self) -> None:
-        """Pass blanks, comments and line ends."""
+        """Pass blanks, comments and line ends, each with the here-document that starts behind it."""
         self.skip_blanks()
         while self.character == "\n":
-            self.next_line()
+            self.check_body()
+            if self.position == self._body_line:
+                self.position, self._body_line = self._body_end, -1
+            else:
+                self.position += 1
             self.skip_blanks()
 
-    def next_line(self) -> None:
-        """Pass a line end, and the here-document that starts behind it."""
-        if self.position == self._body_line:
-            self.position, self._body_line = self._body_end, -1
-        else:
-            self.position += 1
+    def check_body(self) -> None:
+        """Refuse a position behind the line end that a here-document starts behind: quotes hide it."""
+        if self.awaits_body and self.position > self._body_line:
+            raise self.refusal("quotes go on beyond the line in which a here-document begins")
 
     @property
     def awaits_body(self) -> bool:
         """True if a here-document starts behind the next line end."""
         return self._body_line >= 0
 
-    def pass_quotes(self, end: int) -> None:
-        """Go to `end`, behind quoted text, which must not hold the line end that a here-document starts behind."""
-        if self.position <= self._body_line < end:
-            raise self.refusal("quotes go on beyond the line in which a here-document begins")
-        self.position = end
-
-    @contextmanager
-    def inside_body(self) -> Iterator[None]:
-        """Read in the body that was found last, as if it were not waited for."""
-        body, self._body_line = (self._body_line, self._body_end), -1
-        yield
-        self._body_line, self._body_end = body
-
-    def read_body(self, delimiter: str) -> tuple[int, int]:
-        """Find the body of a here-document that begins behind this line. Return its offsets; the position stays."""
-        if self.awaits_body:
-            raise self.refusal("two here-documents begin in one line")
-        line_end = self.text.find("\n", self.position)
-        start = line = line_end + 1
-        while line_end >= 0 and line < len(self.text):
-            line_stop = self.text.find("\n", line)
-            line_stop = len(self.text) if line_stop < 0 else line_stop
-            if self.text.startswith(delimiter, line):
-                if line_stop - line != len(delimiter):
-                    raise self.refusal("a line of a here-document begins like its last line", line)
-                self.bodies += 1
-                self._body_line, self._body_end = line_end, min(line_stop + 1, len(self.text))
-                return start, line
-            line = line_stop + 1
-        raise self.refusal("a here-document has no end")
+    def await_body(self, body: re.Match[str]) -> None:
+        """Expect a here-document's body (group 1 of the match) behind the end of this line."""
+        self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 
 def check_characters(text: str) -> None:
@@ -150,7 +119,6 @@ def check_characters(text: str) -> None:
         raise RefusedError(f"it holds {hidden}", 0)
     if "\t" * MAX_TABS in text:
         raise RefusedError("it holds a long row of tabs", text.index("\t" * MAX_TABS))
-    if not text.isascii():
-        for offset, character in enumerate(text):
-            if character > "\x7f" and unicodedata.category(character) == "Zs":
-                raise RefusedError("it holds a blank that bash takes for a letter", offset)
+    blank = _FOREIGN_BLANK.search(text)
+    if blank is not None:
+        raise RefusedError("it holds a blank that bash takes for a letter", blank.start())

@@ -1,24 +1,26 @@
 """L3: every command that a text outside the subset might run, for rules that deny and for guards.
 
-Invariant: proves nothing. It over-approximates: quotes, comments and line breaks are read in each way that is possible.
+Invariant: proves nothing. It over-approximates: tree-sitter reads the text, and it is cut at its separators, outside of quotes
+and as if there were no quotes; line breaks, redirections and expansions are read in each way that is possible.
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import lru_cache
+from itertools import accumulate, chain, groupby
+from typing import Final, TypeAlias
 
-from tui_agent.policy.bash.tree_check import command_spans, parse_tree
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from tui_agent.policy.bash.tree_check import command_spans
 
 MAX_CHARS: Final = 40_000
 MAX_PARSED_CHARS: Final = 10_000
 MAX_PIPES: Final = 400
 MAX_OPEN: Final = 200
-MAX_COMMANDS: Final = 3_000
-MAX_PREFIXES: Final = 20
+MAX_DEPTH: Final = 50
+MAX_WORDS: Final = 5_000
+"""Words of all commands together."""
 
 Words: TypeAlias = tuple[str | None, ...]
 
@@ -36,7 +38,8 @@ _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": 
 _SEPARATOR_VARIABLE = re.compile(r"\$(?:IFS(?![A-Za-z0-9_])|\{IFS[^}]{0,20}\})")
 _EMPTY = re.compile(r"\$[@*0-9]|\$\{[@*0-9]\}|\$\(\s*\)|``")
 _BRACE_LIST = re.compile(r"\{([^{}\s]*)\}")
-_CUT = re.compile(r"[\n;&|(){}`]|[$<>]\(")
+_OPENING = re.compile(r"[$<>](?=\()")
+_WITHOUT_QUOTES: Final = str.maketrans({"'": "", '"': "", "\\": "", "{": ";", "}": ";"})
 _QUOTED = r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\""""
 _REDIRECT = re.compile(
     rf"(?:(?<![^\s;&|()])[0-9]+|\{{\w+\}})?(?:&>>?|[<>][<>&|]*)[ \t]*(?:[^\s;&|()<>`'\"\\]|{_QUOTED})*",
@@ -45,6 +48,7 @@ _REDIRECT = re.compile(
 _TOKEN = re.compile(rf"(?:[^\s;&|()`'\"\\]|{_QUOTED})+|[\n;&|()`]", re.DOTALL)
 _PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|(.)""", re.DOTALL)
 _QUOTED_TEXT = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
+_SPECIAL: Final = frozenset("'\"\\$`*?{[")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 
 
@@ -59,16 +63,23 @@ class LooseReading:
     unreadable: bool = False
 
 
+@lru_cache(maxsize=64)
 def loose_commands(text: str) -> LooseReading:
     """Read a text in every way that is possible. Never raises; takes time linear in the text."""
     if len(text) > MAX_CHARS:
         return LooseReading((), unreadable=True)
     variants = _variants(text)
     found: dict[Words, None] = {}
-    complete = _is_light(text)
-    for words in _every_command(variants, text if complete else ""):
-        complete &= _add_with_suffixes(words, found)
-        if len(found) > MAX_COMMANDS:
+    spans = command_spans(text) if _is_light(text) else None
+    complete = spans is not None
+    seen = (tuple(_literal(text[start:end]) for start, end in words) for words in spans or ())
+    unquoted = [_OPENING.sub("", variant).translate(_WITHOUT_QUOTES) for variant in variants]
+    cut = map(_cut_commands, (*variants, *unquoted))
+    size = 0
+    for words in chain.from_iterable(map(_suffixes, chain(seen, *cut))):
+        size += 0 if words in found else len(words)
+        found[words] = None
+        if size > MAX_WORDS:
             complete = False
             break
     quoted = (match[1] or match[2] or "" for variant in variants for match in _QUOTED_TEXT.finditer(variant))
@@ -78,33 +89,22 @@ def loose_commands(text: str) -> LooseReading:
     return LooseReading(tuple(found), tuple(texts), unreadable=not complete)
 
 
-def _every_command(variants: list[str], parsed: str) -> Iterator[Words]:
-    if parsed:
-        yield from _tree_commands(parsed)
-    for variant in variants:
-        for segment in _CUT.split(variant):
-            yield tuple(_bare_literal(word) for word in re.sub(r"['\"\\]", "", segment).split())
-        yield from _commands_by_quotes(variant)
-
-
-def _add_with_suffixes(words: Words, found: dict[Words, None]) -> bool:
-    """Add a command, and what is left of it without each word in front that need not be its name. Return False where
-    there are too many of these."""
-    for _ in range(MAX_PREFIXES):
-        if not words:
-            return True
-        found[words] = None
-        first = words[0]
-        if first is not None and _PREFIX.fullmatch(first) is None:
-            return True
-        words = words[1:]
-    return False
+def _suffixes(words: Words) -> Iterator[Words]:
+    """Yield a command, and what is left of it without each word in front that need not be its name."""
+    for place, word in enumerate(words):
+        yield words[place:]
+        if word is not None and _PREFIX.fullmatch(word) is None:
+            return
 
 
 def _is_light(text: str) -> bool:
-    """Return True if tree-sitter needs no longer than a second for the text."""
-    within = len(text) <= MAX_PARSED_CHARS and text.count("|") <= MAX_PIPES
-    return within and text.count("<<") <= MAX_OPEN and abs(text.count("(") - text.count(")")) <= MAX_OPEN
+    """Return True if a text is neither so long nor so deep that tree-sitter takes long, or shows each part many times."""
+    within = len(text) <= MAX_PARSED_CHARS and text.count("|") <= MAX_PIPES and text.count("<<") <= MAX_OPEN
+    changes = (1 if bracket == "(" else -1 for bracket in text if bracket in "()")
+    return (
+        within
+        and max(accumulate(changes, lambda depth, change: max(0, depth + change), initial=0)) <= MAX_DEPTH
+    )
 
 
 def _variants(text: str) -> list[str]:
@@ -123,44 +123,28 @@ def _decode_ansi_c(quoted: re.Match[str]) -> str:
     """Return the text of `$'…'` in plain single quotes."""
 
     def decode(escape: re.Match[str]) -> str:
-        hexadecimal = escape[1] or escape[2] or escape[3]
-        if hexadecimal or escape[4]:
-            code = int(hexadecimal, 16) if hexadecimal else int(escape[4], 8)
-            return chr(code) if code < 0x110000 else ""
-        return _CONTROLS.get(escape[5], escape[5])
+        hexadecimal, octal, sign = escape[1] or escape[2] or escape[3], escape[4], escape[5]
+        if sign is not None:
+            return _CONTROLS.get(sign, sign)
+        return chr(min(int(hexadecimal or octal, 16 if hexadecimal else 8), sys.maxunicode))
 
     return "'" + _ANSI_C_ESCAPE.sub(decode, quoted[1]).replace("'", "") + "'"
 
 
-def _commands_by_quotes(text: str) -> Iterator[Words]:
+def _cut_commands(text: str) -> Iterator[Words]:
     """Cut a text at the separators outside of quotes."""
-    words: list[str | None] = []
-    for token in _TOKEN.findall(text):
-        if token in "\n;&|()`":
-            yield tuple(words)
-            words = []
-        else:
-            words.append(_literal(token))
-    yield tuple(words)
-
-
-def _tree_commands(text: str) -> Iterator[Words]:
-    root: Node = parse_tree(text)
-    for spans in command_spans(root):
-        yield tuple(_literal(text[start:end]) for start, end in spans)
+    for is_separator, tokens in groupby(_TOKEN.findall(text), "\n;&|()`".__contains__):
+        if not is_separator:
+            yield tuple(map(_literal, tokens))
 
 
 def _literal(word: str) -> str | None:
     """Return a word without its quotes and backslashes, None where bash expands something in it."""
+    if _SPECIAL.isdisjoint(word):
+        return word
     out: list[str] = []
     for single, double, escaped, plain in _PART.findall(word):
-        if plain in "$`*?{[" and plain and word not in ("[", "[["):
+        if "$" in double or "`" in double or (plain and plain in "$`*?{[" and word not in ("[", "[[")):
             return None
-        if "$" in double or "`" in double:
-            return None
-        out.append(single or _ESCAPED_IN_QUOTES.sub(r"\1", double) or escaped or plain)
+        out.append(single or (double and _ESCAPED_IN_QUOTES.sub(r"\1", double)) or escaped or plain)
     return "".join(out)
-
-
-def _bare_literal(word: str) -> str | None:
-    return word if word in ("[", "[[") or not re.search(r"[$*?\[]", word) else None

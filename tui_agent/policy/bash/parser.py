@@ -8,69 +8,49 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor, RefusedError, check_characters
 from tui_agent.policy.bash.lexer import Role, WordReader
 from tui_agent.policy.bash.redirects import RedirectReader
-from tui_agent.policy.bash.syntax import (
-    Assignment,
-    Command,
-    Conditional,
-    Connector,
-    ForLoop,
-    Group,
-    Pipeline,
-    Redirect,
-    Refusal,
-    Script,
-    ScriptItem,
-    SimpleCommand,
-    Text,
-    WhileLoop,
-    Word,
-)
 from tui_agent.policy.bash.tree_check import disagreement, simple_commands
 
 MAX_COMMANDS: Final = 500
+MAX_DEPTH: Final = 40
 
-_RESERVED = re.compile(
-    r"(?:if|then|elif|else|fi|for|while|until|do|done|in|case|esac|select|function|coproc|\}|\]\])"
-    rf"{DELIMITER}|(?:!|\[\[)(?=[ \t])|\{{(?=[ \t\n])"
+_KEYWORD: Final = (
+    rf"(?:if|then|elif|else|fi|for|while|until|do|done|in|case|esac|select|function|coproc){DELIMITER}"
 )
+_RESERVED = re.compile(rf"{_KEYWORD}|(?:\}}|\]\]){DELIMITER}|(?:!|\[\[)(?=[ \t])|\{{(?=[ \t\n])|[()]")
+_HERE_DOCUMENT = re.compile("(?<!<)<<(?!<)")
 _LOOP = re.compile(r"for[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]+in(?=[ \t])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\+=|\[)")
+_TEST_JOINER = re.compile(rf"&&|\|\||\]\]{DELIMITER}")
 _TIME = re.compile("time" + DELIMITER)
 _TIMED = re.compile(
-    rf"(time)[ \t]+(?:(-p)[ \t]+)?(?![-<>0-9]|[ \t\n;&|()]|[A-Za-z_][A-Za-z0-9_]*=|time{DELIMITER}|\Z)"
+    rf"time[ \t]+(?:-p[ \t]+)?(?!time{DELIMITER}|{_KEYWORD})[a-z./][A-Za-z0-9_./-]*{DELIMITER}"
 )
-_TEST_JOINER = re.compile(rf"&&|\|\||\]\]{DELIMITER}")
-_CONNECTORS: Final[tuple[Connector, ...]] = ("&&", "||", "&", ";")
+_CONNECTORS: Final[tuple[syntax.Connector, ...]] = ("&&", "||", "&", ";")
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "defhLnrswxz")
 _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
 
-def parse_script(text: str) -> Script | Refusal:
+def parse_script(text: str) -> syntax.Script | syntax.Refusal:
     """Read a command line or script as bash reads it, or say why it is outside the subset."""
     try:
         check_characters(text)
         script = _ScriptReader(text).read_whole()
     except RefusedError as refused:
-        return Refusal(refused.reason, refused.start)
+        return syntax.Refusal(refused.reason, refused.start)
     return disagreement(text, script) or script
 
 
-def _is_simple_test(words: Sequence[Word]) -> bool:
+def _is_simple_test(words: Sequence[syntax.Word]) -> bool:
     inner = [word.source for word in words]
     if inner[:1] == ["!"]:
         inner.pop(0)
     of_one = len(inner) == 2 and inner[0] in _FILE_TESTS
     return of_one or (len(inner) == 3 and inner[1] in _COMPARISONS and inner[0][0] not in "-!")
-
-
-def _is_one_command(script: Script) -> bool:
-    commands = [command for item in script.items for command in item.pipeline.commands]
-    first = commands[0]
-    return len(commands) == 1 and isinstance(first, SimpleCommand) and len(list(simple_commands(script))) == 1
 
 
 class _ScriptReader:
@@ -79,14 +59,17 @@ class _ScriptReader:
         self._words = WordReader(self._cursor, self._read_substitution)
         self._redirects = RedirectReader(self._cursor, self._words)
         self._commands = 0
+        self._depth = 0
 
-    def read_whole(self) -> Script:
+    def read_whole(self) -> syntax.Script:
         """Read the whole text, which may hold no command."""
         self._cursor.skip_lines()
-        return self._read_list() if self._cursor.character else Script(())
+        script = self._read_list() if self._cursor.character else syntax.Script(())
+        self._cursor.check_body()
+        return script
 
-    def _read_substitution(self) -> Script:
-        cursor, start, bodies = self._cursor, self._cursor.position, self._cursor.bodies
+    def _read_substitution(self) -> syntax.Script:
+        cursor, start = self._cursor, self._cursor.position
         if cursor.awaits_body:
             raise cursor.refusal("a substitution stands behind the begin of a here-document")
         cursor.substitutions += 1
@@ -94,45 +77,45 @@ class _ScriptReader:
         if cursor.awaits_body:
             raise cursor.refusal("a here-document begins in a substitution and ends behind it")
         # bash 5.2 joins the commands behind a here-document where it writes a substitution anew.
-        if cursor.bodies > bodies and not _is_one_command(script):
+        holds_body = _HERE_DOCUMENT.search(cursor.text, start, cursor.position) is not None
+        if holds_body and list(simple_commands(script)) != [script.items[0].pipeline.commands[0]]:
             raise cursor.refusal("a here-document stands in a substitution of several commands", start)
         cursor.substitutions -= 1
         cursor.position += 1
         return script
 
-    def _read_list(self, *ends: str) -> Script:
+    def _read_list(self, *ends: str) -> syntax.Script:
         """Read at least one pipeline, up to a reserved word or `)` of `ends`, or without `ends` to the text's end."""
         cursor = self._cursor
-        cursor.enter()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise cursor.refusal("it is nested too deeply")
         cursor.skip_lines()
-        items: list[ScriptItem] = []
-        while not items or not self._at_list_end(ends):
+        items: list[syntax.ScriptItem] = []
+        connector: syntax.Connector = "&&"
+        while connector in ("&&", "||") or not self._at_list_end(ends):
             pipeline = self._read_pipeline()
             connector = self._read_connector()
-            items.append(ScriptItem(pipeline, connector))
-            if connector in ("&&", "||") and self._at_list_end(ends):
-                raise cursor.refusal(f"nothing follows on `{connector}`")
+            items.append(syntax.ScriptItem(pipeline, connector))
             if not connector and not self._at_list_end(ends):
-                raise cursor.refusal(f"`{cursor.character}` stands in an odd place")
-        cursor.depth -= 1
-        return Script(tuple(items))
+                raise cursor.unexpected()
+        self._depth -= 1
+        return syntax.Script(tuple(items))
 
     def _at_list_end(self, ends: tuple[str, ...]) -> bool:
-        cursor = self._cursor
-        if not cursor.character:
-            if ends:
-                raise cursor.refusal(f"`{ends[-1]}` is missing")
-            return True
-        if cursor.character == ")":
-            return ")" in ends
-        reserved = cursor.match(_RESERVED)
-        return reserved is not None and reserved[0] in ends
+        return self._reserved in ends if ends else not self._cursor.character
 
-    def _read_connector(self) -> Connector:
+    @property
+    def _reserved(self) -> str:
+        """The reserved word or bracket at the position, "" if there is none."""
+        found = self._cursor.match(_RESERVED)
+        return found[0] if found is not None else ""
+
+    def _read_connector(self) -> syntax.Connector:
         """Read the sign that ends a pipeline, and blanks, comments and empty lines behind it."""
         cursor = self._cursor
         cursor.skip_blanks()
-        connector: Connector = next(
+        connector: syntax.Connector = next(
             (sign for sign in _CONNECTORS if cursor.has(sign) and not cursor.has(";&")), ""
         )
         cursor.position += len(connector)
@@ -141,10 +124,9 @@ class _ScriptReader:
         cursor.skip_lines()
         return connector
 
-    def _read_pipeline(self) -> Pipeline:
+    def _read_pipeline(self) -> syntax.Pipeline:
         cursor = self._cursor
-        reserved = cursor.match(_RESERVED)
-        negated = reserved is not None and reserved[0] == "!"
+        negated = self._reserved == "!"
         if negated:
             cursor.position += 1
             cursor.skip_blanks()
@@ -157,21 +139,18 @@ class _ScriptReader:
                 raise cursor.refusal("`time` stands behind `|`")
             commands.append(self._read_command())
             cursor.skip_blanks()
-        return Pipeline(tuple(commands), negated)
+        return syntax.Pipeline(tuple(commands), negated)
 
-    def _read_command(self) -> Command:
+    def _read_command(self) -> syntax.Command:
         cursor = self._cursor
         self._commands += 1
         if self._commands > MAX_COMMANDS:
             raise cursor.refusal(f"it has more than {MAX_COMMANDS} commands")
         if cursor.has("(("):
             raise cursor.refusal("it uses arithmetic")
-        if cursor.has("("):
-            return self._read_group("(", ")")
-        reserved = cursor.match(_RESERVED)
-        match reserved[0] if reserved is not None else "":
-            case "":
-                return self._read_simple_command()
+        match self._reserved:
+            case "(":
+                return self._read_group("(", ")")
             case "{":
                 return self._read_group("{", "}")
             case "[[":
@@ -184,138 +163,117 @@ class _ScriptReader:
                 return self._read_while_loop(word)
             case "case" | "select" | "function" | "coproc" as word:
                 raise cursor.refusal(f"it uses `{word}`")
-            case word:
-                raise cursor.refusal(f"`{word}` stands in an odd place")
+            case _:
+                return self._read_simple_command()
 
-    def _read_group(self, opening: str, end: str) -> Group:
+    def _read_group(self, opening: str, end: str) -> syntax.Group:
         script = self._read_block(opening, end)
         self._expect(end)
-        return Group(script, opening == "(", self._redirects.read_all())
+        return syntax.Group(script, opening == "(", self._redirects.read_all())
 
-    def _read_block(self, opening: str, *ends: str) -> Script:
+    def _read_block(self, opening: str, *ends: str) -> syntax.Script:
         """Read `opening`, which stands at the position, and the list behind it; stop in front of its end."""
         self._expect(opening)
         return self._read_list(*ends)
 
     def _expect(self, word: str) -> None:
-        if not self._cursor.has(word):
+        if self._reserved != word:
             raise self._cursor.refusal(f"`{word}` is missing")
         self._cursor.position += len(word)
 
-    def _read_for_loop(self) -> ForLoop:
+    def _read_for_loop(self) -> syntax.ForLoop:
         cursor = self._cursor
         variable = cursor.match(_LOOP)
         if variable is None:
             raise cursor.refusal("a loop has not the form `for NAME in WORDS`")
         cursor.position = variable.end()
-        items: list[Word] = []
+        items: list[syntax.Word] = []
         cursor.skip_blanks()
         while not cursor.at_word_end():
             items += self._words.read(Role.ARGUMENT)
             cursor.skip_blanks()
-        if not items or cursor.character not in (";", "\n"):
+        if not items or self._read_connector() != ";":
             raise cursor.refusal("the words of a loop do not end with `;` or a line end")
-        if cursor.has(";"):
-            cursor.position += 1
-        cursor.skip_lines()
-        body = self._read_loop_body()
-        return ForLoop(variable[1], tuple(items), body, self._redirects.read_all())
-
-    def _read_loop_body(self) -> Script:
-        reserved = self._cursor.match(_RESERVED)
-        if reserved is None or reserved[0] != "do":
-            raise self._cursor.refusal("`do` is missing")
         body = self._read_block("do", "done")
         self._expect("done")
-        return body
+        return syntax.ForLoop(variable[1], tuple(items), body, self._redirects.read_all())
 
-    def _read_while_loop(self, word: str) -> WhileLoop:
+    def _read_while_loop(self, word: str) -> syntax.WhileLoop:
         condition = self._read_block(word, "do")
-        body = self._read_loop_body()
-        return WhileLoop(condition, body, self._redirects.read_all(), until=word == "until")
+        body = self._read_block("do", "done")
+        self._expect("done")
+        return syntax.WhileLoop(condition, body, self._redirects.read_all(), until=word == "until")
 
-    def _read_conditional(self) -> Conditional:
-        branches: list[tuple[Script, Script]] = []
-        otherwise: Script | None = None
+    def _read_conditional(self) -> syntax.Conditional:
+        branches: list[tuple[syntax.Script, syntax.Script]] = []
+        otherwise: syntax.Script | None = None
         opening = "if"
         while opening in ("if", "elif"):
             condition = self._read_block(opening, "then")
             branches.append((condition, self._read_block("then", "elif", "else", "fi")))
-            opening = "elif" if self._cursor.has("elif") else ""
-        if self._cursor.has("else"):
+            opening = self._reserved
+        if opening == "else":
             otherwise = self._read_block("else", "fi")
         self._expect("fi")
-        return Conditional(tuple(branches), otherwise, self._redirects.read_all())
+        return syntax.Conditional(tuple(branches), otherwise, self._redirects.read_all())
 
-    def _read_test(self) -> SimpleCommand:
+    def _read_test(self) -> syntax.SimpleCommand:
         """Read `[[ … ]]` with tests joined by `&&` and `||`: of a file, of a text being empty, or of two texts being equal."""
         cursor, start = self._cursor, self._cursor.position
         words = [self._read_token("[[")]
-        term: list[Word] = []
+        term: list[syntax.Word] = []
         while words[-1].source != "]]" or term:
             cursor.skip_blanks()
             joiner = cursor.match(_TEST_JOINER)
-            if joiner is None and not cursor.at_word_end():
+            if joiner is None:
                 term += self._words.read(Role.TEST)
-            elif joiner is not None and _is_simple_test(term):
+            elif _is_simple_test(term):
                 words += [*term, self._read_token(joiner[0])]
                 term = []
             else:
                 raise cursor.refusal("a test in `[[` is not simple", start)
         source = cursor.text[start : cursor.position]
-        return SimpleCommand(source, start, tuple(words), (), self._redirects.read_all())
+        return syntax.SimpleCommand(source, start, tuple(words), (), self._redirects.read_all())
 
-    def _read_token(self, token: str) -> Word:
-        """Read a plain word that stands at the position."""
+    def _read_token(self, token: str) -> syntax.Word:
         start = self._cursor.position
         self._cursor.position += len(token)
-        return Word(token, start, (Text(token),))
+        return syntax.Word(token, start, (syntax.Text(token),))
 
-    def _read_simple_command(self) -> SimpleCommand:
+    def _read_simple_command(self) -> syntax.SimpleCommand:
         cursor, start = self._cursor, self._cursor.position
-        assignments: list[Assignment] = []
-        redirects: list[Redirect] = []
-        words: list[Word] = self._read_time()
-        of_time = len(words)
+        assignments: list[syntax.Assignment] = []
+        redirects: list[syntax.Redirect] = []
+        words: list[syntax.Word] = []
         end = start
         while True:
-            if len(words) > of_time and self._words.at_process_output():
+            if words and self._words.at_process_output():
                 words.append(self._words.read_process_output())
             elif self._redirects.at_redirect():
                 redirects.append(self._redirects.read())
             elif cursor.at_word_end():
                 break
-            elif len(words) == of_time:
+            elif not words:
                 self._read_name_or_assignment(words, assignments)
             else:
                 words += self._words.read(Role.ARGUMENT)
             end = cursor.position
             cursor.skip_blanks()
         if end == start:
-            place = f" in front of `{cursor.character}`" if cursor.character else ""
-            raise cursor.refusal(f"a command is missing{place}")
-        return SimpleCommand(
+            raise cursor.unexpected()
+        return syntax.SimpleCommand(
             cursor.text[start:end], start, tuple(words), tuple(assignments), tuple(redirects)
         )
 
-    def _read_time(self) -> list[Word]:
-        """Read `time` or `time -p`, behind which bash reads the name of a command as if it began there."""
-        cursor, words = self._cursor, []
-        timed = cursor.match(_TIMED)
-        for token in timed.groups() if timed is not None else ():
-            if token is not None:
-                words.append(self._read_token(token))
-                cursor.skip_blanks()
-        return words
-
-    def _read_name_or_assignment(self, words: list[Word], assignments: list[Assignment]) -> None:
+    def _read_name_or_assignment(
+        self, words: list[syntax.Word], assignments: list[syntax.Assignment]
+    ) -> None:
         cursor = self._cursor
         if cursor.match(_OTHER_ASSIGNMENT) is not None:
             raise cursor.refusal("it uses an array or `+=`")
-        reserved = cursor.match(_RESERVED)
-        if reserved is not None:
-            raise cursor.refusal(f"`{reserved[0]}` stands in an odd place")
-        if cursor.match(_TIME) is not None:
+        if self._reserved:
+            raise cursor.refusal(f"`{self._reserved}` stands in an odd place")
+        if cursor.match(_TIME) is not None and cursor.match(_TIMED) is None:
             raise cursor.refusal("`time` stands in an odd place, or has no plain command behind it")
         name = cursor.match(_ASSIGNMENT)
         if name is None:
@@ -323,4 +281,4 @@ class _ScriptReader:
             return
         cursor.position = name.end()
         (value,) = self._words.read(Role.VALUE)
-        assignments.append(Assignment(name[1], value))
+        assignments.append(syntax.Assignment(name[1], value))

@@ -5,17 +5,14 @@ quoted.
 """
 
 import re
-from typing import Final, get_args
+from typing import cast
 
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor
 from tui_agent.policy.bash.lexer import Role, WordReader
 from tui_agent.policy.bash.syntax import Redirect, RedirectOperator, Text, Word
 
-_START = re.compile(r"[0-9]*[<>]|&>")
+_START = re.compile(r"[0-9]*[<>](?!\()|&>")
 _OPERATOR = re.compile(r"([0-9]?)(<<<|<<(?!-)|<&|<(?![<>(&])|>>|>&|>\||>(?!\()|&>>|&>)")
-_OPERATORS: Final[dict[str, RedirectOperator]] = {
-    operator: operator for operator in get_args(RedirectOperator)
-}
 _DESCRIPTOR = re.compile(r"[0-9]" + DELIMITER)
 _HERE_DELIMITER = re.compile(
     rf"(?:'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z_][A-Za-z0-9_]*)){DELIMITER}"
@@ -50,10 +47,9 @@ class RedirectReader:
         cursor, start = self._cursor, self._cursor.position
         found = cursor.match(_OPERATOR)
         if found is None:
-            self._refuse_process_substitution()
             raise cursor.refusal("a redirection is not read: `<>`, `<<-`, or of a descriptor above 9")
         descriptor = int(found[1]) if found[1] else None
-        operator = _OPERATORS[found[2]]
+        operator = cast(RedirectOperator, found[2])
         cursor.position = found.end()
         cursor.skip_blanks()
         target: Word | None = None
@@ -63,28 +59,28 @@ class RedirectReader:
         else:
             if operator in ("<&", ">&") and cursor.match(_DESCRIPTOR) is None:
                 raise cursor.refusal(f"no descriptor follows on `{operator}`")
-            self._refuse_process_substitution()
             (target,) = self._words.read(Role.TARGET)
         return Redirect(cursor.text[start : cursor.position], operator, descriptor, target, body)
 
-    def _refuse_process_substitution(self) -> None:
-        if self._cursor.has("<(") or self._cursor.has(">("):
-            raise self._cursor.refusal("it uses `<(…)` or `>(…)`")
-
     def _read_here_document(self) -> Word:
         cursor = self._cursor
+        if cursor.awaits_body:
+            raise cursor.refusal("two here-documents begin in one line")
         delimiter = cursor.match(_HERE_DELIMITER)
         if delimiter is None:
             raise cursor.refusal("a here-document's delimiter is not a plain word")
         cursor.position = delimiter.end()
-        name = next(text for text in delimiter.groups() if text is not None)
-        start, end = cursor.read_body(name)
-        body = cursor.text[start:end]
+        name = re.escape(delimiter[1] or delimiter[2] or delimiter[3])
+        found = cursor.match(re.compile(rf"[^\n]*\n((?:(?!{name})[^\n]*\n)*+){name}(?:\n|\Z)"))
+        if found is None:
+            raise cursor.refusal("a here-document has no end, or a line in it begins like its end")
+        body, (start, end) = found[1], found.span(1)
         if delimiter[3] is not None and not _ESCAPING.isdisjoint(body):
             raise cursor.refusal("a here-document holds a backslash or a backquote that bash expands", start)
         if cursor.substitutions and not _MISREAD_IN_SUBSTITUTION.isdisjoint(body):
             raise cursor.refusal("a here-document in a substitution holds quotes or brackets", start)
+        word = Word(body, start, (Text(body, quoted=True),))
         if delimiter[3] is not None and "$" in body:
-            with cursor.inside_body():
-                return self._words.read_body(start, end)
-        return Word(body, start, (Text(body, quoted=True),))
+            word = self._words.read_body(start, end)
+        cursor.await_body(found)
+        return word

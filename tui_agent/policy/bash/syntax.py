@@ -24,10 +24,13 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`$name` or `${name}`; `name` may be one of the special `?`, `#`, `$`, `!`, `0`…`9`, `@` and `*`."""
+    """`$name` or `${name}`; `name` may be one of the special `?`, `#`, `$`, `!`, `0`…`9`, `@` and `*`. With an `operator`
+    (`:-`, `#`, `##`, `%`, `%%`) and the `operand` behind it: `${name:-none}`, `${name##*/}`."""
 
     name: str
     quoted: bool
+    operator: str = ""
+    operand: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ Invariant: pure; a difference in the number of commands, or in one word's offset
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache, lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tui_agent.policy.bash.syntax import Refusal, Script, SimpleCommand
 
@@ -22,6 +23,10 @@ _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command
 (file_redirect) @redirect
 """
+_CHUNK_BYTES: Final = 256
+_MAX_CHUNKS: Final = 20_000
+"""Parts of a text that tree-sitter may read. It reads each part once or twice, but after errors the rest of the text again and
+again: 20,000 parts take it some tenths of a second."""
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")
 _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"))
@@ -30,7 +35,7 @@ _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect
 def disagreement(text: str, script: Script) -> Refusal | None:
     """Compare `script`, our reading of `text`, with tree-sitter's. None where both see the same commands."""
     root = parse_tree(text)
-    if root.has_error:
+    if root is None or root.has_error:
         return Refusal("a second reader does not understand it", 0)
     ours: set[_SeenWord] = set()
     for command in simple_commands(script):
@@ -61,17 +66,22 @@ def simple_commands(tree: object) -> Iterator[SimpleCommand]:
     """Return every simple command of a script, those in substitutions too, in no certain order."""
     if isinstance(tree, SimpleCommand):
         yield tree
-    parts = (
-        tree if isinstance(tree, tuple) else [getattr(tree, name) for name in getattr(tree, "__slots__", ())]
-    )
+    names = getattr(tree, "__slots__", ())
+    parts = tree if isinstance(tree, tuple) else [getattr(tree, name) for name in names]
     for part in parts:
         yield from simple_commands(part)
 
 
-def parse_tree(text: str) -> "Node":
-    """Parse a text with tree-sitter. Offsets of its nodes are characters: what is not ASCII is shown to it as a letter,
-    as bash reads it, since the grammar's scanner can crash on other bytes."""
-    return _grammar()[0].parse(_FOREIGN.sub("Z", text).encode()).root_node
+@lru_cache(maxsize=8)
+def parse_tree(text: str) -> "Node | None":
+    """Parse a text with tree-sitter; None if it would take too long. Offsets of its nodes are characters: what is not ASCII
+    is shown to it as a letter, as bash reads it, since the grammar's scanner can crash on other bytes."""
+    source = _FOREIGN.sub("Z", text).encode()
+    chunks = count()
+    tree = _grammar()[0].parse(
+        lambda start, _: source[start : start + _CHUNK_BYTES] if next(chunks) < _MAX_CHUNKS else b""
+    )
+    return tree.root_node if next(chunks) <= _MAX_CHUNKS else None
 
 
 def _tree_words(root: "Node") -> "set[_SeenWord]":
@@ -85,9 +95,11 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
     return words
 
 
-def command_spans(root: "Node") -> list[list[Span]]:
-    """Return the spans of the words of each simple command that tree-sitter sees, in the order of the text."""
-    return sorted(_word_spans(node) for node in _captures(root).get("command", ()))
+def command_spans(text: str) -> list[list[Span]] | None:
+    """Return the spans of the words of each simple command that tree-sitter sees, in the order of the text; None if it would
+    take too long."""
+    root = parse_tree(text)
+    return None if root is None else sorted(map(_word_spans, _captures(root).get("command", ())))
 
 
 def _captures(root: "Node") -> "dict[str, list[Node]]":
@@ -97,10 +109,8 @@ def _captures(root: "Node") -> "dict[str, list[Node]]":
 
 
 def _word_spans(node: "Node") -> list[Span]:
-    kept = (
-        child for child in node.children if child.type not in _NO_WORDS or node.type == "declaration_command"
-    )
-    return _joined(kept)
+    no_words = () if node.type == "declaration_command" else _NO_WORDS
+    return _joined(child for child in node.children if child.type not in no_words)
 
 
 def _joined(nodes: "Iterator[Node] | list[Node]") -> list[Span]:

@@ -5,9 +5,10 @@ counts only for other programs, and what a project or plugin says of known ones 
 """
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -21,7 +22,7 @@ from tui_agent.policy.toml_text import parse_toml
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
 """Programs whose names are no good names of files."""
-CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
+_CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 """What a project's or a plugin's table may say of a known program."""
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
@@ -57,18 +58,26 @@ class Catalog:
         self.variables = load_variables()
         for layer in sorted(layers, key=lambda layer: get_args(Origin).index(layer.origin)):
             try:
-                self._add(layer)
+                for fault in self._add(layer):
+                    raise fault
             except TableFault as fault:
-                if layer.origin == "plugin":
-                    raise ConfigError(f"{layer.source}: {fault}.") from fault
                 place = place_of(fault, layer.text, layer.source)
-                hint = f"see `tui-agent policy check-table {layer.source}`"
-                raise ConfigError(f"{place}: {fault}; {hint}.") from fault
+                hint = (
+                    "" if layer.origin == "plugin" else f"; see `tui-agent policy check-table {layer.source}`"
+                )
+                raise ConfigError(f"{place}: {fault}{hint}.") from fault
+
+    @classmethod
+    def with_faults(cls, layer: Layer) -> tuple["Catalog", list[TableFault]]:
+        """Return the catalog with one more table and what is wrong with that: a faulty entry raises `TableFault` when it is
+        asked for."""
+        catalog = cls()
+        return catalog, list(catalog._add(layer))
 
     def entry(self, name: str) -> Entry | None:
         """Return what is known of a program ("wc") or a subcommand by its whole name ("git log"), None if nothing is."""
         if name not in self._entries:
-            found = self._resolve(name, self._shelves, _MAX_LIKES)
+            found = self._resolve([name], self._shelves, _MAX_LIKES)
             self._entries[name] = None if found is None else self._with_cautions(found)
         return self._entries[name]
 
@@ -82,26 +91,26 @@ class Catalog:
         found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
         return next(filter(None, found), None)
 
-    def _resolve(self, name: str, shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        for place, shelf in enumerate(shelves):
+    def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
+        """Make the entry of the first of these names that a shelf holds, of no more than `likes` others that it is like."""
+        for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
-            if found is not None:
-                table, source = found
-                like = table.get("like")
-                behind = shelves[place + 1 :] if like == name else self._shelves
-                base = self._base(name, like, behind, likes - 1) if isinstance(like, str) else None
-                return make_entry(name, source, table, base)
+            if found is None:
+                continue
+            table, source = found
+            like, base = str(table.get("like", "")), None
+            if like:
+                if not likes:
+                    raise TableFault((name, "like"), "it refers to itself")
+                program, blank, _ = name.partition(" ")
+                candidates = [f"{program} {like}", like] if blank else [like]
+                # An entry like itself means the one that it stands in place of.
+                behind = shelves[place:] if like == name else self._shelves
+                base = self._resolve(candidates, behind, likes - 1)
+                if base is None:
+                    raise TableFault(("like",), f'there is no program "{like}"')
+            return make_entry(name, source, table, base)
         return None
-
-    def _base(self, name: str, like: str, shelves: Sequence[Shelf], likes: int) -> Entry:
-        if likes < 0:
-            raise TableFault((name, "like"), "it refers to itself")
-        program, blank, _ = name.partition(" ")
-        sibling = self._resolve(f"{program} {like}", shelves, likes) if blank else None
-        found = sibling or self._resolve(like, shelves, likes)
-        if found is None:
-            raise TableFault(("like",), f'there is no program "{like}"')
-        return found
 
     def _with_cautions(self, entry: Entry) -> Entry:
         names = dict.fromkeys((entry.name, entry.name.partition(" ")[0]))
@@ -110,53 +119,39 @@ class Catalog:
             entry = replace(entry, program=known, place=f"{entry.place}, {source}")
         return entry
 
-    def _add(self, layer: Layer) -> None:
+    def _add(self, layer: Layer) -> Iterator[TableFault]:
+        """Add a table, and yield what is wrong with it. Raises `TableFault` if it cannot be read at all."""
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
-            raise TableFault(("environment",), "only your own file may call variables harmless")
+            yield TableFault(("environment",), "only your own file may call variables harmless")
         self.variables = self.variables.with_harmless(harmless)
-        for fault in self._find_faults(self._add_tables(tables, layer)):
-            raise fault
-
-    @classmethod
-    def of_faulty(
-        cls, tables: Mapping[str, Table], harmless: Iterable[str], source: str
-    ) -> tuple["Catalog", list[TableFault]]:
-        """Return the catalog with a user's tables and what is wrong with their entries: these raise `TableFault` when they
-        are asked for."""
-        catalog = cls()
-        catalog.variables = catalog.variables.with_harmless(harmless)
-        own = catalog._add_tables(tables, Layer("user", source, ""))
-        return catalog, list(catalog._find_faults(own))
-
-    def _add_tables(self, tables: Mapping[str, Table], layer: Layer) -> dict[str, Table]:
-        """Add tables and return those that stand for entries of their own."""
-        own: dict[str, Table] = {}
+        own: dict[str, tuple[Table, str]] = {}
         for name, table in tables.items():
             unknown = layer.origin == "plugin" and self.entry(name.partition(" ")[0]) is None
             if layer.origin == "user" or unknown:
-                own[name] = table
+                own[name] = table, f"{layer.source}: programs.{name}"
             else:
-                self._cautions.setdefault(name, []).append((cautious_effects(name, table), layer.source))
-
-        def shelf(name: str) -> tuple[Table, str] | None:
-            return (own[name], f"{layer.source}: programs.{name}") if name in own else None
-
-        self._shelves = [*self._shelves, shelf] if layer.origin == "plugin" else [shelf, *self._shelves]
+                effects, faults = _read_caution(name, table)
+                yield from _locate(name, faults)
+                self._cautions.setdefault(name, []).append((effects, layer.source))
+        self._shelves = [*self._shelves, own.get] if layer.origin == "plugin" else [own.get, *self._shelves]
         self._entries.clear()
-        return own
+        wrong = {name: validate(table)[1] for name, (table, _) in own.items()}
+        for name, (table, _) in own.items():
+            if wrong[name] or not wrong.get(str(table.get("like"))):
+                yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
-    def _find_faults(self, tables: Mapping[str, Table]) -> Iterator[TableFault]:
-        """Yield what is wrong with the entries of tables."""
-        for name, table in tables.items():
-            try:
-                entry = self.entry(name)
-            except TableFault as fault:
-                yield TableFault((*keys_of(name), *fault.keys), fault.reason)
-                continue
-            reads = _READING.intersection(meaning_of(operand) for operand in table.get("operands", ()))
-            if entry is not None and reads and "reads_below" not in entry.table:
-                yield TableFault(keys_of(name), _READS_BELOW_MISSING)
+    def _find_faults(self, name: str, table: Table) -> list[TableFault]:
+        """Return what is wrong with an entry of which the table alone is valid."""
+        try:
+            entry = self.entry(name)
+        except TableFault as fault:
+            return [fault]
+        meanings = {meaning_of(operand) for operand in table.get("operands", ())}
+        if entry is not None:
+            meanings |= {option.means for option in entry.program.options.values()}
+        missing = entry is not None and meanings & _READING and "reads_below" not in entry.table
+        return [TableFault((), _READS_BELOW_MISSING)] if missing else []
 
 
 @cache
@@ -199,15 +194,16 @@ def keys_of(name: str) -> tuple[str, ...]:
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 
 
-def cautious_effects(name: str, table: Table) -> frozenset[Effect]:
-    """Return the effects that a project's or a plugin's table adds to a known program. Raises `TableFault`."""
-    keys = keys_of(name)
-    for key in sorted(set(table) - CAUTIOUS_KEYS):
-        raise TableFault((*keys, key), "it could allow more; of a known program only effects can be added")
+def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
+    return (TableFault((*keys_of(name), *fault.keys), fault.reason) for fault in faults)
+
+
+def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
+    """Return the effects that a project's or a plugin's table adds to a known program, and what is wrong with it."""
+    reason = "it could allow more; of a known program only effects can be added"
+    more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
-    if program is None:
-        raise TableFault((*keys, *faults[0].keys), faults[0].reason)
-    return program.effects
+    return frozenset() if program is None else program.effects, [*more, *faults]
 
 
 @cache

@@ -3,13 +3,13 @@
 Invariant: a text of any size and content is answered within a second, with faults and never with an exception.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import PurePath
 from typing import Final, TypeAlias
 
-from tui_agent.policy.catalog.catalog import CAUTIOUS_KEYS, Catalog, cautious_effects, keys_of, read_tables
+from tui_agent.policy.catalog.catalog import Catalog, Layer, keys_of, read_tables
 from tui_agent.policy.catalog.entries import Table, TableFault, validate
 from tui_agent.policy.catalog.fault_lines import place_of
 from tui_agent.policy.catalog.model import Decision, Example
@@ -39,50 +39,26 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
         return [Problem(place_of(fault, text, source), str(fault))]
     if not tables and not harmless:
         return [Problem(source, "nothing is in it")]
-    if PurePath(source).parent.name == _PROJECT_FOLDER or any("why" in table for table in tables.values()):
-        return _list_problems(_find_project_faults(tables), text, source)
-    problems = _list_problems(_find_faults(tables, harmless, source, judge), text, source)
-    if not problems and tables and not any("examples" in table for table in tables.values()):
-        return [Problem(source, "no example is in it")]
-    return problems
-
-
-def _list_problems(faults: Iterable[TableFault], text: str, source: str) -> list[Problem]:
-    return [Problem(place_of(fault, text, source), str(fault)) for fault in islice(faults, MAX_FAULTS)]
-
-
-def _find_project_faults(tables: Mapping[str, Table]) -> Iterator[TableFault]:
-    """Yield faults of a project's table, one for each entry."""
-    for name, table in tables.items():
-        try:
-            cautious_effects(name, table)
-        except TableFault as fault:
-            reason = "a project's table may only hold effects and why"
-            yield fault if set(table) <= CAUTIOUS_KEYS else TableFault(fault.keys, reason)
-
-
-def _find_faults(
-    tables: Mapping[str, Table], harmless: Iterable[str], source: str, judge: Judge
-) -> Iterator[TableFault]:
-    """Yield faults of a user's table. One in an entry hides those of its examples, and of entries like it."""
-    valid: dict[str, Table] = {}
-    for name, table in tables.items():
-        wrong = validate(table)[1]
-        yield from (TableFault((*keys_of(name), *fault.keys), fault.reason) for fault in wrong)
-        if not wrong:
-            valid[name] = table
-    invalid = set(tables) - set(valid)
-    valid = {name: table for name, table in valid.items() if table.get("like") not in invalid}
-    catalog, faults = Catalog.of_faulty(valid, harmless, source)
-    yield from faults
-    yield from _failed_examples(valid, catalog, judge)
+    projects = PurePath(source).parent.name == _PROJECT_FOLDER or any(
+        "why" in table for table in tables.values()
+    )
+    catalog, faults = Catalog.with_faults(Layer("project" if projects else "user", source, text))
+    failed = () if projects else _failed_examples(tables, catalog, judge)
+    problems = [
+        Problem(place_of(fault, text, source), str(fault))
+        for fault in islice(chain(faults, failed), MAX_FAULTS)
+    ]
+    shown = projects or not tables or any("examples" in table for table in tables.values())
+    return problems if problems or shown else [Problem(source, "no example is in it")]
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
+    """Yield the examples that are not judged as they say. A fault in an entry hides those of its examples."""
+    programs = ((name, validate(table)[0]) for name, table in tables.items())
     examples = [
-        ((*keys_of(name), "examples", str(place)), Example.model_validate(raw))
-        for name, table in tables.items()
-        for place, raw in enumerate(table.get("examples", ()))
+        ((*keys_of(name), "examples", str(place)), example)
+        for name, program in programs
+        for place, example in enumerate(program.examples if program is not None else ())
     ]
     for keys, example in examples[:MAX_EXAMPLES]:
         try:

@@ -85,10 +85,7 @@ def _collect_options(program: Program) -> dict[str, Option]:
     groups = [("flags", item, Option(word="none")) for item in program.flags]
     groups += [("options", item, option) for item, option in program.options.items()]
     for key, item, option in groups:
-        spellings = item.split()
-        if not spellings:
-            raise TableFault((key, item), "an option needs a spelling")
-        for spelling in spellings:
+        for spelling in item.split() or [item]:
             _check_spelling(program, key, item, spelling)
             if spelling in found:
                 raise TableFault((key, item), f"{spelling} is listed twice")
@@ -98,7 +95,7 @@ def _collect_options(program: Program) -> dict[str, Option]:
 
 def _check_spelling(program: Program, key: str, item: str, spelling: str) -> None:
     letter = program.option_style == "tar" and len(spelling) == 1
-    if "=" in spelling or not (letter or (spelling[0] in "-+" and spelling.strip("-+"))):
+    if "=" in spelling or not (letter or (spelling[:1] in ("-", "+") and spelling.strip("-+"))):
         raise TableFault((key, item), f"{spelling} is not an option: it must begin with - or + and have no =")
 
 

@@ -6,7 +6,7 @@ Invariant: an unknown key or word is refused; what an entry does not list is not
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 
@@ -112,16 +112,16 @@ class Option(Model):
     second: Meaning | None = None
     values: tuple[str, ...] = ()
     effects: frozenset[Effect] = frozenset()
-    repeats: bool = False
-    replaces_operand: bool = False
-    below: bool = False
-    reads_hidden: bool = False
-    reads_ignored: bool = False
-    reads_untracked: bool = False
-    follows_links: bool = False
-    names_only: bool = False
+    repeats: StrictBool = False
+    replaces_operand: StrictBool = False
+    below: StrictBool = False
+    reads_hidden: StrictBool = False
+    reads_ignored: StrictBool = False
+    reads_untracked: StrictBool = False
+    follows_links: StrictBool = False
+    names_only: StrictBool = False
     prints: Output | None = None
-    ends: bool = False
+    ends: StrictBool = False
     refuses: tuple[str, ...] = ()
     entry: str = ""
 
@@ -192,18 +192,18 @@ class Program(Model):
     operands: tuple[OperandMeaning, ...] = ()
     default_operand: str = ""
     option_style: Literal["gnu", "first", "single", "words", "tar", "none"] = "gnu"
-    numeric_option: bool = False
-    changes_paths: bool = False
-    options_are_harmless: bool = False
+    numeric_option: StrictBool = False
+    changes_paths: StrictBool = False
+    options_are_harmless: StrictBool = False
     subcommands: Annotated[bool, BeforeValidator(bool)] = False
     skips: frozenset[Literal["hidden", "ignored", "untracked"]] = frozenset()
-    reads_below: bool = False
+    reads_below: StrictBool = False
     only_names: tuple[str, ...] = ()
     prints: Output = "text"
     certain_outputs: tuple[CertainOutput, ...] = ()
     remember: int = Field(0, ge=0, le=4)
-    downloads: bool = False
-    builtin: bool = False
+    downloads: StrictBool = False
+    builtin: StrictBool = False
     forbidden: str = ""
     added_suffixes: tuple[str, ...] = ()
     steered_by: tuple[str, ...] = ()

@@ -3,11 +3,12 @@
 Invariant: made anew for each decision; holds no state between two.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tui_agent.policy.decision.command_judge import CommandJudge
 from tui_agent.policy.decision.file_judge import FileJudge
 from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.line_uses import Lines
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding, stopping_finding
 from tui_agent.policy.interpreter.report import FileUse, LineReport
@@ -18,8 +19,7 @@ from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, 
 
 
 class CallJudge:
-    """One decision's rules and facts. `read_line` reports on a command line; `lines` holds the reports on the effects by
-    their `id`."""
+    """One decision's rules and facts. `read_line` reports on any command line, `lines` on those of the call."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class CallJudge:
         facts: PolicyFacts,
         tool: str,
         read_line: Callable[[Runs], LineReport],
-        lines: Mapping[int, LineReport],
+        lines: Lines,
     ) -> None:
         self._rules = rules
         self._facts = facts
@@ -37,8 +37,8 @@ class CallJudge:
         self._tool_rules = rules.about_tool(tool)
         self._allowed = first_finding(self._tool_rules, "allow")
         self._files = FileJudge(rules, guards, self._profile, facts, self._allowed)
-        self._commands = CommandJudge(rules, self._files, self._profile, facts, read_line)
         self._lines = lines
+        self._commands = CommandJudge(rules, self._files, self._profile, facts, read_line)
 
     def judge_tool(self, *, known: bool) -> list[Finding]:
         """Judge the tool itself. A rule that allows it counts alone only where its effects are not `known`."""
@@ -64,7 +64,7 @@ class CallJudge:
             case Connects():
                 return [self._connect(effect.host)]
             case Runs():
-                return self._commands.judge(effect, self._lines[id(effect)])
+                return self._commands.judge(effect, self._lines[effect])
 
     def _connect(self, host: str) -> Finding:
         if read_host(host) is None:

@@ -11,10 +11,9 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
 from tui_agent.policy.decision.effect_words import words_for
-from tui_agent.policy.decision.escalations import program_name, runs_git
-from tui_agent.policy.decision.line_uses import literal_path
+from tui_agent.policy.decision.line_uses import Lines, literal_path
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
-from tui_agent.policy.places.paths import Place, place
+from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Reads, Runs, Writes
 from tui_agent.protocol.effects import Effect as CallEffect
@@ -34,10 +33,10 @@ def only_once(why: str) -> tuple[Choice, ...]:
 
 
 def offer_choices(
-    asked: Sequence[CallEffect], lines: Sequence[LineReport], facts: PolicyFacts
+    asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
 ) -> tuple[Choice, ...]:
-    """Offer once, this session, always. `asked` are the effects that are asked about, `lines` the reports of those that run
-    commands. For an offered choice `why` says its reach in words."""
+    """Offer once, this session, always. `asked` are the effects that are asked about, `lines` the reports on
+    the call, `reason` is why it is asked about. For an offered choice `why` says its reach in words."""
     kinds = {effect.kind for effect in asked}
     if not asked:
         return only_once("not offered where it is not known what this does")
@@ -53,7 +52,7 @@ def offer_choices(
         case Runs() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("not offered where there is not exactly one command")
-            return (_ONCE, *_offer_command(effect, lines[0], facts))
+            return (_ONCE, *_offer_command(effect, lines[effect], facts, reason))
         case _:
             return only_once("not offered for this")
 
@@ -78,7 +77,7 @@ def _offer_writes(effects: Sequence[Writes], facts: PolicyFacts) -> tuple[Choice
     if any(effect.removes for effect in effects):
         if len(effects) > 1:
             return _refuse("not offered for several files at once")
-        name = _name(places[0])
+        name = places[0].relative or places[0].absolute
         return _offer(f"allow remove {name}", f"removing {name}", "not offered for removing files")
     if not all(at.inside for at in places):
         if len(places) > 1:
@@ -104,14 +103,10 @@ def _offer_read(effect: Reads, facts: PolicyFacts) -> tuple[Choice, Choice]:
     return _offer(f"allow read {at.absolute}", "reading this file")
 
 
-def _name(at: Place) -> str:
-    return at.relative or at.absolute
-
-
-def _offer_command(effect: Runs, line: LineReport, facts: PolicyFacts) -> tuple[Choice, Choice]:
+def _offer_command(effect: Runs, line: LineReport, facts: PolicyFacts, reason: str) -> tuple[Choice, Choice]:
     exact = f"allow exact {command_line(effect)}"
     commands = _commands_to_allow(line)
-    why = _why_no_rule(effect, line, [command for command, _ in commands], facts)
+    why = _why_no_rule(effect, line, [command for command, _ in commands], facts, reason)
     rules = {} if why else dict.fromkeys(_command_rule(command, prefix) for command, prefix in commands)
     if len(rules) > 1:
         why = "not offered for several commands at once"
@@ -141,10 +136,10 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
 
 
 def _why_no_rule(
-    effect: Runs, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts
+    effect: Runs, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts, reason: str
 ) -> str:
     """Return why no rule is offered for a command line; "" where one may be."""
-    if any(command.downloads for command in line.commands):
+    if any(command.program.downloads for command in line.commands):
         return "not offered for commands that download"
     effects = {effect for command in line.commands for effect in command.effects}
     refused = next((words.offer for words in words_for(effects) if words.offer), "")
@@ -153,24 +148,14 @@ def _why_no_rule(
     if line.refusal or any(command.doubts for command in line.commands):
         return "not offered for commands that are not fully understood"
     if not commands:
-        return _why_reading_is_asked(line, facts)
+        return f"not offered: {reason}"
     if effect.cwd and not place(literal_path(effect.cwd), facts).inside:
         return "not offered outside the workspace"
     for command in commands:
         changed = next((use.path for use in command.files if use.action in ("write", "move", "delete")), None)
         if changed is not None:
             return f"not offered: a rule for {command.name} would mean every file, not only {changed}"
-    return next((_why_unnameable(command) for command in commands if not command.remember), "")
-
-
-def _why_reading_is_asked(line: LineReport, facts: PolicyFacts) -> str:
-    if facts.git_steered and any(runs_git(command) for command in line.commands):
-        return "not offered where the repository's configuration names programs for git"
-    names = [program_name(command) for command in line.commands if not command.builtin]
-    own = next((name for name in names if name in facts.own_programs), "")
-    if own:
-        return f"not offered where {own} is a program of this workspace"
-    return "not offered outside the workspace"
+    return next((_why_unnameable(command) for command in commands if not command.program.remember), "")
 
 
 def _why_unnameable(command: CommandReport) -> str:
@@ -187,10 +172,10 @@ def _command_rule(command: CommandReport, prefix: Words) -> str:
     the subcommand; "" where no rule can say that."""
     words = [word or "" for word in words_of(command)]
     front = [word or "" for word in prefix]
-    head = words[: command.remember]
+    head = words[: command.program.remember]
     names = command.name.split()
     plain = head[: len(names)] == names or not any(word.startswith(("-", "+")) for word in head[1:])
-    if plain and len(words) >= command.remember:
+    if plain and len(words) >= command.program.remember:
         return f"{shlex.join([*front, *head])} *"
     every = [*front, *words]
     return "" if any(char in word for word in every for char in _PATTERN_CHARACTERS) else shlex.join(every)

@@ -3,10 +3,15 @@
 Invariant: pure; a class follows from effects and doubts alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
+from tui_agent.policy.decision.line_uses import Lines
+from tui_agent.policy.interpreter.report import CommandReport
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Effect as CallEffect
+from tui_agent.protocol.effects import Runs
 
 READ_ONLY = "read-only"
 WORKSPACE = "workspace"
@@ -17,6 +22,7 @@ PRIVILEGE = "privilege"
 CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
 """The most harmless first."""
 
+_OF_KIND = {"writes": WORKSPACE, "connects": NETWORK}
 _OF_EFFECT = {
     Effect.WRITES: WORKSPACE,
     Effect.RUNS: WORKSPACE,
@@ -26,23 +32,29 @@ _OF_EFFECT = {
 }
 
 
-def command_classes(command: CommandReport) -> frozenset[str]:
+def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str]:
     """The classes of one command; one that only reads and never ends is still `read-only`."""
     found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
     if command.doubts or runs_anything(command):
         found = (found - {WORKSPACE}) | {ARBITRARY}
+    if is_workspace_program(command, (), facts) or runs_configured_programs(command, (), facts):
+        found.add(ARBITRARY)
     return frozenset(found or {READ_ONLY})
 
 
 def runs_anything(command: CommandReport) -> bool:
     """Return True if a command runs code of which nothing is known: no rule is offered for it, and it is no wrapper."""
-    return Effect.RUNS in command.effects and not command.remember and not command.runs_next
+    return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 
 
-def line_classes(line: LineReport) -> frozenset[str]:
-    """The classes of all commands of a line."""
-    found = {name for command in line.commands for name in command_classes(command)}
-    return frozenset(found | {ARBITRARY} if line.refusal or not found else found)
+def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts) -> tuple[str, ...]:
+    """Return the classes of a call, the most harmless first."""
+    found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, Runs)}
+    for line in lines.values():
+        found |= {name for command in line.commands for name in command_classes(command, facts)} or {
+            ARBITRARY
+        }
+    return ranked(found)
 
 
 def ranked(classes: Iterable[str]) -> tuple[str, ...]:

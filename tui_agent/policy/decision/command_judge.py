@@ -7,7 +7,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from tui_agent.policy.bash.tree_check import parse_tree
@@ -40,41 +40,37 @@ SHADOWED = "guard.workspace-program"
 """The escalation of a program that the workspace may have made; a sandbox bounds it as any other."""
 
 
+@dataclass(frozen=True, slots=True)
 class CommandJudge:
     """Judges the command lines of one call."""
 
-    def __init__(
-        self,
-        rules: RuleIndex,
-        files: FileJudge,
-        profile: Profile,
-        facts: PolicyFacts,
-        read_line: Callable[[Runs], LineReport],
-    ) -> None:
-        self._rules = rules
-        self._files = files
-        self._profile = profile
-        self._facts = facts
-        self._read_line = read_line
-        self._relies_on_sandbox = facts.sandboxed and profile.confined_commands == "allow"
+    rules: RuleIndex
+    files: FileJudge
+    profile: Profile
+    facts: PolicyFacts
+    read_line: Callable[[Runs], LineReport]
+
+    @property
+    def _relies_on_sandbox(self) -> bool:
+        return self.facts.sandboxed and self.profile.confined_commands == "allow"
 
     def judge(self, effect: Runs, line: LineReport) -> list[Finding]:
         """Return the findings about a line."""
-        uses = line_uses(effect, line, self._facts)
-        mentioned = MentionedFileJudge(self._rules, self._files, self._facts)
+        uses = line_uses(effect, line, self.facts)
+        mentioned = MentionedFileJudge(self.rules, self.files, self.facts)
         files = [
             [
-                *filter(None, (self._files.judge_use(use, path) for use, path in paths)),
+                *filter(None, (self.files.judge_use(use, path) for use, path in paths)),
                 *mentioned.judge(command, paths, literal_path(effect.cwd)),
             ]
             for command, paths in zip(line.commands, uses, strict=True)
         ]
-        exact = [rule for rule in self._rules.about("exact") if rule.rest == command_line(effect)]
-        inner = [tuple(inner_commands(command, self._read_line)) for command in line.commands]
-        stops = [*findings_against(self._rules, line), *self._ruin(effect, line, chain.from_iterable(inner))]
-        if self._rules.against("run", "connect"):
+        exact = [rule for rule in self.rules.about("exact") if rule.rest == command_line(effect)]
+        inner = [tuple(inner_commands(command, self.read_line)) for command in line.commands]
+        stops = [*findings_against(self.rules, line), *self._ruin(effect, line, chain.from_iterable(inner))]
+        if self.rules.against("run", "connect"):
             for script in written_scripts(line):
-                stops += findings_against(self._rules, self._read_line(script))
+                stops += findings_against(self.rules, self.read_line(script))
         stops += map(rule_finding, exact)
         stops += [
             finding for found in files for finding in found if finding.verdict == "deny" or finding.is_rule
@@ -82,7 +78,7 @@ class CommandJudge:
         stops = [finding for finding in stops if finding.verdict != "allow"]
         if any(finding.verdict == "deny" for finding in stops):
             return stops
-        allowed = first_finding(exact, "allow") if self._profile.hears_allow_rules else None
+        allowed = first_finding(exact, "allow") if self.profile.hears_allow_rules else None
         if allowed is not None:
             return [allowed, *stops]
         stops += self._refused(line) if line.refusal else ()
@@ -90,8 +86,8 @@ class CommandJudge:
             unbounded = find_unbounded(command, inner[at], line) if self._relies_on_sandbox else ""
             stops += self._command(line, at, uses[at], files[at], unbounded)
         if effect.cwd:
-            folder = place(literal_path(effect.cwd), self._facts)
-            stops.append(self._files.judge_place(FileUse(effect.cwd, "read"), folder))
+            folder = place(literal_path(effect.cwd), self.facts)
+            stops.append(self.files.judge_place(FileUse(effect.cwd, "read"), folder))
         risk = _risk_of(line)
         return [_with_risk(finding, risk) for finding in stops]
 
@@ -102,11 +98,9 @@ class CommandJudge:
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
         for command, prose in chain(((command, False) for command in line.commands), inner):
-            reasons.append("" if prose else command.forbidden or reason_to_forbid(command))
+            reasons.append("" if prose else command.program.forbidden or reason_to_forbid(command))
             for use, path in file_uses(effect, command):
-                ruin = (
-                    self._files.find_ruin(use, place(path, self._facts)) if use.action == "delete" else None
-                )
+                ruin = self.files.find_ruin(use, place(path, self.facts)) if use.action == "delete" else None
                 reasons += [ruin.reason] if ruin is not None else []
         yield from (Finding("deny", "guard.ruin", reason) for reason in reasons if reason)
 
@@ -115,20 +109,20 @@ class CommandJudge:
         for the truth, and even that one asks where it is not certain which program runs."""
         doubts = (doubt for command in line.commands for doubt in command.doubts)
         hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
-        if (self._profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
+        if (self.profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
             return
-        if self._profile.unproven == "deny":
-            why = f"policy {self._facts.policy} allows only commands that are sure to read: {line.refusal}"
-            yield Finding("deny", f"{self._facts.policy}.unproven", why)
+        if self.profile.unproven == "deny":
+            why = f"policy {self.facts.policy} allows only commands that are sure to read: {line.refusal}"
+            yield Finding("deny", f"{self.facts.policy}.unproven", why)
         else:
             yield replace(self._unproven(line.refusal), not_understood=True)
 
     def _unproven(self, reason: str) -> Finding:
-        policy = self._facts.policy
+        policy = self.facts.policy
         return Finding("ask", f"{policy}.unproven", reason, UNPROVEN, default_no=True, needs_person=True)
 
     def _allowed(self, *, bounded: bool = False) -> Finding:
-        policy = self._facts.policy
+        policy = self.facts.policy
         return Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
 
     def _command(
@@ -136,7 +130,7 @@ class CommandJudge:
     ) -> Sequence[Finding]:
         command = line.commands[at]
         asked = [finding for finding in files if finding.verdict == "ask"]
-        escalations = list(escalate(command, uses, self._facts))
+        escalations = list(escalate(command, uses, self.facts))
         below = [finding for finding in escalations if finding.rule_id == "guard.below"]
         if command.only_reads and not escalations:
             return [*asked, Finding("allow", "reads.command", "it only reads this workspace")]
@@ -146,7 +140,7 @@ class CommandJudge:
             return [*inside, rule, *below]
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             return files
-        if command.only_reads and self._profile.commands != "allow":
+        if command.only_reads and self.profile.commands != "allow":
             return [*asked, *self._escalated(escalations)]
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
@@ -154,7 +148,7 @@ class CommandJudge:
         """Judge a command that only reads: a profile that denies what is not proven to read denies it."""
         if self._relies_on_sandbox and all(finding.rule_id == SHADOWED for finding in escalations):
             return [self._allowed(bounded=True)]
-        if self._profile.commands == "deny":
+        if self.profile.commands == "deny":
             return [replace(finding, verdict="deny") for finding in escalations]
         return escalations
 
@@ -166,12 +160,12 @@ class CommandJudge:
         escalated: bool,
         unbounded: str,
     ) -> Finding:
-        policy, verdict = self._facts.policy, self._profile.commands
+        policy, verdict = self.facts.policy, self.profile.commands
         confined = self._relies_on_sandbox and not unbounded and self._is_confined(command)
         if verdict == "allow" or (verdict == "ask" and confined):
-            hidden = next((doubt for doubt in command.doubts if doubt.hides_command), None)
+            hidden = [line.refusal or doubt.reason for doubt in command.doubts if doubt.hides_command]
             bounded = verdict == "ask" and not _is_of_git(command)
-            return self._allowed(bounded=bounded) if hidden is None else self._unproven(hidden.reason)
+            return self._unproven(hidden[0]) if hidden else self._allowed(bounded=bounded)
         if verdict == "deny":
             why = f"policy {policy} allows only commands that read: {_because(command)}"
             return Finding("deny", f"{policy}.commands", why)
@@ -192,20 +186,20 @@ class CommandJudge:
         beyond = BEYOND_SANDBOX & command.effects
         if _only_removes(command) and command.files and all(map(self._is_own, command.files)):
             beyond -= {Effect.DELETES}
-        return not uncertain and not beyond and not command.downloads
+        return not uncertain and not beyond and not command.program.downloads
 
     def _is_own(self, use: FileUse) -> bool:
         known = use.certainty is Certainty.KNOWN
-        return known and place(use.path, self._facts).absolute in self._facts.own_files
+        return known and place(use.path, self.facts).absolute in self.facts.own_files
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
         """Return the rule that allows a command: its words are certain, and so is what they mean to the shell."""
         words = words_of(command)
-        if line.refusal or None in words or not words or not self._profile.hears_allow_rules:
+        if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
         if any(doubt.hides_command or doubt.name in _NOT_BY_RULE for doubt in command.doubts):
             return None
-        for rule in self._rules.about("run"):
+        for rule in self.rules.about("run"):
             if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
                 continue
             if allows(rule, command) or allows_started(rule, line, at):
@@ -221,7 +215,7 @@ class CommandJudge:
             return "; ".join(doubts)
         effects = {effect for each in line.commands if not each.doubts for effect in each.effects}
         wishes = " and ".join(words.wish for words in words_for(effects))
-        return f"policy {self._facts.policy} wants a yes {wishes}"
+        return f"policy {self.facts.policy} wants a yes {wishes}"
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
@@ -232,7 +226,7 @@ _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"}
 
 def _risk_of(line: LineReport) -> str:
     """Return the most serious risk of a line as one sentence, or ""."""
-    if any(command.downloads for command in line.commands):
+    if any(command.program.downloads for command in line.commands):
         return DOWNLOADS
     effects = {effect for command in line.commands for effect in command.effects}
     risk = next((words.risk for words in words_for(effects) if words.risk), "")
@@ -249,14 +243,14 @@ def is_ordinary(command: CommandReport) -> bool:
     """Return True if it is certain what a command does, and it does no more than read, change or run this workspace: a rule
     may allow such commands without anyone looking."""
     usual = {Effect.READS, Effect.WRITES, Effect.RUNS}
-    known = Effect.RUNS not in command.effects or bool(command.remember) or command.runs_next
-    return not command.doubts and not command.downloads and command.effects <= usual and known
+    known = Effect.RUNS not in command.effects or bool(command.program.remember) or command.runs_next
+    return not command.doubts and not command.program.downloads and command.effects <= usual and known
 
 
 def command_line(effect: Runs) -> str:
     """Return what would be typed to run the same in the workspace; `allow exact` compares it."""
     text = effect.script.strip() if effect.script else shlex.join(effect.argv)
-    folder = literal_path(posixpath.normpath(effect.cwd)) if effect.cwd else "."
+    folder = literal_path(posixpath.normpath(effect.cwd))
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
 
 
@@ -288,13 +282,14 @@ def _is_broken(line: LineReport) -> bool:
     """Return True if bash itself would refuse a line outside the subset."""
     if line.refusal.startswith("a second reader"):  # the first one has understood it
         return False
-    return bool(_ODD_WORD.search(line.refusal)) or parse_tree(line.line).has_error
+    root = parse_tree(line.line)
+    return bool(_ODD_WORD.search(line.refusal)) or root is None or root.has_error
 
 
 def _is_not_understood(command: CommandReport) -> bool:
     """Return True if a command is asked about for doubts alone, or only runs what is not known."""
     more = command.effects - {Effect.READS, Effect.RUNS}
-    return bool(command.doubts) and not more and not command.downloads
+    return bool(command.doubts) and not more and not command.program.downloads
 
 
 def _is_of_git(command: CommandReport) -> bool:

@@ -35,7 +35,9 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:
-        yield from _unreadable(rules)
+        why = "the line cannot be read whole, and rules are against commands"
+        verdicts = {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}
+        yield from (Finding(verdict, "rules.unread", why) for verdict in verdicts)
 
 
 def _fitting(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
@@ -83,9 +85,8 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
     parts = name.split()
     if len(parts) > 1 and fold_case(parts[0]) == fold_case(bare) and parts[-1] in words:
         yield (*parts, *words[words.index(parts[-1]) + 1 :])
-    elif rest and (rest[0] or "-").startswith(
-        "-"
-    ):  # which word behind the options is the subcommand is not known
+    elif rest and (rest[0] or "-").startswith("-"):
+        # Which word behind the options is the subcommand is not known.
         for start in range(1, min(len(rest), _MOST_SUFFIXES)):
             yield (bare, *rest[start:])
     for names, meant in _same_commands().get(bare, ()):
@@ -123,10 +124,8 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
     """Yield texts that a command may run: code, variables, and where its words may mean anything, those of several words."""
-    for text in command.code:
-        yield text
-        if "\\n" in text:
-            yield text.replace("\\n", "\n")
+    yield from command.code
+    yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
     if not is_told_texts(command):
         return
@@ -141,7 +140,7 @@ def is_told_texts(command: CommandReport) -> bool:
     """Return True if a text that a command is given may be run or sent. A known program that runs the project takes it for a
     text: the message of `git commit -m`."""
     known = bool(command.entry) and not command.doubts
-    runs = Effect.RUNS in command.effects and not command.remember
+    runs = Effect.RUNS in command.effects and not command.program.remember
     return not known or runs or Effect.CONNECTS in command.effects
 
 
@@ -187,12 +186,6 @@ def _means_host(rule: Rule, hosts: Collection[Host], *, connects: bool) -> bool:
 
 def _setting_texts(command: CommandReport) -> list[str]:
     return [value.known for _, value in command.settings if value.known]
-
-
-def _unreadable(rules: RuleIndex) -> Iterator[Finding]:
-    why = "the line cannot be read whole, and rules are against commands"
-    for verdict in {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}:
-        yield Finding(verdict, "rules.unread", why)
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:

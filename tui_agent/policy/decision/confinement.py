@@ -5,7 +5,7 @@ Invariant: nothing here allows, and a command that is proven to only read its fi
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.model import Effect
@@ -17,6 +17,8 @@ from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import Runs
 
+InnerCommand: TypeAlias = tuple[CommandReport, bool]
+"""A command that another may run, and True if it comes of a text that may be prose."""
 MAX_READINGS: Final = 40
 """Words of one command that are read as the name of a program."""
 MAX_WRITTEN: Final = 200
@@ -33,9 +35,7 @@ _MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
 
 
-def inner_commands(
-    command: CommandReport, read: Callable[[Runs], LineReport]
-) -> Iterator[tuple[CommandReport, bool]]:
+def inner_commands(command: CommandReport, read: Callable[[Runs], LineReport]) -> Iterator[InnerCommand]:
     """Yield commands that this one may run because not all of it is known: its later words (`foo rm -rf src`), and with True
     those of a text of several words (`foo 'rm -rf src'`), which may be prose as well."""
     if Effect.CONNECTS in command.effects or not is_open(command):
@@ -57,9 +57,7 @@ def written_scripts(line: LineReport) -> Iterator[Runs]:
             yield Runs(argv=tuple("?" if word is None else word for word in words))
 
 
-def find_unbounded(
-    command: CommandReport, inner: Sequence[tuple[CommandReport, bool]], line: LineReport
-) -> str:
+def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
     """Return a clause that says what a sandbox does not bound in a command of a line, "" if nothing is seen. `inner` are the
     commands that it may run."""
     if command.only_reads:
@@ -83,9 +81,8 @@ def find_unbounded(
             return f"{_program(inside)} may have something done outside of the sandbox"
         if _program(inside) in word_list("waiting"):
             return f"{_program(inside)} waits for a terminal, or does not end by itself"
-    variable = next(
-        (name for name, _ in command.settings if name_patterns("variables").fullmatch(name.lower())), ""
-    )
+    pattern = name_patterns("variables")
+    variable = next((name for name, _ in command.settings if pattern.fullmatch(name.lower())), "")
     if variable and command.doubts:
         return f"{variable} is set, which may change what runs"
     for inside, prose in inner:
@@ -101,9 +98,12 @@ def find_unbounded(
 
 def is_open(command: CommandReport) -> bool:
     """Return True if its words may mean anything: `bash -c -e 'rm x'` takes the script behind the options."""
-    return any(doubt.name in _OPEN for doubt in command.doubts) or any(
-        code.startswith(("-", "+")) for code in command.code
-    )
+    return has_open_doubt(command) or any(code.startswith(("-", "+")) for code in command.code)
+
+
+def has_open_doubt(command: CommandReport) -> bool:
+    """Return True if it is not known what the words of a command mean."""
+    return any(doubt.name in _OPEN for doubt in command.doubts)
 
 
 def _program(command: CommandReport) -> str:

@@ -55,7 +55,7 @@ def runs_git(command: CommandReport) -> bool:
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """A file of the workspace has the name that the command calls, so it may be anything."""
     name = program_name(command)
-    if command.builtin or name not in facts.own_programs:
+    if command.program.builtin or name not in facts.own_programs:
         return ""
     return f"{name} is a program of this workspace here"
 
@@ -71,13 +71,15 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
     """Without a sandbox, a file of the project decides what the program runs, reads or writes."""
     if facts.sandboxed:
         return ""
-    name = next((path for path in facts.steering_files if path.rpartition("/")[2] in command.steered_by), "")
+    name = next(
+        (path for path in facts.steering_files if path.rpartition("/")[2] in command.program.steered_by), ""
+    )
     if name:
         return f"{name} may decide what {command.name} runs, reads or writes"
     unseen = next(
         (folder for folder in command.folders if folder is not None and _is_unseen(folder, facts)), None
     )
-    if unseen is None or not command.steered_by:
+    if unseen is None or not command.program.steered_by:
         return ""
     return f"nobody looked in {unseen or 'this folder'} for files that decide what {command.name} runs"
 

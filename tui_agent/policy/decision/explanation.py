@@ -10,20 +10,11 @@ from dataclasses import replace
 from itertools import accumulate
 
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.classes import (
-    ARBITRARY,
-    DESTRUCTIVE,
-    NETWORK,
-    PRIVILEGE,
-    READ_ONLY,
-    WORKSPACE,
-    command_classes,
-    ranked,
-)
+from tui_agent.policy.decision import classes
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
-from tui_agent.policy.decision.finding import Finding
-from tui_agent.policy.decision.line_uses import from_workspace
+from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.line_uses import Lines, from_workspace
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
 from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
@@ -36,7 +27,7 @@ _COMMAND_WIDTH = 24
 _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
 """What a shell takes for blanks; any other is a part of a word, and has to be seen."""
-_SERIOUS = frozenset({DESTRUCTIVE, PRIVILEGE})
+_SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
 """Characters of all rows: the event that carries them is one line of the log."""
 _VERBS: dict[FileAction, str] = {
@@ -50,12 +41,9 @@ _VERBS: dict[FileAction, str] = {
 
 
 def deed_rows(
-    effects: Sequence[CallEffect],
-    lines: Sequence[LineReport],
-    new: Collection[str],
-    facts: PolicyFacts | None,
+    effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
 ) -> tuple[Deed, ...]:
-    """Return everything that the effects do, a row for each. `lines` are the reports of those that run commands, `new` the
+    """Return everything that the effects do, a row for each. `new` are the
     written files that are not there yet, `facts` what the workspace puts in place of programs."""
     found = list(_rows(effects, lines, new, facts))
     order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))
@@ -66,27 +54,25 @@ def deed_rows(
     return (*shown, _rest(left)) if left else shown
 
 
-def explain(
-    effects: Sequence[CallEffect], lines: Sequence[LineReport], findings: Sequence[Finding], decided: Finding
-) -> tuple[str, ...]:
+def explain(lines: Lines, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the chain of reasons, one a line: what was read, what is known of it, what decided."""
     out: list[str] = []
-    runs = [effect for effect in effects if isinstance(effect, Runs)]
-    for effect, line in zip(runs, lines, strict=True):
+    decided = strongest(findings)
+    for effect, line in lines.items():
         if line.refusal:
             out.append(f"outside the subset of bash that is proven: {line.refusal}")
-        for command in line.commands:
-            out += _explain_command(effect, command)
+        for title, command in zip(_titles(line), line.commands, strict=True):
+            out += _explain_command(effect, title, command)
     for finding in dict.fromkeys(findings):
         mark = "decides" if finding == decided else "says"
         out.append(f"{finding.rule_id} {mark} {finding.verdict}: {finding.reason}")
     return tuple(out)
 
 
-def _explain_command(effect: Runs, command: CommandReport) -> Iterator[str]:
-    yield f"command: {_shorten(command.source, 100)}"
-    known = f"{command.name} ({command.entry})" if command.entry else f"{command.name}: not in the catalog"
-    yield f"  known: {known}; it {', '.join(sorted(command.effects)) or 'does nothing'}"
+def _explain_command(effect: Runs, title: str, command: CommandReport) -> Iterator[str]:
+    yield f"command: {_shorten(title, 100)}"
+    known = f" ({command.entry})" if command.entry else ": not in the catalog"
+    yield f"  known: {_shorten(command.name, 100)}{known}; it {', '.join(sorted(command.effects)) or 'does nothing'}"
     for use in command.files:
         unknown = use.certainty is Certainty.UNKNOWN
         path = "an uncertain file" if unknown else from_workspace(effect, use.path)
@@ -97,36 +83,34 @@ def _explain_command(effect: Runs, command: CommandReport) -> Iterator[str]:
 
 def _rest(left: Sequence[Deed]) -> Deed:
     """The row that stands for those without one."""
-    classes = ranked({name for deed in left for name in deed.classes})
-    word = "deletes" if _SERIOUS.intersection(classes) else "may do"
+    named = classes.ranked({name for deed in left for name in deed.classes})
+    word = "deletes" if _SERIOUS.intersection(named) else "may do"
     effect = DeedEffect(word=word, about="what the command above says", grave=True)
-    return Deed(what=f"{len(left)} more", classes=classes, effects=(effect,))
+    return Deed(what=f"{len(left)} more", classes=named, effects=(effect,))
 
 
 def _rows(
-    effects: Sequence[CallEffect],
-    lines: Sequence[LineReport],
-    new: Collection[str],
-    facts: PolicyFacts | None,
+    effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
 ) -> Iterator[Deed]:
-    reports = iter(lines)
     for effect in effects:
         match effect:
             case Runs():
-                line = next(reports)
+                line = lines[effect]
                 if line.refusal:
                     why = DeedEffect(word="may do", about=f"anything: {line.refusal}", grave=True)
-                    yield Deed(what=_shorten(line.line), classes=(ARBITRARY,), effects=(why,))
+                    yield Deed(what=_shorten(line.line), classes=(classes.ARBITRARY,), effects=(why,))
                 for title, command in zip(_titles(line), line.commands, strict=True):
                     yield _command_row(effect, title, _own_doubts(command, line), new, facts)
             case Reads():
-                yield _row(effect.path, READ_ONLY, "reads")
+                yield _row(effect.path, classes.READ_ONLY, "reads")
             case Writes():
-                yield _row(effect.path, WORKSPACE, "deletes" if effect.removes else "writes", grave=True)
+                yield _row(
+                    effect.path, classes.WORKSPACE, "deletes" if effect.removes else "writes", grave=True
+                )
             case Connects():
-                yield _row(effect.host, NETWORK, "network", grave=True)
+                yield _row(effect.host, classes.NETWORK, "network", grave=True)
             case Internal():
-                yield Deed(what=effect.what, classes=(READ_ONLY,))
+                yield Deed(what=effect.what, classes=(classes.READ_ONLY,))
 
 
 def _row(what: str, name: str, word: str, *, grave: bool = False) -> Deed:
@@ -148,14 +132,18 @@ def _titles(line: LineReport) -> Iterator[str]:
 
 
 def _command_row(
-    effect: Runs, title: str, command: CommandReport, new: Collection[str], facts: PolicyFacts | None
+    effect: Runs, title: str, command: CommandReport, new: Collection[str], facts: PolicyFacts
 ) -> Deed:
-    workspace = tuple(_workspace_effects(command, facts)) if facts is not None else ()
-    shown = (*workspace, *_file_effects(effect, command, new), *_other_effects(command))
+    shown = (
+        *_workspace_effects(command, facts),
+        *_file_effects(effect, command, new),
+        *_other_effects(command),
+    )
     if not shown and command.runs_next:
         shown = (DeedEffect(word="starts", about="what stands below"),)
-    classes = command_classes(command) | ({ARBITRARY} if workspace else set())
-    return Deed(what=_shorten(title), classes=ranked(classes), effects=shown)
+    return Deed(
+        what=_shorten(title), classes=classes.ranked(classes.command_classes(command, facts)), effects=shown
+    )
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[DeedEffect]:
@@ -185,14 +173,14 @@ def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
     actions = {use.action for use in command.files}
     effects = command.effects
     if Effect.CONNECTS in effects:
-        unnamed = "package index" if command.downloads else _NO_HOST
+        unnamed = "package index" if command.program.downloads else _NO_HOST
         about = _join_some([_host_name(host) for host in command.hosts]) or unnamed
         yield DeedEffect(word="network", about=about, grave=True)
-    if command.downloads:
+    if command.program.downloads:
         yield DeedEffect(word="runs", about="code from outside", grave=True)
     elif command.doubts:
         yield DeedEffect(word="may do", about=f"anything: {command.doubts[0].reason}", grave=True)
-    elif ARBITRARY in command_classes(command):
+    elif classes.runs_anything(command):
         yield DeedEffect(word="may do", about="anything", grave=True)
     elif Effect.RUNS in effects:
         yield DeedEffect(word="runs", about="code of this workspace, or changes it")

@@ -4,17 +4,11 @@ Invariant: a guard or a rule that denies wins; the profile decides only where no
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from tui_agent.policy.decision import path_patterns
 from tui_agent.policy.decision.finding import Finding
-from tui_agent.policy.decision.path_patterns import (
-    SIGNS,
-    expand_braces,
-    leads_through_pattern,
-    leaves_out,
-    matches_path,
-)
 from tui_agent.policy.decision.profiles import Profile
 from tui_agent.policy.decision.rule_index import (
     RuleIndex,
@@ -46,28 +40,21 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 """The kinds of rules that are about an action."""
 
 
+@dataclass(frozen=True, slots=True)
 class FileJudge:
     """Judges the files of one call. `tool_rule` is a rule that allows the tool itself, for files of the workspace."""
 
-    def __init__(
-        self,
-        rules: RuleIndex,
-        guards: Guards,
-        profile: Profile,
-        facts: PolicyFacts,
-        tool_rule: Finding | None = None,
-    ) -> None:
-        self.guards = guards
-        self._rules = rules
-        self._profile = profile
-        self._facts = facts
-        self._tool_rule = tool_rule
+    rules: RuleIndex
+    guards: Guards
+    profile: Profile
+    facts: PolicyFacts
+    tool_rule: Finding | None = None
 
     def judge_use(self, use: FileUse, path: str) -> Finding | None:
         """Return the finding about a file that a command uses; `path` is the use's path as seen from the workspace."""
         if use.certainty is Certainty.UNKNOWN:
             return self._unknown(use)
-        at = place(path, self._facts)
+        at = place(path, self.facts)
         if at.absolute in _NO_FILES or use.action == "mention":
             return None
         finding = self.judge_place(use, at)
@@ -95,7 +82,7 @@ class FileJudge:
         if (
             ruins
             and use.certainty is not Certainty.UNKNOWN
-            and self.guards.would_ruin(at.given, at, self._facts)
+            and self.guards.would_ruin(at.given, at, self.facts)
         ):
             verb = "change" if use.action == "write" else use.action
             return Finding("deny", "guard.ruin", f"it would {verb} all of {at.given or '.'}")
@@ -103,7 +90,7 @@ class FileJudge:
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
         """Return the guard against writing a file, "" for none; of a pattern, if it means a file with secrets that exists."""
-        guard = self.guards.find_write_guard(at, self._facts, pattern=pattern)
+        guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
@@ -111,7 +98,7 @@ class FileJudge:
         because its name is a pattern, then those about something below it. `whats` are the kinds of rules, None for those
         about the action."""
         whats = whats or _RULES[use.action]
-        rules = [rule for what in whats for rule in self._rules.about_file(at, what, self._facts)]
+        rules = [rule for what in whats for rule in self.rules.about_file(at, what, self.facts)]
         found = stopping_finding(rules)
         pattern = use.certainty is Certainty.BOUNDED
         if found is None and pattern:
@@ -123,9 +110,9 @@ class FileJudge:
     def find_chosen_secret(self, use: FileUse) -> Finding | None:
         """Return a refusal where the names that a search is limited to are those of files with secrets."""
         for shape in use.only:
-            for name in expand_braces(shape):
-                at = place(name.strip("/").removeprefix("**/") or ".", self._facts)
-                if self.guards.is_secret(at, pattern=bool(set(name) & SIGNS)):
+            for name in path_patterns.expand_braces(shape):
+                at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
+                if self.guards.is_secret(at, pattern=bool(set(name) & path_patterns.SIGNS)):
                     why = f"{shape} chooses files with secrets, which are never read"
                     return Finding("deny", "guard.secret", why)
         return None
@@ -134,7 +121,7 @@ class FileJudge:
         self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
     ) -> Finding:
         """Return the profile's verdict, or the rule that allows where the profile hears it."""
-        policy = self._facts.policy
+        policy = self.facts.policy
         if rule is not None and verdict != "deny":
             return rule
         if verdict == "allow":
@@ -145,12 +132,12 @@ class FileJudge:
         """Judge reading a file, or a folder with everything below it. A name alone, inside the workspace, is no secret."""
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
-        if secret and at.absolute not in self._facts.public_files and not (free and use.action == "list"):
+        if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
             return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
         chosen = self.find_chosen_secret(use) if use.action == "read" else None
         if chosen is not None:
             return chosen
-        verdict = self._profile.reads_outside
+        verdict = self.profile.reads_outside
         stopped = self.find_rule_against(replace(use, below=use.below and use.action == "read"), at)
         if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
             return stopped
@@ -158,7 +145,7 @@ class FileJudge:
             return Finding("allow", "reads.workspace", "it only reads this workspace")
         if free:
             return Finding("allow", "reads.system", "it only reads system files that are open to all")
-        allowed = first_finding(self._rules.about_file(at, "read", self._facts), "allow")
+        allowed = first_finding(self.rules.about_file(at, "read", self.facts), "allow")
         why = f"{at.given} is outside this workspace"
         return self.by_profile(verdict, allowed, "reads-outside", why, OUTSIDE_RISK)
 
@@ -168,15 +155,15 @@ class FileJudge:
         guard = self.find_write_guard(at, pattern=pattern)
         if guard:
             return Finding("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
-        inside = self._profile.deletes_inside if removes else self._profile.writes_inside
-        verdict = inside if at.inside else self._profile.writes_outside
+        inside = self.profile.deletes_inside if removes else self.profile.writes_inside
+        verdict = inside if at.inside else self.profile.writes_outside
         stopped = self.find_rule_against(use, at)
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
-        through = removes and pattern and leads_through_pattern(at.given)
-        rules = self._rules.about_file(at, "remove" if removes else "edit", self._facts)
+        through = removes and pattern and path_patterns.leads_through_pattern(at.given)
+        rules = self.rules.about_file(at, "remove" if removes else "edit", self.facts)
         rule = None if through else first_finding(rules, "allow")
-        policy, risk = self._facts.policy, "" if at.inside else OUTSIDE_RISK
+        policy, risk = self.facts.policy, "" if at.inside else OUTSIDE_RISK
         why = f"policy {policy} wants a yes before any {'removal' if removes else 'write'}"
         if verdict == "deny":
             why = f"policy {policy} allows no writes"
@@ -185,17 +172,17 @@ class FileJudge:
         elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
             verdict, why = "ask", f"other programs run {at.given} without a question"
         if at.inside and not removes:
-            rule = rule or self._tool_rule
+            rule = rule or self.tool_rule
         return self.by_profile(verdict, rule, "writes", why, risk)
 
     def _matches_secret(self, at: Place) -> bool:
         """Return True if a shell pattern matches a file with secrets that is in the workspace."""
         relative = at.relative or ""
-        return any(matches_path(relative, secret.name) for secret in self._facts.secrets)
+        return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _unknown(self, use: FileUse) -> Finding | None:
         """Rules about files may mean a file of which the name is not certain."""
-        if not self._rules.against(*_RULES.get(use.action, _CHANGES)):
+        if not self.rules.against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Finding(
             "ask", "rules.vague", "it is not certain which files it uses, and rules are against some"
@@ -203,17 +190,17 @@ class FileJudge:
 
     def _own(self, use: FileUse, at: Place) -> Finding | None:
         """In a sandbox the folders for temporary files are the session's own, and nothing of anybody else's is there."""
-        known = use.certainty is Certainty.KNOWN and self._facts.sandboxed
-        if not known or at.absolute not in self._facts.own_files:
+        known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
+        if not known or at.absolute not in self.facts.own_files:
             return None
-        if use.action not in ("read", "list") and self._profile.confined_commands != "allow":
+        if use.action not in ("read", "list") and self.profile.confined_commands != "allow":
             return None
         return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Finding | None:
         """Judge names that a pattern may stand for. Where the pattern comes from a program's list, or the rule means files
         wherever they lie, most names that it stands for are others, so it is asked about."""
-        rules = self._rules.about_pattern(at, whats, self._facts)
+        rules = self.rules.about_pattern(at, whats, self.facts)
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
             return replace(found, reason=f"{found.reason}, and {at.given} may stand for what it is about")
@@ -224,10 +211,10 @@ class FileJudge:
         """Judge rules about files below a folder. One that says where its files lie decides itself where all of the folder
         is moved or deleted; else it is not certain that a file of the rule is among those."""
         if use.certainty is Certainty.BOUNDED:
-            rules = self._rules.about_pattern(at, whats, self._facts, below=True)
+            rules = self.rules.about_pattern(at, whats, self.facts, below=True)
         else:
-            rules = self._rules.about_below(at, whats, self._facts)
-        rules = [rule for rule in rules if not leaves_out(use, rule, at.relative or "")]
+            rules = self.rules.about_below(at, whats, self.facts)
+        rules = [rule for rule in rules if not path_patterns.leaves_out(use, rule, at.relative or "")]
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
         if found is not None and use.action in ("move", "delete"):
             return found

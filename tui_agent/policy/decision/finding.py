@@ -39,6 +39,11 @@ class Finding:
         """True if a guard or an escalation says it."""
         return self.rule_id.startswith("guard.")
 
+    @property
+    def is_concealed(self) -> bool:
+        """True if a person cannot see all of the call."""
+        return self.rule_id.startswith("unseen")
+
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
         """The deciding finding sorts first; among refusals a guard, among equals one with a risk, then somebody's rule."""
         lifted = self.verdict == "deny" and not self.is_guard

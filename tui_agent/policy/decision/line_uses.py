@@ -5,7 +5,7 @@ Invariant: adds uses, and never takes one away.
 """
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -16,6 +16,8 @@ from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
+Lines: TypeAlias = Mapping[Runs, LineReport]
+"""The reports on the effects of a call that run commands."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
 """Files with their paths as seen from the workspace."""
 

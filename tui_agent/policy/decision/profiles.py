@@ -3,7 +3,7 @@
 Invariant: a table; no code asks for a profile by its name. What is not in the table is asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.rules.grammar import Verdict
@@ -31,14 +31,13 @@ class Profile:
     asks: bool = True
 
 
+_PLAN = Profile("deny", "deny", "deny", "deny", "deny", "deny", "deny", "deny", hears_allow_rules=False)
 PROFILES: dict[PolicyName, Profile] = {
-    "plan": Profile("deny", "deny", "deny", "deny", "deny", "deny", "deny", "deny", hears_allow_rules=False),
+    "plan": _PLAN,
     "ask": Profile("ask", "ask", "ask", "ask", "ask", "ask", "ask", "ask"),
     "accept-edits": Profile("ask", "allow", "ask", "ask", "ask", "ask", "ask", "allow"),
     "bypass": Profile("allow", "allow", "allow", "allow", "allow", "allow", "ask", "allow"),
-    "read-only-delegate": Profile(
-        "deny", "deny", "deny", "deny", "deny", "deny", "deny", "deny", hears_allow_rules=False, asks=False
-    ),
+    "read-only-delegate": replace(_PLAN, asks=False),
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}

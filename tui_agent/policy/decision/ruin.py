@@ -1,5 +1,4 @@
-"""L3: commands that no profile runs because of their words: they end every process, stop the machine, or start processes
-without end.
+"""L3: commands that no profile runs because of their words: they end every process, or start processes without end.
 
 Invariant: pure; a guard on top of the catalog's `forbidden`, for what only the words of a call tell.
 """
@@ -12,17 +11,19 @@ from typing import Final
 from tui_agent.policy.interpreter.report import CommandReport
 
 _ENDS_EVERYTHING: Final = "it ends every process that you may end"
-_STOPS_MACHINE: Final = "it stops the machine"
 _STARTS_WITHOUT_END: Final = "it starts processes without end"
 _MAX_TEXT: Final = 20_000
 _MAX_FUNCTIONS: Final = 100
 _FUNCTION: Final = re.compile(
     r"(?:function\s{1,20}([^\s(){};&|<>]{1,80})\s{0,20}(?:\(\s{0,20}\))?|([^\s(){};&|<>]{1,80})\s{0,20}\(\s{0,20}\))\s{0,20}[{(]"
 )
+_PIPED_COMMAND: Final = re.compile(r"(?<![^;|&\n])[^;|&\n]*+(?:\|(?!\|)|&(?!&))")
+"""A command with a pipe or `&` behind it."""
+_NAME: Final = re.compile(r"[^\s;&|(){}]+")
 _ENDLESS_LOOP: Final = re.compile(
-    r"(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*[;\n]?\s*do\b(.*?)\bdone\b", re.DOTALL
+    r"(?s)(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*+;?\s*+do\b(.*?)(\bdone\b|\Z)"
 )
-_IN_BACKGROUND: Final = re.compile(r"[^;&|\n(){}]*&(?![&>])")
+_IN_BACKGROUND: Final = re.compile(r"(?<![^;&|\n(){}])[^;&|\n(){}]*+&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
 """Patterns that fit every name of a process."""
 _EVERY_PROCESS: Final = re.compile(
@@ -34,39 +35,40 @@ _SELECTS_USER: Final = re.compile(r"(?<!\S)(?:-[uU]|--(?:euid|uid|user))[= ]")
 
 def reason_to_forbid(command: CommandReport) -> str:
     """Return why no profile runs the command, "" where nothing speaks against it."""
-    words = [word.known for word in command.words]
-    if not words or words[0] is None:
-        return ""
-    check = _CHECKS.get(words[0].rpartition("/")[2])
-    return "" if check is None else check([word or "" for word in words[1:]])
+    name, *arguments = [word.known or "" for word in command.words] or [""]
+    check = _CHECKS.get(name.rpartition("/")[2])
+    return "" if check is None else check(arguments)
 
 
 def starts_without_end(text: str) -> str:
     """Return why no profile runs a text of bash: a function of it starts itself in a pipe or in the background, or an
     endless loop does nothing but start programs in the background."""
     text = text[:_MAX_TEXT]
+    ends = _bracket_ends(text)
+    piped = [match.span() for match in _PIPED_COMMAND.finditer(text)]
+    calls = [(call, end) for start, end in piped for call in _NAME.finditer(text, start, end)]
     for function in islice(_FUNCTION.finditer(text), _MAX_FUNCTIONS):
-        name = re.escape(function[1] or function[2])
-        again = rf"(?<![^\s;&|(){{}}]){name}(?![^\s;&|(){{}}])[^;|&\n]*(?:\|(?!\|)|&(?!&))"
-        if re.search(again, _body(text, function.end())):
+        name, body = function[1] or function[2], function.end()
+        closing = ends.get(body - 1, len(text))
+        if any(call[0] == name and body <= call.start() and end <= closing for call, end in calls):
             return _STARTS_WITHOUT_END
     for loop in _ENDLESS_LOOP.finditer(text):
         foreground = _IN_BACKGROUND.sub("", loop[1])
-        if foreground != loop[1] and not re.search(r"[^\s;(){}]", foreground):
+        if loop[2] and foreground != loop[1] and not re.search(r"[^\s;(){}]", foreground):
             return _STARTS_WITHOUT_END
     return ""
 
 
-def _body(text: str, start: int) -> str:
-    """Return the text up to the bracket that closes the one in front of `start`."""
-    opening = text[start - 1]
-    closing = "}" if opening == "{" else ")"
-    depth = 1
-    for at in range(start, len(text)):
-        depth += (text[at] == opening) - (text[at] == closing)
-        if not depth:
-            return text[start:at]
-    return text[start:]
+def _bracket_ends(text: str) -> dict[int, int]:
+    """Return the offset of the closing bracket for that of each opening one."""
+    ends: dict[int, int] = {}
+    opened: dict[str, list[int]] = {"}": [], ")": []}
+    for bracket in re.finditer(r"[{}()]", text):
+        if bracket[0] in "{(":
+            opened["}" if bracket[0] == "{" else ")"].append(bracket.start())
+        elif opened[bracket[0]]:
+            ends[opened[bracket[0]].pop()] = bracket.start()
+    return ends
 
 
 def _kill(arguments: Sequence[str]) -> str:
@@ -82,23 +84,7 @@ def _kill_by_name(arguments: Sequence[str]) -> str:
     return _ENDS_EVERYTHING if everything else ""
 
 
-def _change_level(arguments: Sequence[str]) -> str:
-    return _STOPS_MACHINE if {"0", "6"} & set(arguments) else ""
-
-
-def _end_sessions(arguments: Sequence[str]) -> str:
-    ending = {"terminate-user", "kill-user", "terminate-session", "terminate-seat"} & set(arguments)
-    if ending:
-        return _ENDS_EVERYTHING
-    return _STOPS_MACHINE if {"poweroff", "reboot", "halt"} & set(arguments) else ""
-
-
 _CHECKS: Final[dict[str, Callable[[Sequence[str]], str]]] = {
     "kill": _kill,
-    "pkill": _kill_by_name,
-    "killall": _kill_by_name,
-    "skill": _kill_by_name,
-    "init": _change_level,
-    "telinit": _change_level,
-    "loginctl": _end_sessions,
+    **dict.fromkeys(("pkill", "killall", "skill"), _kill_by_name),
 }

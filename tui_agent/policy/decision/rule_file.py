@@ -11,11 +11,10 @@ trusted text counts, and nothing is read. `append_rule` is called only when the 
 """
 
 import json
-import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.config.files import read_small, write_private
 from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.decision.command_judge import command_line
@@ -34,13 +33,7 @@ _KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
     """Load the rules of a file, none if it does not exist. Raises `ConfigError` with the rule's number."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The rules in {path} cannot be read: {error}.") from error
-    return read_rules(text, path)
+    return read_rules(read_small(path) or "", path)
 
 
 def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
@@ -62,8 +55,8 @@ def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
 
 def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
     """Load the user's rules and those of the project's file, whose trusted text is `trusted` (None: nothing is trusted)."""
-    own = load_rules(user)
-    return own if trusted is None else own + tuple(bound_rule(rule) for rule in read_rules(trusted, project))
+    of_project = () if trusted is None else read_rules(trusted, project)
+    return (*load_rules(user), *map(bound_rule, of_project))
 
 
 def bound_rule(rule: Rule) -> Rule:
@@ -93,12 +86,11 @@ def append_rule(path: Path, rule: Rule | str) -> Rule:
     new = rule if isinstance(rule, Rule) else parse_rule(rule)
     if any(old.text == new.text for old in load_rules(path)):
         return new
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = read_small(path) or ""
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
     quoted = json.dumps(f"{new.what} {new.rest}", ensure_ascii=False).replace("\x7f", "\\u007f")
     entry = f"[[rule]]\n{new.verdict} = {quoted}\n"
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _replace(path, before + gap + entry)
+    write_private(path, before + gap + entry)
     return new
 
 
@@ -149,16 +141,3 @@ def _stops(rule: Rule, example: str) -> bool:
     if " " not in example:
         return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))
     return RulePolicy([rule]).decide("run_command", (Runs(script=example),), facts).rule_id.startswith("rule")
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=".policy-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise ConfigError(f"The rule could not be written to {path}: {error}.") from error

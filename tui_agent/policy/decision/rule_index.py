@@ -14,17 +14,8 @@ from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.places.paths import Place, lexical_place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
-from tui_agent.policy.rules.grammar import (
-    Rule,
-    What,
-    first_word,
-    fits_host,
-    fits_path,
-    fits_tool,
-    fixed_part,
-    may_be_below,
-    parse_rule,
-)
+from tui_agent.policy.rules import grammar
+from tui_agent.policy.rules.grammar import Rule, What
 from tui_agent.ports.policy import PolicyFacts
 
 _SOURCE_FILE: Final = re.compile(
@@ -43,10 +34,12 @@ class RuleIndex:
             self._by_what.setdefault(rule.what, []).append(rule)
         self.against_commands = self.against("run")
         """Rules that ask or deny about commands."""
-        fixed = (fixed_part(rule.rest) for rule in self.against("read", "edit", "remove"))
+        fixed = (grammar.fixed_part(rule.rest) for rule in self.against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
         """Beginnings of paths in rules that ask or deny about files: keys for `PolicyFacts.resolved`."""
-        self.program_names = tuple(dict.fromkeys(first_word(rule.rest) for rule in self.against_commands))
+        self.program_names = tuple(
+            dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
+        )
         """The first words of rules against commands; "" for one that begins with a pattern."""
 
     def about(self, what: What) -> Sequence[Rule]:
@@ -74,7 +67,7 @@ class RuleIndex:
             rule
             for rule in self.against(*whats)
             if not (file and not has_fixed_place(rule))
-            and any(may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
+            and any(grammar.may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
         ]
 
     def about_pattern(
@@ -99,12 +92,12 @@ class RuleIndex:
         return [
             rule
             for rule in self.about("connect")
-            if fits_host(rule.rest, host, certain=rule.verdict == "allow")
+            if grammar.fits_host(rule.rest, host, certain=rule.verdict == "allow")
         ]
 
     def about_tool(self, name: str) -> list[Rule]:
         """Return the rules about a tool."""
-        return [rule for rule in self.about("tool") if fits_tool(rule.rest, name)]
+        return [rule for rule in self.about("tool") if grammar.fits_tool(rule.rest, name)]
 
 
 def rule_finding(rule: Rule) -> Finding:
@@ -134,7 +127,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     for text in texts:
         try:
-            rules.append(parse_rule(text, "this session"))
+            rules.append(grammar.parse_rule(text, "this session"))
         except ConfigError:
             continue
     return tuple(rules)
@@ -143,9 +136,9 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
     """Compare one rule with a file by its real place, and one against it by the given name too."""
     if rule.verdict == "allow":
-        return fits_path(rule.rest, names[0].relative, names[0].absolute)
+        return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
     return any(
-        fits_path(path, name.relative, name.absolute, certain=False)
+        grammar.fits_path(path, name.relative, name.absolute, certain=False)
         for path in _rule_paths(rule, facts)
         for name in names
     )
@@ -153,7 +146,7 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
     """A rule's path as it is written, and where its beginning is a link, as it really is."""
-    begin = fixed_part(rule.rest)
+    begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:
         return (rule.rest,)

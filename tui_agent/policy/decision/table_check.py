@@ -5,24 +5,24 @@ Invariant: a file of any size and content is answered with faults, never with an
 
 from pathlib import Path
 
+from tui_agent.config.files import read_small
+from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.check import Problem, check_table
 from tui_agent.policy.catalog.model import Decision
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.toml_text import MAX_CHARACTERS
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 
 def check_table_path(path: Path) -> list[Problem]:
     """Return the faults of a table file, each with its line; none if it is valid."""
-    if path.exists() and not path.is_file():
-        return [Problem(str(path), "it cannot be read: it is no file")]
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(MAX_CHARACTERS + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        return [Problem(str(path), f"it cannot be read: {error}")]
+        text = read_small(path)
+    except ConfigError as error:
+        return [Problem(str(path), str(error).replace(str(path), "it", 1))]
+    if text is None:
+        return [Problem(str(path), "there is no such file")]
     return check_table(text, str(path), _judge)
 
 

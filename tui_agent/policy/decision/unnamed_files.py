@@ -8,11 +8,10 @@ from collections.abc import Collection
 from typing import Final
 
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.confinement import has_open_doubt
 from tui_agent.policy.decision.word_lists import word_list
 from tui_agent.policy.interpreter.report import CommandReport
 
-_UNCERTAIN: Final = frozenset({"program", "option", "operand", "language", "limit"})
-"""Doubts behind which a command may use any file."""
 _CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
 _PATCH: Final = re.compile(
     r"-\d*\w*[puUcLWv].*|--(?:pat|unif|cc|func|word-diff|color-words|verb|binary|rem|diff-m).*", re.DOTALL
@@ -38,13 +37,13 @@ def changes_unnamed(command: CommandReport) -> bool:
 def is_uncertain(command: CommandReport) -> bool:
     """Return True if a command may use any file, whatever its report says."""
     own = command.name in word_list("own_commands") and any(code.startswith(".") for code in command.code)
-    return own or any(doubt.name in _UNCERTAIN for doubt in command.doubts)
+    return own or has_open_doubt(command)
 
 
 def is_runner(command: CommandReport) -> bool:
     """Return True if the program runs the project's own code in a usual way: no rule is promised to hold against that."""
     script = any(use.action == "read" for use in command.files)
-    own_code = command.remember or ((script or command.code) and Effect.WRITES not in command.effects)
+    own_code = command.program.remember or ((script or command.code) and Effect.WRITES not in command.effects)
     certain = Effect.RUNS in command.effects and not (command.doubts or command.name.startswith("git "))
     return bool(certain and own_code) and not _has_changing_word(command)
 

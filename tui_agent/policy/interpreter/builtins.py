@@ -10,21 +10,23 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_folder
 
 
-def apply_builtin(name: str, call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
+def apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
     """Return the states behind a call that succeeded and behind one that failed."""
-    match name:
-        case "exit" | "break" | "continue":
+    match call.entry.name:
+        case "exit":  # outside of loops, and in some shells of their own, `break` and `continue` do nothing
             return UNREACHED, UNREACHED
         case "cd" | "pushd" | "popd":
-            return _change_folder(name, call, state), state
+            return _change_folder(call, state), state
         case "export" | "unset":
-            state = _assign(call, state)
+            for name, value in map(split_assignment, call.operands):
+                state = state.with_variable(name, value)
         case "read":
             state = _read_variables(call, state, stdin)
     return state, state
 
 
-def _change_folder(name: str, call: ParsedCall, state: State) -> State:
+def _change_folder(call: ParsedCall, state: State) -> State:
+    name = call.entry.name
     path = call.operands[0].known if call.operands else "~"
     if path is None or path[:1] in ("-", "+") or name == "popd" or (name == "pushd" and not call.operands):
         return state.in_folders([None])
@@ -32,12 +34,6 @@ def _change_folder(name: str, call: ParsedCall, state: State) -> State:
     return state.in_folders(
         enter_folder(folder, path, by_shell=shell) for folder in state.folders for shell in (True, False)
     )
-
-
-def _assign(call: ParsedCall, state: State) -> State:
-    for word in call.operands:
-        state = state.with_variable(*split_assignment(word))
-    return state
 
 
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:

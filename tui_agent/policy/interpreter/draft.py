@@ -12,21 +12,14 @@ from urllib.parse import unquote
 
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.entries import Entry
-from tui_agent.policy.catalog.model import Effect, Meaning
-from tui_agent.policy.interpreter.expansion import STREAM
+from tui_agent.policy.catalog.model import Effect, Meaning, Program
+from tui_agent.policy.interpreter.expansion import STREAM, unknown_value
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
 from tui_agent.policy.interpreter.languages import awk, jq, printf, sed
 from tui_agent.policy.interpreter.languages.protocol import ScriptReader
 from tui_agent.policy.interpreter.patterns import as_pattern, escape, prefix_of, split_assignment, unescape
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
-from tui_agent.policy.interpreter.state import (
-    START,
-    START_FOLDERS,
-    Folders,
-    enter_folder,
-    goes_back,
-    join_path,
-)
+from tui_agent.policy.interpreter.state import START_FOLDERS, Folders, enter_folder, goes_back, join_path
 
 _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "number": (re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+"), "need not be a number"),
@@ -48,8 +41,8 @@ MAX_PATH: Final = 4096
 DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", STREAM})
 """Files that hold nothing of their own."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+UNKNOWN_ENTRY: Final = Entry("", "", Program(about=""))
 _ONLY_ITSELF: Final = FileUse("", "read")
-_ABSOLUTE: Final = ("/", "~", START)
 
 
 @dataclass
@@ -61,8 +54,8 @@ class Draft:
     catalog: Catalog
     source: str
     words: Sequence[Value]
-    folders: Folders
-    entry: Entry | None = None
+    folders: Folders = START_FOLDERS
+    entry: Entry = UNKNOWN_ENTRY
     name: str = ""
     reach: FileUse = _ONLY_ITSELF
     effects: set[Effect] = field(default_factory=set)
@@ -77,7 +70,6 @@ class Draft:
 
     def report(self) -> CommandReport:
         """The finished report."""
-        program = None if self.entry is None else self.entry.program
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
         if Effect.RUNS in self.effects:
@@ -87,7 +79,7 @@ class Draft:
             self.source,
             tuple(self.words),
             self.name,
-            "" if self.entry is None else self.entry.place,
+            self.entry.place,
             frozenset(self.effects or {Effect.READS}),
             tuple(dict.fromkeys(self.files)),
             tuple(dict.fromkeys(self.hosts)),
@@ -95,13 +87,16 @@ class Draft:
             tuple(self.settings),
             tuple(self.code),
             self.runs_next,
-            program is not None and program.downloads,
-            program is not None and program.builtin,
-            0 if program is None else program.remember,
             tuple(dict.fromkeys(map(self._in_its_folders, self.doubts))),
-            forbidden="" if program is None else program.forbidden,
-            steered_by=() if program is None else program.steered_by,
+            self.entry.program,
         )
+
+    def begin_inner(self, words: Sequence[Value]) -> "Draft":
+        """Begin the report of a command that this one runs."""
+        draft = Draft(self.catalog, self.source, words, self.folders)
+        for name, value in self.settings:
+            draft.set_variable(name, value)
+        return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
         """Names of files settle only doubts about names in the folders that the command runs in."""
@@ -141,8 +136,7 @@ class Draft:
                 if value.known is None or self.catalog.variables.may_hold_secret(value.known):
                     self.show_secret(value.source)
             case "shell variable":
-                unknown = Value(value.source, Certainty.UNKNOWN)
-                self.set_variable(value.known or "", unknown, exported=False)
+                self.set_variable(value.known or "", unknown_value(value.source), exported=False)
             case "assignment":
                 self.set_variable(*split_assignment(value))
             case "setting":
@@ -161,16 +155,16 @@ class Draft:
             case _:
                 assert_never(meaning)
 
-    def add_use(self, use: FileUse, folders: Folders | None = None) -> None:
-        """Note a use of a file by its path relative to each folder that the command may run in, or to others."""
+    def add_use(self, use: FileUse) -> None:
+        """Note a use of a file by its path relative to each folder that the command may run in."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
             self._add_unknown(use, "it is not certain which files it uses")
             return
         is_pattern = use.certainty is Certainty.BOUNDED
-        for folder in folders or self.folders:
-            if folder is None and not use.path.startswith(_ABSOLUTE):
+        for folder in (*self.folders, *(START_FOLDERS if use.from_top else ())):
+            if folder is None and enter_folder(None, use.path) is None:
                 self._add_unknown(use)
                 continue
             path = join_path(escape(folder or "") if is_pattern else folder or "", use.path)
@@ -245,11 +239,8 @@ class Draft:
 
     def _use_number(self, meaning: str, value: Value) -> None:
         numbers, reason = _NUMBERS[meaning]
-        if value.known is None:
-            certain = meaning == "number" and value.content == "number"
-        else:
-            certain = numbers.fullmatch(value.known) is not None
-        if not certain:
+        is_number = meaning == value.content == "number"
+        if not is_number and not numbers.fullmatch(value.known or "?"):
             self.doubt("value", f"{value.source} of {self.name} {reason}")
 
     def _use_file(self, action: FileAction, value: Value, reach: FileUse | None = None) -> None:
@@ -262,29 +253,24 @@ class Draft:
                 "option-like", f"{value.source} begins with {value.text[0]}, which {self.name} may obey"
             )
         self.add_file(value, self.reach.action if action == "read" else action, reach)
-        if action == "read" and self.entry is not None and self.entry.program.added_suffixes:
-            self._read_other_files(value, self.entry.program.added_suffixes)
+        if action == "read" and self.entry.program.added_suffixes:
+            if value.known is not None and set(value.known) & set("*?["):
+                self.doubt("value", f"{value.source} may mean other files to {self.name}")
+            # Where the file is missing, the program may read one with such a suffix.
+            for suffix in (
+                self.entry.program.added_suffixes if value.certainty is not Certainty.UNKNOWN else ()
+            ):
+                self.add_use(FileUse(f"{value.text}{suffix}", "read", value.certainty))
         if action in ("read", "list"):
             self.printed.append(as_pattern(value))
-
-    def _read_other_files(self, value: Value, suffixes: Sequence[str]) -> None:
-        """Note the files that a program may read where the one that a word names is missing."""
-        if value.known is not None and set(value.known) & set("*?["):
-            self.doubt("value", f"{value.source} may mean other files to {self.name}")
-        if value.certainty is not Certainty.UNKNOWN:
-            for suffix in suffixes:
-                self.add_use(FileUse(f"{value.text}{suffix}", "read", value.certainty))
 
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
         """Note what a word of git names. `is_filter`: it is a path for certain, and what git prints or changes lies below."""
         reach = self.reach
-        if is_filter and self.entry is not None and self.entry.program.changes_paths:
+        if is_filter and self.entry.program.changes_paths:
             reach = replace(reach, action="write", below=True)
         for file in word.files:
-            use = replace(reach, path=file.path, certainty=file.certainty, from_top=file.from_top)
-            self.add_use(use)
-            if file.from_top:
-                self.add_use(use, START_FOLDERS)
+            self.add_use(replace(reach, path=file.path, certainty=file.certainty, from_top=file.from_top))
         if is_filter and word.files:
             # The last bounds all that the word means.
             last = word.files[-1]
@@ -315,7 +301,7 @@ class Draft:
             self.code.append(value.known)
 
     def _read_script(self, language: str, value: Value) -> None:
-        if value.known is None or value.many:
+        if value.known is None:
             self.effects.add(Effect.RUNS)
             self.doubt("language", f"it is not certain which {language} script {value.source} is")
             return

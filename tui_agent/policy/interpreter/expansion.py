@@ -6,11 +6,13 @@ Invariant: every text that bash could make of a word is one of its values, fits 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import assert_never
 
 from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.variables import Variables
-from tui_agent.policy.interpreter.patterns import ANY_PATH, NUMBERS, OPTION_SIGNS, escape, prefix_of
+from tui_agent.policy.interpreter.patterns import ANY_PATH, OPTION_SIGNS, escape, prefix_of
 from tui_agent.policy.interpreter.report import Certainty, Value
 from tui_agent.policy.interpreter.state import START, State, folder_text
 
@@ -23,6 +25,8 @@ STREAM = "/dev/fd/63"
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
 """The folders that variables usually name: guards are heard for them."""
 _PATTERN_SIGNS = frozenset("*?[")
+_MAX_TEXT = 10_000
+"""Characters of a value that is known."""
 
 RunScript = Callable[[syntax.Script, State], Value]
 """Interprets the script of a substitution and returns its output."""
@@ -30,7 +34,7 @@ RunScript = Callable[[syntax.Script, State], Value]
 
 def number_value(source: str) -> Value:
     """A value of digits."""
-    return Value(source, Certainty.BOUNDED, NUMBERS, may_be_empty=True, content="number")
+    return Value(source, Certainty.BOUNDED, "*", may_be_empty=True, content="number")
 
 
 def known_value(text: str, source: str = "") -> Value:
@@ -86,10 +90,10 @@ class Expander:
 
     def _split_off(self, text: str, source: str) -> Value:
         """A word that bash splits off a known value; it looks for files that fit it."""
-        if _PATTERN_SIGNS.isdisjoint(text):
-            return known_value(text)
-        # Which backslashes quote a sign, and which stay, depends on bash's version.
-        return unknown_value(source) if "\\" in text else self._file_pattern(text)
+        if "\\" in text:
+            # Which backslashes quote a sign, perhaps one behind the variable, depends on bash's version.
+            return unknown_value(source)
+        return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
         """The value of a piece behind others."""
@@ -99,9 +103,12 @@ class Expander:
             case syntax.Pattern():
                 return self._file_pattern(piece.text)
             case syntax.Variable():
-                return _in_place(self._variable(piece.name), before)
+                return _in_place(_operate(self._variable(piece.name), piece), before)
             case syntax.Substitution():
-                return _in_place(self._run(piece.script, self._state), before)
+                output = self._run(piece.script, self._state)
+                if output.known is not None:
+                    output = replace(output, text=output.text.rstrip("\n"))
+                return _in_place(output, before)
             case syntax.ProcessOutput():
                 self._run(piece.script, self._state)
                 return known_value(STREAM)
@@ -129,6 +136,27 @@ class Expander:
         return replace(value, suffix=_USUAL_FOLDERS.get(name, ""), shows=(name,) if named else ())
 
 
+def _operate(value: Value, piece: syntax.Variable) -> Value:
+    """Return what an operator makes of a variable's value (`${name:-none}`, `${name##*/}`)."""
+    text, operand = value.known, piece.operand
+    if not piece.operator or (piece.operator == ":-" and text):
+        return value
+    if (
+        text is None or "~" in text or not text.isascii()
+    ):  # as is the sign for a folder of which the name is not known
+        # What stands for a missing value is heard by guards.
+        suffix = f"./{operand}" if piece.operator == ":-" else ""
+        return replace(unknown_value(value.source), shows=value.shows, suffix=suffix)
+    if piece.operator == ":-":
+        return known_value(operand, value.source)
+    places = range(len(text) + 1)
+    if "#" in piece.operator:
+        cuts = [place for place in places if fnmatchcase(text[:place], operand)] or [0]
+        return known_value(text[cuts[-1 if len(piece.operator) > 1 else 0] :], value.source)
+    cuts = [place for place in places if fnmatchcase(text[place:], operand)] or [len(text)]
+    return known_value(text[: cuts[0 if len(piece.operator) > 1 else -1]], value.source)
+
+
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
     """A path that stands for the home or this folder is only that where a path may begin."""
     if not before or value.known is None or not value.known.startswith(("~", START)):
@@ -141,7 +169,8 @@ def _in_place(value: Value, before: Sequence[Value]) -> Value:
 def _add(parts: list[Value], part: Value) -> None:
     """Add a part of a word; texts behind each other become one."""
     if part.known is not None and parts and parts[-1].known is not None:
-        part = replace(part, text=parts.pop().text + part.text)
+        text = parts.pop().text + part.text
+        part = replace(part, text=text) if len(text) <= _MAX_TEXT else unknown_value(part.source)
     parts.append(part)
 
 
@@ -152,8 +181,12 @@ def _join(parts: Sequence[Value], source: str) -> Value:
     if not uncertain:
         return Value(source, Certainty.KNOWN, "".join(part.text for part in parts), many=many)
     pattern = _join_patterns(parts)
-    begins = parts[0].known or ""
-    prefix = begins + prefix_of(uncertain[0])
+    prefix = parts[0].known or ""
+    if len(parts) == 1 or not uncertain[0].may_be_empty:
+        prefix += prefix_of(uncertain[0])
+    # A word begins with the first part that is no empty text.
+    empty = list(takewhile(lambda part: part.may_be_empty or part.known == "", parts))
+    first = parts[: len(empty) + 1]
     splits = any(part.splits for part in parts)
     found_in = {part.found_in for part in uncertain}
     names_files = pattern is not None and len(found_in) == 1 and all(part.names_files for part in uncertain)
@@ -164,9 +197,11 @@ def _join(parts: Sequence[Value], source: str) -> Value:
         Certainty.UNKNOWN if pattern is None else Certainty.BOUNDED,
         pattern or "",
         many=many,
-        may_be_option=splits or (prefix[0] in OPTION_SIGNS if prefix else parts[0].may_be_option),
+        may_be_option=splits
+        or any(part.may_be_option or prefix_of(part).startswith(OPTION_SIGNS) for part in first),
         names_files=names_files,
-        may_be_empty=all(part.may_be_empty for part in parts),
+        # Where bash splits it, no text is no word.
+        may_be_empty=len(empty) == len(parts) and not (many and len(parts) == 1),
         found_in=found_in.pop() if names_files else None,
         splits=splits,
         prefix=prefix if pattern is None else "",
@@ -176,12 +211,14 @@ def _join(parts: Sequence[Value], source: str) -> Value:
     )
 
 
-def _join_patterns(parts: Iterable[Value]) -> str | None:
+def _join_patterns(parts: Sequence[Value]) -> str | None:
     """Return the pattern of values behind each other, None where nothing bounds them."""
     joined = ""
     behind_nothing = False
     for part in parts:
-        if part.certainty is Certainty.UNKNOWN:
+        # Only `*` and `**` fit no text, too.
+        missing = part.may_be_empty and len(parts) > 1 and part.text.strip("*")
+        if part.certainty is Certainty.UNKNOWN or missing:
             return None
         text = part.text if part.known is None else escape(part.text)
         if behind_nothing and text.startswith("/"):

@@ -4,10 +4,9 @@ Invariant: a line that lies outside the subset of bash proves nothing; its comma
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import takewhile
+from itertools import pairwise
 from typing import Final
 
 from tui_agent.policy.bash.cursor import MAX_CHARS
@@ -16,12 +15,12 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, Context
+from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, LineReport, Value
 from tui_agent.policy.interpreter.script import ScriptWalker
-from tui_agent.policy.interpreter.state import START, State
+from tui_agent.policy.interpreter.state import START, START_FOLDERS, Folders, State
 from tui_agent.protocol.effects import Runs
 
 _NO_CHARACTER: Final = "it holds a code that stands for no character"
@@ -59,7 +58,7 @@ def _read(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineReport:
     line = " ".join(argv)
     if len(line) > MAX_CHARS:
         return reader.read_script(line)
-    return LineReport(line, reader.commands.read(words, Context(line)).reports)
+    return LineReport(line, reader.commands.read(Draft(catalog, line, words), UNKNOWN_INPUT).reports)
 
 
 class _LineReader:
@@ -67,7 +66,7 @@ class _LineReader:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self.commands = CommandReader(catalog, self._run_text)
+        self.commands = CommandReader(self._run_text)
         self._walker = ScriptWalker(catalog, self.commands)
         self._unreadable = False
 
@@ -75,70 +74,59 @@ class _LineReader:
         """Read a text of bash."""
         script = Refusal(_NO_CHARACTER, text.index(START)) if START in text else parse_script(text)
         if isinstance(script, Refusal):
-            reports = self._read_loosely(text, script, Context(text))
+            reports = self._read_loosely(text, script, START_FOLDERS)
             return LineReport(text, reports, script.reason, self._unreadable)
         self._walker.walk(script, State(), UNKNOWN_INPUT)
         return LineReport(text, tuple(dict.fromkeys(self._walker.reports)), unreadable=self._unreadable)
 
-    def _run_text(self, text: str, context: Context) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
+    def _run_text(
+        self, text: str, state: State, stdin: Value
+    ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
         """Read a text that a command of the line runs in a shell of its own."""
         script = parse_script(text)
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)
-            return self._read_loosely(text, script, context), UNKNOWN_INPUT, doubt
+            return self._read_loosely(text, script, state.folders), UNKNOWN_INPUT, doubt
         outer, self._walker.reports = self._walker.reports, []
-        state = State(_name_parameters(context.parameters), context.folders)
-        outcome = self._walker.walk(script, state, context.stdin)
+        outcome = self._walker.walk(script, state, stdin)
         reports, self._walker.reports = tuple(self._walker.reports), outer
         return reports, outcome.output, None
 
-    def _read_loosely(self, text: str, refusal: Refusal, context: Context) -> tuple[CommandReport, ...]:
+    def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
         """Read a refused text in every way that is possible: its commands only serve rules that deny."""
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
         if any(words and words[0] in _MOVING for words in commands):
-            context = replace(context, folders=(*context.folders, None))
+            folders = (*folders, None)
         reports: dict[CommandReport, None] = {}
         for words in commands:
             values = [unknown_value("?", many=True) if word is None else known_value(word) for word in words]
-            first, *inner = self.commands.read(values, context).reports
-            redirects = self._read_redirects(text, words, context)
-            first = replace(first, files=tuple(dict.fromkeys((*first.files, *redirects.files))))
-            for report in (first, *inner):
-                reports[replace(report, doubts=(*report.doubts, doubt))] = None
-        return (*reports, *self._report_patterns(text, context, doubt))
-
-    def _read_redirects(self, text: str, words: Words, context: Context) -> Draft:
-        """Note the files of words that look like redirections: a loose reading does not tell them from others."""
-        draft = Draft(self._catalog, text, (), context.folders)
-        for word, behind in zip(words, (*words[1:], None), strict=True):
-            found = _REDIRECT.fullmatch(word or "")
-            target = (found[2] or behind) if found is not None else None
-            if found is not None and target:
-                draft.add_use(FileUse(target, "read" if found[1] == "<" else "write"))
-        return draft
-
-    def _report_patterns(self, text: str, context: Context, doubt: Doubt) -> list[CommandReport]:
-        """Report the shell patterns of a text, which a loose reading does not show: any command of it may use them."""
-        words = dict.fromkeys(match.groups() for match in _LOOSE_WORD.finditer(text))
-        found = [word for word in words if not _PATTERN_SIGNS.isdisjoint(word[1])][:_MAX_TEXTS]
-        patterns = [Value(word, Certainty.BOUNDED, word, many=True) for _, word in found]
-        draft = Draft(
-            self._catalog, text, [unknown_value(text), *patterns], context.folders, name="a command"
-        )
-        draft.doubts.append(doubt)
-        for redirect, word in found:
-            if redirect:
-                draft.add_use(FileUse(word, "write", Certainty.BOUNDED))
-        draft.effects = {Effect.RUNS}
-        return [draft.report()] if found else []
+            draft = Draft(self._catalog, text, values, folders)
+            _add_redirects(draft, words)
+            for report in self.commands.read(draft, UNKNOWN_INPUT).reports:
+                reports[replace(report, doubts=(doubt, *report.doubts))] = None
+        patterns = [found for found in _LOOSE_WORD.findall(text) if not _PATTERN_SIGNS.isdisjoint(found[1])]
+        if patterns:
+            # They show no shell patterns: any command of the text may use these.
+            values = [Value(word, Certainty.BOUNDED, word, many=True) for _, word in patterns[:_MAX_TEXTS]]
+            draft = Draft(self._catalog, text, [unknown_value(text), *values], folders, name="a command")
+            written = [FileUse(word, "write", Certainty.BOUNDED) for redirect, word in patterns if redirect]
+            for use in written[:_MAX_TEXTS]:
+                draft.add_use(use)
+            draft.effects.add(Effect.RUNS)
+            draft.doubts.append(doubt)
+            reports[draft.report()] = None
+        return tuple(reports)
 
 
-def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """The variables `$0`, `$1` and so on of a script; none behind a word that may become several."""
-    certain = list(takewhile(lambda value: not value.many, values))
-    return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
+def _add_redirects(draft: Draft, words: Words) -> None:
+    """Note the files of words that look like redirections: a loose reading does not tell them from others."""
+    for word, behind in pairwise((*words, None)):
+        found = _REDIRECT.fullmatch(word or "")
+        target = (found[2] or behind) if found is not None else None
+        if found is not None and target:
+            draft.add_use(FileUse(target, "read" if found[1] == "<" else "write"))
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:

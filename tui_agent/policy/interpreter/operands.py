@@ -52,11 +52,9 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         missing = missing or (meaning if not taken and meaning != "assignment" else None)
         used += [(meaning, value) for value in taken]
         if suffix != "..." and (len(operands) > 1 or place + 1 < len(plan)):
+            reason = f"may become several words of {name}, or none"
             hides = runs_command(expected)
-            reasons = [
-                f"{value.source} may become several words of {name}, or none" for value in taken if value.many
-            ]
-            doubts += [Doubt("value", reason, hides) for reason in reasons]
+            doubts += [Doubt("value", f"{value.source} {reason}", hides) for value in taken if value.many]
     doubts += [
         Doubt("operand", f"{value.source or 'an empty word'} is one operand too many for {name}")
         for value in left

@@ -5,7 +5,7 @@ on behind it, so that deny rules see as much as possible.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -15,15 +15,17 @@ from tui_agent.policy.interpreter.operands import runs_command
 from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
+UNLISTED = Option(word="attached")
+"""Stands for each option that the entry does not list: it is doubted, and does nothing that is known."""
 _NUMERIC = re.compile(r"-\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedOption:
-    """An option as it is spelled, with its words; `option` is None where it is not listed, and `word` then a guess."""
+    """An option as it is spelled, with its words; `option` is `UNLISTED` where it is not listed, and `word` then a guess."""
 
     spelling: str
-    option: Option | None
+    option: Option
     word: Value | None = None
     second: Value | None = None
 
@@ -31,7 +33,7 @@ class ParsedOption:
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
     """The `words` behind a program's name as its `entry` has them. `guarded` is the number of operands in front of `--` or,
-    without it, of all. `ends`: an option makes the program only say something about itself, and nothing speaks against it."""
+    without it, of all."""
 
     entry: Entry
     words: tuple[Value, ...]
@@ -39,41 +41,38 @@ class ParsedCall:
     operands: tuple[Value, ...]
     doubts: tuple[Doubt, ...]
     guarded: int
-    ends: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """True if an option makes the program only say something about itself, and nothing speaks against it."""
+        return not (self.operands or self.doubts) and any(parsed.option.ends for parsed in self.options)
 
 
 def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
     """Parse the words behind a program's name. `stops`: the first operand ends the options, whatever the entry says."""
-    parser = _Parser(entry, words, stops or entry.program.option_style == "first")
-    parser.parse()
-    operands, doubts = tuple(parser.operands), tuple(parser.doubts)
-    guarded = len(operands) if parser.dashes is None else parser.dashes
-    ends = parser.ended and not operands and not doubts
-    return ParsedCall(entry, tuple(words), tuple(parser.options), operands, doubts, guarded, ends)
+    parser = _Parser(entry, iter(words), stops or entry.program.option_style == "first")
+    guarded = parser.parse()
+    options, operands, doubts = tuple(parser.options), tuple(parser.operands), tuple(parser.doubts)
+    return ParsedCall(entry, tuple(words), options, operands, doubts, guarded)
 
 
 @dataclass
 class _Parser:
     entry: Entry
-    words: Sequence[Value]
+    rest: Iterator[Value]
     stops: bool
-    next: int = 0
-    dashes: int | None = None
-    ended: bool = False
     options: list[ParsedOption] = field(default_factory=list)
     operands: list[Value] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
 
-    def parse(self) -> None:
-        style = self.entry.program.option_style
+    def parse(self) -> int:
+        """Parse all words, and return the number of operands in front of `--`."""
+        style, guarded = self.entry.program.option_style, None
         only_operands = style == "none"
-        if style == "tar" and self.words:
-            self._parse_bundle(self.words[0])
-        while self.next < len(self.words):
-            value = self.words[self.next]
-            self.next += 1
-            if only_operands or not self._is_option(value):
+        for place, value in enumerate(self.rest):
+            if style == "tar" and not place and prefix_of(value)[:1] != "-":
+                self._parse_bundle(value)
+            elif only_operands or not self._is_option(value):
                 # A program of style `single` may obey an option behind `--` (git blame -- a --output=b).
                 is_guarded = only_operands and (style != "single" or self.stops)
                 if not is_guarded and _may_be_option(value):
@@ -81,10 +80,10 @@ class _Parser:
                 self.operands.append(value)
                 only_operands = only_operands or self.stops
             elif value.known == "--" and "--" not in self.entry.options and style != "words":
-                only_operands = True
-                self.dashes = len(self.operands)
+                only_operands, guarded = True, len(self.operands)
             else:
                 self._parse_option(value)
+        return len(self.operands) if guarded is None else guarded
 
     def _is_option(self, value: Value) -> bool:
         prefix = prefix_of(value)
@@ -128,14 +127,12 @@ class _Parser:
 
     def _parse_bundle(self, value: Value) -> None:
         """A first word such as `tf`: its letters are options, and their words follow in order."""
-        letters = value.known
-        if letters is None:
+        if value.known is None:
             self._doubt_option_like(value)
-        elif letters[:1] not in ("", "-"):
-            self.next = 1
-            bare = any(len(spelling) == 1 for spelling in self.entry.options)
-            for letter in letters:
-                self._take(letter if bare else f"-{letter}", None)
+            self.operands.append(value)
+        dash = "" if any(len(spelling) == 1 for spelling in self.entry.options) else "-"
+        for letter in value.known or "":
+            self._take(f"{dash}{letter}", None)
 
     def _take(self, spelling: str, attached: Value | None) -> None:
         """Note one option; a required word that is not attached is the next one."""
@@ -145,7 +142,7 @@ class _Parser:
             is_short = whole and spelling.startswith("--") and len(spelling) > 3
             reason = f"may be short for {whole}" if is_short else "is not known to be harmless"
             self._doubt(f"{spelling} of {name} {reason}")
-            self.options.append(ParsedOption(spelling, None, attached))
+            self.options.append(ParsedOption(spelling, UNLISTED, attached))
             return
         word, second = attached, None
         if option.word == "none" and attached is not None:
@@ -153,22 +150,21 @@ class _Parser:
         elif option.word == "required":
             word = self._next_word(spelling) if attached is None else attached
             second = self._next_word(spelling) if option.second is not None else None
-        if option.word != "none" and id(option) in self.seen and not option.repeats:
+        given = any(parsed.option is option for parsed in self.options)
+        if option.word != "none" and given and not option.repeats:
             self._doubt(f"{spelling} of {name} is given twice")
-        self.seen.add(id(option))
+        if option.word == "required" and attached and attached.may_be_empty and len(spelling) == 2:
+            self._doubt(f"{attached.source} of {name} may be empty: then the next word belongs to it")
         if word is not None and not _is_allowed(option, word):
             shown = word.source if word is attached else f"{spelling} {word.source}"
             self._doubt(f"{shown} of {name} is not known to be harmless")
         self.options.append(ParsedOption(spelling, option, word, second))
-        self.ended = self.ended or option.ends
 
     def _next_word(self, spelling: str) -> Value | None:
-        if self.next >= len(self.words):
+        value = next(self.rest, None)
+        if value is None:
             self._doubt(f"{spelling} of {self.entry.name} lacks its word")
-            return None
-        value = self.words[self.next]
-        self.next += 1
-        if value.many:
+        elif value.many:
             reason = f"{value.source} may become several words of {self.entry.name}, or none"
             self.doubts.append(Doubt("option", reason, runs_command(self.entry.program.operands)))
         return value

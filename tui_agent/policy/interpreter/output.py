@@ -15,15 +15,15 @@ from tui_agent.policy.catalog.model import CertainOutput
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, number_value, unknown_value
 from tui_agent.policy.interpreter.options import ParsedCall
-from tui_agent.policy.interpreter.patterns import ANY_PATH, HASHES, OPTION_SIGNS, cut_at_newlines
+from tui_agent.policy.interpreter.patterns import ANY_PATH, OPTION_SIGNS, cut_at_newlines
 from tui_agent.policy.interpreter.report import Certainty, Value
-from tui_agent.policy.interpreter.state import START, folder_text
+from tui_agent.policy.interpreter.state import folder_text
 
 _SIGN: Final = re.compile(r"(?<!\\)[*?\[]")
 _BOUNDS: Final[Mapping[str, Value]] = {
     "nothing": known_value(""),
     "numbers": number_value(""),
-    "hashes": Value("", Certainty.BOUNDED, HASHES, content="hash"),
+    "hashes": Value("", Certainty.BOUNDED, "*", content="hash"),
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),
 }
@@ -33,10 +33,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
     """Bound the output of a known program by what the catalog says of it and its options."""
     program = call.entry.program
-    kinds = [program.prints]
-    kinds += [
-        parsed.option.prints for parsed in call.options if parsed.option is not None and parsed.option.prints
-    ]
+    kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
     kind = kinds[-1]
     bound = _BOUNDS.get(kind)
@@ -77,7 +74,9 @@ def _bound_paths(draft: Draft) -> Value | None:
         folder = os.path.commonpath(folders)
         pattern = ANY_PATH if folder in ("", ".") else f"{folder.rstrip('/')}/{ANY_PATH}"
     may_be_option = pattern.startswith(("*", "?", "[", *OPTION_SIGNS))
-    return Value("", Certainty.BOUNDED, pattern, may_be_option=may_be_option, names_files=True)
+    return Value(
+        "", Certainty.BOUNDED, pattern, may_be_option=may_be_option, names_files=True, found_in=draft.folders
+    )
 
 
 def _plain_folder(pattern: str) -> str:
@@ -99,8 +98,6 @@ def _known_text(draft: Draft) -> Value | None:
             return None if folder is None else known_value(folder)
         case "echo", [_, *_] if certain and not any("\\" in text for text in texts):
             return known_value(" ".join(texts))
-        case "dirname", [path] if (
-            certain and path.strip("/") and ("/" in path.rstrip("/") or path[0] not in ("~", START))
-        ):
-            return known_value(posixpath.dirname(path.rstrip("/")) or ".")
+        case "dirname", [path] if certain and "/" in path.strip("/"):
+            return known_value(posixpath.dirname(path.rstrip("/")))
     return None

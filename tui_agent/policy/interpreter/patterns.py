@@ -8,8 +8,6 @@ from dataclasses import replace
 
 from tui_agent.policy.interpreter.report import Certainty, Value
 
-NUMBERS = "[0-9]*"
-HASHES = "[0-9a-f]*"
 ANY_PATH = "**"
 _SIGN = re.compile(r"([*?\[\]\\])")
 _LITERAL = re.compile(r"(?:[^*?\[\\]|\\.)*", re.DOTALL)
@@ -43,11 +41,9 @@ def prefix_of(value: Value) -> str:
 def without_prefix(value: Value, prefix: str) -> Value:
     """Return what a value has behind characters that it certainly begins with."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
-    rest = value.prefix[len(prefix) :]
+    rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
-    return replace(
-        value, text=text, may_be_option=uncertain, names_files=False, prefix=rest, may_be_empty=uncertain
-    )
+    return replace(rest, may_be_option=uncertain, may_be_empty=uncertain and not prefix_of(rest))
 
 
 def split_assignment(word: Value) -> tuple[str, Value]:

@@ -18,16 +18,13 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
     """Return how each file that a call names is used, by its options and by the operands that leave files out."""
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
-    read = {
-        "hidden": any(option.reads_hidden for option in others),
-        "ignored": any(option.reads_ignored for option in others),
-        "untracked": any(option.reads_untracked for option in others),
-    }
     return FileUse(
         "",
         "list" if any(option.names_only for option in others) else "read",
         below=program.reads_below or any(option.below for option in others),
-        skips=frozenset(kind for kind in program.skips if not read[kind]),
+        skips=frozenset(
+            kind for kind in program.skips if not any(getattr(option, f"reads_{kind}") for option in others)
+        ),
         only=tuple(includes) if includes and all(includes) else program.only_names,
         excludes=(*excludes, *(path for path in left_out if path)),
         follows_links=any(option.follows_links for option in others),
@@ -42,14 +39,10 @@ def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str]
     others: list[Option] = []
     for parsed in options:
         option, word = parsed.option, parsed.word
-        if option is None:
-            continue
         text = "" if word is None or word.certainty is Certainty.UNKNOWN else word.text
         negated = option.means == "include" and text.startswith("!")
         if negated or option.means in ("exclude", "exclude folder"):
-            pattern = text.removeprefix("!") if negated else text
-            if option.means == "exclude folder":
-                pattern = f"{pattern.rstrip('/')}/"
+            pattern = f"{text.rstrip('/')}/" if option.means == "exclude folder" else text[negated:]
             excludes += [pattern] if word is not None and word.known else []
             continue
         others.append(option)

@@ -5,89 +5,67 @@ Invariant: a target that is not certain is a file of which nothing is known.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from dataclasses import replace
+from typing import Final
 
 from tui_agent.policy.bash.syntax import Redirect
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.draft import DEVICES, Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
-from tui_agent.policy.interpreter.report import CommandReport, FileAction, Value
+from tui_agent.policy.interpreter.report import FileAction, Value
 
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 def may_fail(redirects: Sequence[Redirect]) -> bool:
-    """Return True if a file that is read or written may not be there: then the command behind it is left out."""
+    """Return True if a file or descriptor may not be there: then the command behind it is left out."""
     return any(
-        redirect.operator not in ("<<", "<<<", ">&", "<&")
-        and (redirect.target is None or redirect.target.literal != "/dev/null")
+        redirect.operator not in ("<<", "<<<")
+        and redirect.target is not None
+        and redirect.target.literal
+        not in (("0", "1", "2") if redirect.operator[-1] == "&" else ("/dev/null",))
         for redirect in redirects
     )
 
 
-@dataclass
-class Redirections:
-    """The redirections of a command. `stdin` and `output` are set where they replace the standard input, and what the
-    command behind it in a pipe is given."""
-
-    draft: Draft
-    expander: Expander
-    stdin: Value | None = None
+def read_redirects(
+    draft: Draft, redirects: Sequence[Redirect], expander: Expander, stdin: Value
+) -> tuple[Value, Value | None]:
+    """Note what redirections do. Return the standard input behind them, and the output where they replace what the command
+    behind it in a pipe is given."""
     output: Value | None = None
-
-    def add(self, redirect: Redirect) -> None:
-        """Note one redirection."""
-        replaces_input = redirect.descriptor in (None, 0)
+    for redirect in redirects:
+        word = redirect.target or redirect.body
+        assert word is not None
         match redirect.operator:
             case "<<" | "<<<":
-                word = redirect.body if redirect.operator == "<<" else redirect.target
-                text = known_value("") if word is None else self.expander.expand_whole(word)
-                self.draft.note_shown(text)
-                if replaces_input:
-                    self.stdin = replace(text, source=redirect.source)
-            case "<" | "<&":
-                if redirect.operator == "<" or not self._duplicates(redirect):
-                    self._use(redirect, "read")
-                if replaces_input:
-                    self.stdin = unknown_value(redirect.source)
-            case ">" | ">>" | ">|" | "&>" | "&>>" | ">&":
-                if redirect.operator != ">&" or not self._duplicates(redirect):
-                    self._use(redirect, "write")
-                    hidden = known_value("") if redirect.descriptor in (None, 1) else None
-                    # Errors that went to the output before still do.
-                    self.output = self.output or hidden
+                text = expander.expand_whole(word)
+                draft.note_shown(text)
+                if redirect.descriptor in (None, 0):
+                    stdin = replace(text, source=redirect.source)
+            case "<":
+                _use(draft, redirect, expander.expand(word), "read")
+                if redirect.descriptor in (None, 0):
+                    stdin = unknown_value(redirect.source)
+            case "<&" | ">&":
+                stdin = unknown_value(redirect.source) if redirect.operator == "<&" else stdin
+                if redirect.descriptor in (None, 1) or word.literal == "1":
+                    output = unknown_value("")
             case _:
-                assert_never(redirect.operator)
+                _use(draft, redirect, expander.expand(word), "write")
+                if redirect.descriptor in (None, 1):
+                    # Errors that went to the output before still do.
+                    output = output or known_value("")
+    return stdin, output
 
-    def add_to(self, report: CommandReport) -> CommandReport:
-        """The report of the command with what its redirections do."""
-        added = self.draft.report()
-        return replace(
-            report,
-            effects=report.effects | self.draft.effects,
-            files=(*report.files, *added.files),
-            hosts=(*report.hosts, *added.hosts),
-            doubts=tuple(dict.fromkeys((*report.doubts, *added.doubts))),
-        )
 
-    def _duplicates(self, redirect: Redirect) -> bool:
-        """Return True if the target of `>&` or `<&` is another descriptor."""
-        target = None if redirect.target is None else self.expander.expand_whole(redirect.target).known
-        if target is None or not (target.rstrip("-").isdecimal() or target == "-"):
-            return False
-        if redirect.descriptor in (None, 1) or target == "1":
-            self.output = unknown_value("")
-        return True
-
-    def _use(self, redirect: Redirect, action: FileAction) -> None:
-        values: Sequence[Value] = () if redirect.target is None else self.expander.expand(redirect.target)
-        value = values[0] if len(values) == 1 else unknown_value(redirect.source)
-        socket = _SOCKET.fullmatch(value.known or "")
-        if socket is not None:
-            self.draft.effects.add(Effect.CONNECTS)
-            self.draft.hosts.append(socket[1])
-        elif value.known not in DEVICES:
-            if value.many and value.known is None:
-                self.draft.doubt("value", f"it is not certain which file {value.source} is")
-            self.draft.add_file(value, action)
+def _use(draft: Draft, redirect: Redirect, values: Sequence[Value], action: FileAction) -> None:
+    value = values[0] if len(values) == 1 else unknown_value(redirect.source)
+    socket = _SOCKET.fullmatch(value.known or "")
+    if socket is not None:
+        draft.effects.add(Effect.CONNECTS)
+        draft.hosts.append(socket[1])
+    elif value.known not in DEVICES:
+        if value.many and value.known is None:
+            draft.doubt("value", f"it is not certain which file {value.source} is")
+        draft.add_file(value, action)

@@ -3,11 +3,11 @@
 Invariant: frozen data. A command with a doubt never runs unasked under a profile that asks.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.model import Effect, Program
 
 
 class Certainty(StrEnum):
@@ -111,12 +111,10 @@ class CommandReport:
 
     `words` are its values, the program's name first. `name` is the program with the subcommand that was recognised
     (`git log`), the bare name where nothing is known of it. `entry` is where it stands in the catalog
-    (`programs/git/log.toml`), empty for unknown programs. `folders` are the folders that it may run in, relative to where
+    (`programs/git/log.toml`), empty for unknown programs; `program` is what stands there. `folders` are the folders that it may run in, relative to where
     the line starts ("" is that folder itself) or absolute; None in it: it is not certain. `settings` are variables set in
     front of it or by it. `code` is text that it is given to run. `runs_next`: it only starts the commands behind it in the report.
-    `remember`: see `catalog.model.Program`. `hosts` are hosts that it may talk to. `forbidden` says why no profile runs it:
-    it ends every program, stops the machine or makes a file system; empty for all others. `steered_by`: see
-    `catalog.model.Program`.
+    `hosts` are hosts that it may talk to.
     """
 
     source: str
@@ -130,12 +128,8 @@ class CommandReport:
     settings: tuple[tuple[str, Value], ...] = ()
     code: tuple[str, ...] = ()
     runs_next: bool = False
-    downloads: bool = False
-    builtin: bool = False
-    remember: int = 0
     doubts: tuple[Doubt, ...] = ()
-    forbidden: str = ""
-    steered_by: tuple[str, ...] = ()
+    program: Program = field(default=Program(about=""), compare=False)
 
     @property
     def only_reads(self) -> bool:

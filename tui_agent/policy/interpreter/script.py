@@ -4,6 +4,7 @@ Invariant: no command of the script is left out, and none is read with a variabl
 there is too much to walk, a report with a doubt stands for the rest.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -13,17 +14,23 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.builtins import apply_builtin
-from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader, Context
+from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value
-from tui_agent.policy.interpreter.redirections import Redirections, may_fail
+from tui_agent.policy.interpreter.redirections import may_fail, read_redirects
 from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
-from tui_agent.policy.interpreter.state import UNSET, Outcome, State, merge_states
+from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
 """Commands that are walked, those of loops once for each word and pass."""
 MAX_WORDS: Final = 32
 """Words of a loop that are told apart."""
+_WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)
+_READ: Final = re.compile(r"(IFS=\S* )?read( -[rs]+| -[rs]*d \S+| \w+)*")
+_CHANGES_SHELL: Final = re.compile(
+    r"\.|declare|eval|getopts|let|local|mapfile|readarray|readonly|shift|source|typeset"
+)
+"""Builtins that may set any variable, or change the folder."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
 
@@ -48,6 +55,7 @@ class ScriptWalker:
             if connector not in ("&&", "||"):
                 first, before = len(self.reports), outcome.any
             outcome = self._walk_next(outcome, connector, item.pipeline, stdin)
+            stdin = UNKNOWN_INPUT  # the first may have read some of it
             if item.connector == "&":
                 # All that `&&` and `||` join runs in a shell of its own.
                 outcome = replace(outcome, success=before, failure=before)
@@ -103,7 +111,7 @@ class ScriptWalker:
         stdin = self._redirect(command.redirects, state, stdin)
         match command:
             case syntax.ForLoop():
-                state = self._walk_for(command, state, stdin)
+                state = self._walk_for(command, state)
             case syntax.WhileLoop():
                 state = self._walk_while(command, state, stdin)
             case syntax.Conditional():
@@ -117,57 +125,49 @@ class ScriptWalker:
 
     def _redirect(self, redirects: Sequence[syntax.Redirect], state: State, stdin: Value) -> Value:
         """Report the redirections of a loop, condition or group; return the standard input inside."""
-        if not redirects:
-            return stdin
-        source = " ".join(redirect.source for redirect in redirects)
-        redirections = self._read_redirects(redirects, source, state)
-        self.reports.append(redirections.draft.report())
-        return stdin if redirections.stdin is None else redirections.stdin
+        draft = Draft(self.catalog, " ".join(redirect.source for redirect in redirects), (), state.folders)
+        stdin, _ = read_redirects(draft, redirects, self._expander(state), stdin)
+        self.reports += [draft.report()] if redirects else []
+        return stdin
 
     def _walk_conditional(self, command: syntax.Conditional, state: State, stdin: Value) -> State:
         ends: list[State] = []
         for condition, body in command.branches:
             tested = self.walk(condition, state, stdin)
+            stdin = UNKNOWN_INPUT
             ends.append(self.walk(body, tested.success, stdin).any)
             state = tested.failure
         if command.otherwise is not None:
             state = self.walk(command.otherwise, state, stdin).any
         return merge_states([*ends, state])
 
-    def _walk_for(self, command: syntax.ForLoop, state: State, stdin: Value) -> State:
+    def _walk_for(self, command: syntax.ForLoop, state: State) -> State:
         expander = self._expander(state)
         values = [value for item in command.items for value in expander.expand(item)]
         draft = Draft(self.catalog, f"for {command.variable}", (), state.folders)
         draft.set_variable(command.variable, UNSET, exported=False)
         self.reports += [draft.report()] if draft.doubts else []
         # Each turn has one of the words: one that may become several is one of those.
-        words = [
-            replace(
-                value,
-                source=f"${command.variable}",
-                many=False,
-                may_be_empty=value.may_be_empty and not value.many,
-            )
-            for value in values
-        ]
+        words = [replace(value, source=f"${command.variable}", many=False) for value in values]
 
         def turn(start: State) -> State:
             starts = [start.with_variable(command.variable, word) for word in words]
-            return merge_states(self.walk(command.body, start, stdin).any for start in starts)
+            return merge_states(self.walk(command.body, start, UNKNOWN_INPUT).any for start in starts)
 
         if not words or len(words) > MAX_WORDS:
-            words = [UNSET]
+            words = [forget(*words)]
         return self._repeat(turn, state)
 
     def _walk_while(self, command: syntax.WhileLoop, state: State, stdin: Value) -> State:
         def turn(start: State) -> State:
             tested = self.walk(command.condition, start, stdin).any
-            return tested.merge(self.walk(command.body, tested, stdin).any)
+            return tested.merge(self.walk(command.body, tested, UNKNOWN_INPUT).any)
 
         state = self._repeat(turn, state)
         # Nothing in the subset counts: only a line that `read` takes brings a loop to its end for certain.
         if command.until or not _takes_line(command.condition):
-            self.reports.append(CommandReport("while", (), effects=frozenset({Effect.NEVER_ENDS})))
+            endless = frozenset({Effect.NEVER_ENDS})
+            self.reports.append(CommandReport("while", (), name="a loop", effects=endless))
         return state
 
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
@@ -180,7 +180,7 @@ class ScriptWalker:
                 return state
             del self.reports[first:]
             state = after
-        state = State(dict.fromkeys(state.variables, UNSET), (None,))
+        state = state.forget()
         return state.merge(turn(state))
 
     def _walk_simple(self, command: syntax.SimpleCommand, state: State, stdin: Value) -> Outcome:
@@ -188,65 +188,60 @@ class ScriptWalker:
         assigned: list[tuple[str, Value]] = []
         changing = state
         for assignment in command.assignments:
-            assigned.append((assignment.name, self._expander(changing).expand_whole(assignment.value)))
-            changing = changing.with_variable(assignment.name, UNSET)
-        redirections = self._read_redirects(command.redirects, command.source, state)
+            value = self._expander(changing).expand_whole(assignment.value)
+            assigned.append((assignment.name, value))
+            changing = changing.with_variable(assignment.name, forget(value))
+        draft = Draft(self.catalog, command.source, words, state.folders)
+        stdin, hidden = read_redirects(draft, command.redirects, self._expander(state), stdin)
+        after = state
+        for name, value in assigned:
+            after = after.with_variable(name, value)
+            if name != "IFS" or not words or words[0].known != "read":
+                draft.set_variable(name, value, exported=bool(words))
         if not words:
-            for name, value in assigned:
-                redirections.draft.set_variable(name, value, exported=False)
-                state = state.with_variable(name, value)
-            self.reports.append(redirections.draft.report())
+            self.reports.append(draft.report())
             # `$(<file)` is the text of the file.
-            return Outcome(state, state, UNKNOWN_INPUT if command.redirects else _NOTHING)
-        stdin = stdin if redirections.stdin is None else redirections.stdin
-        reading = self.reader.read(words, Context(command.source, state.folders, stdin, tuple(assigned)))
-        self.reports += [redirections.add_to(reading.reports[0]), *reading.reports[1:]]
-        output = redirections.output or reading.output
+            return Outcome(after, after, UNKNOWN_INPUT if command.redirects else _NOTHING)
+        reading = self.reader.read(draft, stdin)
+        self.reports += reading.reports
+        output = hidden or reading.output
+        names = {report.name for report in reading.reports}
+        # Behind `export` bash does not split an assignment, unless something stands in front of it.
+        split = len(words) != len(command.words) or any(word.many for word in words)
+        if any(map(_CHANGES_SHELL.fullmatch, names)) or (split and "export" in names):
+            return Outcome(state.forget(), state.forget(), output)
         if reading.builtin is None:
             return Outcome(state, state, output)
-        name, call = reading.builtin
-        if name in ("break", "continue"):
+        if reading.builtin.entry.name in ("break", "continue"):
             self._left.append(state)
-        split = any(name == "IFS" and value.known != "" for name, value in assigned)
+        cut = any(name == "IFS" and value.known != "" for name, value in assigned)
         # `x=1 export x` keeps the value; what other builtins do with it does not matter.
-        state = changing if name == "export" else state
-        return Outcome(*apply_builtin(name, call, state, UNKNOWN_INPUT if split else stdin), output)
-
-    def _read_redirects(
-        self, redirects: Sequence[syntax.Redirect], source: str, state: State
-    ) -> Redirections:
-        draft = Draft(self.catalog, source, (), state.folders)
-        redirections = Redirections(draft, self._expander(state))
-        for redirect in redirects:
-            redirections.add(redirect)
-        return redirections
+        return Outcome(*apply_builtin(reading.builtin, changing, UNKNOWN_INPUT if cut else stdin), output)
 
     def _expander(self, state: State) -> Expander:
-        return Expander(state, self.catalog.variables, self._run_substitution)
+        def run(script: syntax.Script, inner: State) -> Value:
+            return self.walk(script, inner, UNKNOWN_INPUT).output
 
-    def _run_substitution(self, script: syntax.Script, state: State) -> Value:
-        return self.walk(script, state, UNKNOWN_INPUT).output
+        return Expander(state, self.catalog.variables, run)
 
 
 def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
     """Return True if the shell waits for what the first item starts, whatever happens in between."""
     return any(
-        before.connector in (";", "&")
-        and len(item.pipeline.commands) == 1
-        and isinstance(command := item.pipeline.commands[0], syntax.SimpleCommand)
-        and [word.literal for word in command.words[:2]] in (["wait"], ["wait", None])
+        before.connector in (";", "&") and _WAIT.fullmatch(_simple_source(item.pipeline))
         for before, item in pairwise(items)
     )
 
 
 def _takes_line(condition: syntax.Script) -> bool:
     """Return True if a condition is nothing but a `read` that takes a line of the loop's own input."""
-    pipeline = condition.items[0].pipeline
+    first, *others = condition.items
+    return not others and _READ.fullmatch(_simple_source(first.pipeline)) is not None
+
+
+def _simple_source(pipeline: syntax.Pipeline) -> str:
+    """Return the source of a pipeline that is a simple command alone, else an empty text."""
     command = pipeline.commands[0]
-    if len(condition.items) + len(pipeline.commands) > 2 or pipeline.negated:
-        return False
-    if not isinstance(command, syntax.SimpleCommand) or command.redirects:
-        return False
-    words = ["-n" if word.literal is None else word.literal for word in command.words]
-    options = "".join(word[1:] for word in words if word.startswith("-"))
-    return words[:1] == ["read"] and set(options) <= {"r", "s", "d"}
+    if len(pipeline.commands) > 1 or pipeline.negated or not isinstance(command, syntax.SimpleCommand):
+        return ""
+    return command.source

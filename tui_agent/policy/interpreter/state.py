@@ -17,6 +17,12 @@ START: Final = "\ufdd0"
 """Stands in texts for the absolute path of the folder that the line starts in. No line can hold it: it is no character."""
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
+
+def forget(*values: Value) -> Value:
+    """Return a value that may be any text, with variables of the environment that these show."""
+    return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
+
+
 Folders: TypeAlias = tuple[str | None, ...]
 START_FOLDERS: Final[Folders] = ("",)
 
@@ -32,6 +38,10 @@ class State:
         """Set a variable."""
         return replace(self, variables={**self.variables, name: value})
 
+    def forget(self) -> "State":
+        """Return a state in which nothing is known of variables and folder."""
+        return State({name: forget(value) for name, value in self.variables.items()}, (None,))
+
     def in_folders(self, folders: Iterable[str | None]) -> "State":
         """Change the folder to one of these."""
         return replace(self, folders=_bounded(folders))
@@ -44,14 +54,16 @@ class State:
             return other
         mine, others = self.variables, other.variables
         variables = {
-            name: mine[name] if name in mine and mine[name] == others.get(name) else UNSET
+            name: mine[name]
+            if name in mine and mine[name] == others.get(name)
+            else forget(mine.get(name, UNSET), others.get(name, UNSET))
             for name in (*mine, *others)
         }
         return State(variables, _bounded([*self.folders, *other.folders]))
 
 
 UNREACHED: Final = State({}, ())
-"""The state behind `exit` and `break`."""
+"""The state behind `exit`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,21 +86,6 @@ class Guards:
             paths |= spellings(at.given)
         return any(self._is_secret_path(path, pattern, outside=not at.inside) for path in paths)
 
-    def is_secret_below(self, path: str) -> bool:
-        """Return True if a file of a workspace may hold secrets, or all files of a folder, given with a slash at its end. The
-        path is seen from the top of the workspace. Quick for the many that hold none."""
-        name = path.rstrip("/").rpartition("/")[2].lower()
-        data = self._data
-        if path.endswith("/"):
-            if name.isascii() and name not in data.secret_folders and not _FORGIVEN.search(name):
-                return False
-            path = f"{path}any"
-        elif name.isascii() and not (
-            data.secret_names.matches(name) or _FORGIVEN.search(name) or _original_names(name)
-        ):
-            return False
-        return self.is_secret(Place(path, path, path))
-
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
         """Return the guard against writing a file, "" for none; for a pattern, if it is made to find such a name."""
         data = self._data
@@ -160,31 +145,23 @@ class Guards:
         name = parts[-1] if parts else ""
         if f"{path}/".startswith(data.secret_roots):
             return True
-        copied = _original_names(name)
+        names = (name, *_original_names(name))
         found = (
-            any(self._has_secret_name(path.removesuffix(name) + each) for each in (name, *copied))
+            any(data.secret.names.matches(path.removesuffix(name) + each) for each in names)
             or data.secret.lies_in(path)
             or (parts[:1] == ["proc"] and name in data.process_files)
             or (outside and data.secret_outside.matches(path))
             or (pattern and data.sought.is_sought_by(parts))
         )
-        return found and not any(map(data.secret_except.matches, (name, *copied)))
-
-    def _has_secret_name(self, path: str) -> bool:
-        """Return True if the name, or the end of the path, is that of a file with secrets."""
-        data = self._data
-        fits = data.secret_names.matches(path.rpartition("/")[2])
-        return fits and (data.secret.names.matches(path) or data.secret_more.matches(path))
+        return found and not any(map(data.secret_except.matches, names))
 
     def _is_system(self, at: Place, facts: PolicyFacts) -> bool:
-        if not f"{at.absolute}/".startswith(self._data.below_roots):
-            return False
         if any(_lies_below(at.absolute, folder) for folder in self._data.temporary):
             return False
-        for root in self._data.roots:
-            if _lies_below(at.absolute, root) and not (at.inside and _lies_below(facts.workspace, root)):
-                return True
-        return False
+        return any(
+            _lies_below(at.absolute, root) and not (at.inside and _lies_below(facts.workspace, root))
+            for root in self._data.roots
+        )
 
 
 def _adds_nothing(at: Place) -> bool:
@@ -251,8 +228,6 @@ class _Group:
     names: "_NamePatterns"
     folders: frozenset[str] = frozenset()
     trees: Sequence[str] = ()
-    begins: frozenset[str] = frozenset()
-    """The first names of the trees."""
 
     def contains(self, path: str) -> bool:
         """Return True if the path is one of them."""
@@ -260,37 +235,8 @@ class _Group:
 
     def lies_in(self, path: str) -> bool:
         """Return True if the path lies in such a folder or tree."""
-        names = path.split("/")
-        if not self.folders.isdisjoint(names):
-            return True
-        if self.begins.isdisjoint(names):
-            return False
         whole = f"/{path}/"
-        return any(tree in whole for tree in self.trees)
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    secret: _Group
-    secret_more: "_NamePatterns"
-    secret_names: "_NamePatterns"
-    """The last names of both lists."""
-    secret_folders: frozenset[str]
-    """Names of folders that may hold only secrets."""
-    secret_except: "_NamePatterns"
-    secret_outside: "_NamePatterns"
-    secret_roots: tuple[str, ...]
-    process_files: frozenset[str]
-    protected: _Group
-    protected_outside: _Group
-    starts: _Group
-    roots: Sequence[str]
-    below_roots: tuple[str, ...]
-    readable: Sequence[str]
-    temporary: Sequence[str]
-    ruin: frozenset[str]
-    sought: SecretPatterns
-    """Names that a shell pattern may be made to find."""
+        return not self.folders.isdisjoint(path.split("/")) or any(tree in whole for tree in self.trees)
 
 
 @cache
@@ -299,77 +245,48 @@ def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
-@cache
-def _places() -> _Places:
-    found = places_table()
-    secret, protected, system = found["secret"], found["protected"], found["system"]
-    names = [name.lower() for name in secret["names"]]
-    return _Places(
-        secret=_group(secret),
-        secret_more=_NamePatterns(secret["more"]),
-        secret_names=_NamePatterns(name.rpartition("/")[2] for name in (*secret["names"], *secret["more"])),
-        secret_folders=frozenset(
-            name.rpartition("/")[2].lower() for name in (*secret["folders"], *secret["trees"])
-        ),
-        secret_except=_NamePatterns(secret["except"]),
-        secret_outside=_NamePatterns(secret["outside"]),
-        secret_roots=tuple(f"{root}/" for root in secret["roots"]),
-        process_files=frozenset(secret["files_of_processes"]),
-        protected=_group(protected),
-        protected_outside=_group(protected, "outside", "outside_"),
-        starts=_group(found["starts"]),
-        roots=system["roots"],
-        below_roots=tuple(f"{root}/" for root in system["roots"]),
-        readable=system["readable"],
-        temporary=system["temporary"],
-        ruin=frozenset(system["ruin"]),
-        sought=SecretPatterns(names),
-    )
+class _Places:
+    """The table, ready to be compared with paths. `sought` are names that a shell pattern may be made to find."""
+
+    def __init__(self) -> None:
+        found = places_table()
+        secret, protected, system = found["secret"], found["protected"], found["system"]
+        self.secret = _group({**secret, "names": [*secret["names"], *secret["more"]]})
+        self.secret_except = _NamePatterns(secret["except"])
+        self.secret_outside = _NamePatterns(secret["outside"])
+        self.secret_roots = tuple(f"{root}/" for root in secret["roots"])
+        self.process_files = frozenset(secret["files_of_processes"])
+        self.protected = _group(protected)
+        self.protected_outside = _group(protected, "outside", "outside_")
+        self.starts = _group(found["starts"])
+        self.roots = system["roots"]
+        self.readable = system["readable"]
+        self.temporary = system["temporary"]
+        self.ruin = frozenset(system["ruin"])
+        self.sought = SecretPatterns(map(str.lower, secret["names"]))
 
 
 def _group(found: Mapping[str, Sequence[str]], names: str = "names", prefix: str = "") -> _Group:
     trees = tuple(f"/{tree}/" for tree in found.get(f"{prefix}trees", ()))
-    begins = frozenset(tree.split("/")[1] for tree in trees)
-    return _Group(_NamePatterns(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees, begins)
+    return _Group(_NamePatterns(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees)
+
+
+_places = cache(_Places)
 
 
 class _NamePatterns:
-    """Patterns of names, or of the ends of paths, compared all at once."""
+    """Patterns of names, or of the ends of paths."""
 
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
         for shape in shapes:
-            by_count.setdefault(shape.count("/") + 1, []).append(shape.lower())
-        self._tried = [(count, *_sort_patterns(found)) for count, found in sorted(by_count.items())]
+            by_count.setdefault(shape.count("/") + 1, []).append(translate(shape.lower()))
+        self._by_count = {count: re.compile("|".join(found)) for count, found in by_count.items()}
 
     def matches(self, path: str) -> bool:
         """Return True if the end of the path fits one of them."""
-        for count, whole, heads, tails, others in self._tried:
-            name = path.rpartition("/")[2] if count == 1 else "/".join(path.split("/")[-count:])
-            if name in whole or name.startswith(heads) or name.endswith(tails) or others.match(name):
-                return True
-        return False
-
-
-def _sort_patterns(
-    shapes: Iterable[str],
-) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...], re.Pattern[str]]:
-    """Return plain names, beginnings, ends, and a pattern for all others."""
-    whole: list[str] = []
-    heads: list[str] = []
-    tails: list[str] = []
-    others: list[str] = []
-    for shape in shapes:
-        stars = sum(shape.count(sign) for sign in "*?[")
-        if not stars:
-            whole.append(shape)
-        elif stars == 1 and shape.endswith("*"):
-            heads.append(shape[:-1])
-        elif stars == 1 and shape.startswith("*"):
-            tails.append(shape[1:])
-        else:
-            others.append(translate(shape))
-    return frozenset(whole), tuple(heads), tuple(tails), re.compile("|".join(others) or r"(?!)")
+        names = path.split("/")
+        return any(pattern.match("/".join(names[-count:])) for count, pattern in self._by_count.items())
 
 
 def _matches_dotted(name: str, folders: Iterable[str]) -> bool:

@@ -53,9 +53,3 @@ def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
 def steering_names() -> frozenset[str]:
     """Return the names of files that decide what some programs do in a project."""
     return frozenset(places_table()["steering"]["names"])
-
-
-def secret_inside() -> Callable[[str], bool]:
-    """Return a test for paths of a workspace, as seen from its top: True where the policy lets no agent read the file, or, for
-    a folder with a slash at its end, any file in it."""
-    return Guards().is_secret_below

@@ -6,16 +6,15 @@ may be anything (`x` of `x.pem`), or for an ending that many files share, do not
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tui_agent.policy.places.pattern_overlap import names_overlap
 
-_SIGNS = "*?["
+_IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _ANY = "\0"
 """A letter that only a wildcard matches."""
-_SHARED_ENDINGS = (".json", ".toml", ".yml", ".yaml")
+_SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
 """Letters of a long name that are enough if they are a third of it; else a half is needed."""
 
@@ -24,80 +23,55 @@ class SecretPatterns:
     """Names of files with secrets, in small letters: `*.pem`, `credentials.json`, `.docker/config.json`."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        every = [name.split("/") for name in names]
-        self._names = [_SecretName(name[0]) for name in every if len(name) == 1]
-        self._paths = [(tuple(name[:-1]), _SecretName(name[-1])) for name in every if len(name) > 1]
+        every = [tuple(name.split("/")) for name in names]
+        self._names = tuple(name for *folders, name in every if not folders)
+        self._paths = [path for path in every if len(path) > 1]
 
     def is_sought_by(self, parts: Sequence[str]) -> bool:
         """Return True if a pattern, name by name and in small letters, is made to find one of the names."""
         name = parts[-1] if parts else ""
         if not name.strip("*?") or name == "*.*":
             return False
-        return self._is_made_for(name) or any(
-            _are_meant(parts[-len(folders) - 1 : -1], folders) and shape.is_found_by(_split_letters(name))
-            for folders, shape in self._paths
-        )
-
-    @lru_cache(maxsize=4096)  # noqa: B019 - one instance lives as long as the process
-    def _is_made_for(self, name: str) -> bool:
-        whole = _split_letters(name)
-        loose = _split_letters(name[len(whole.begin) :]) if whole.begin else whole
-        return any(
-            shape.is_meant_by(letters) and shape.is_found_by(letters)
-            for shape in self._names
-            for letters in (loose if shape.open else whole,)
+        return _is_made_for_one(name, self._names) or any(
+            _can_match(parts[-len(path) :], path) for path in self._paths
         )
 
 
-def _are_meant(parts: Sequence[str], folders: Sequence[str]) -> bool:
-    """Return True if a pattern means these folders, and not just any."""
-    return (
-        len(parts) == len(folders) and bool(parts[0].strip("*?")) and all(map(names_overlap, parts, folders))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Letters:
-    """The letters of a pattern: in front of its first sign (`begin`), behind its last one (`end`), and all of them."""
-
-    pattern: str
-    begin: str
-    end: str
-    letters: str
+def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
+    """Return True if a pattern can match a path, and its first name is not just any."""
+    *folders, last = path
+    found = len(parts) == len(path) and bool(parts[0].strip("*?"))
+    return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))
 
 
 @lru_cache(maxsize=4096)
-def _split_letters(pattern: str) -> _Letters:
-    first = min((at for at in map(pattern.find, _SIGNS) if at >= 0), default=len(pattern))
-    last = max(map(pattern.rfind, "*?]"))
-    # A class of one letter is that letter.
-    plain = _CLASS.sub(lambda found: found.group()[1] if len(found.group()) == 3 else "", pattern)
-    letters = plain.replace("*", "").replace("?", "")
-    return _Letters(pattern, pattern[:first], pattern[max(first, last + 1) :], letters)
+def _is_made_for_one(pattern: str, names: Sequence[str]) -> bool:
+    # A name that begins with `*` may begin with the letters in front of the pattern's first sign.
+    behind = _IN_FRONT.sub("", pattern)
+    whole, loose = (pattern, _plain_letters(pattern)), (behind, _plain_letters(behind))
+    return any(
+        _has_enough_letters(shape, letters, name) and _can_match([shape], [name])
+        for name in names
+        for shape, letters in (loose if name[0] == "*" else whole,)
+    )
 
 
-class _SecretName:
-    """A name of files with secrets, perhaps with a `*` in it. `open`: it may begin with anything."""
+def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
+    """Return True if a pattern has enough of a secret name's own letters."""
+    if letters == ".":  # every name that begins with a dot
+        return name[0] == "."
+    only_ends = name[:2] == "*."
+    if only_ends and "." not in letters:
+        return False
+    shared = _SHARED_ENDING.search(name)
+    ending = shared[1] if shared else ""
+    own = len(name.replace("*", "")) - len(ending) - only_ends
+    ended = ending and pattern.endswith(ending)
+    count = len(letters) - only_ends - (len(ending) if ended else 0)
+    return 2 * count >= own or (count >= _MANY_LETTERS and 3 * count >= own)
 
-    def __init__(self, name: str) -> None:
-        self._sample = name.replace("*", _ANY)
-        self._begin = name.partition("*")[0]
-        self.open = name.startswith("*")
-        self._ending = next((end for end in _SHARED_ENDINGS if name.endswith(end) and name != end), "")
-        self._only_ends = name.startswith("*.")
-        self._own = len(name.replace("*", "")) - len(self._ending) - self._only_ends
 
-    def is_found_by(self, sought: _Letters) -> bool:
-        """Return True if the pattern can match such a name."""
-        return names_overlap(sought.pattern, self._sample)
-
-    def is_meant_by(self, sought: _Letters) -> bool:
-        """Return True if the pattern has enough of this name's own letters."""
-        letters = sought.letters
-        if letters == ".":  # every name that begins with a dot
-            return self._begin.startswith(".")
-        if self._only_ends and "." not in letters:
-            return False
-        ended = bool(self._ending) and sought.end.endswith(self._ending)
-        count = len(letters) - self._only_ends - (len(self._ending) if ended else 0)
-        return 2 * count >= self._own or (count >= _MANY_LETTERS and 3 * count >= self._own)
+def _plain_letters(pattern: str) -> str:
+    """Return the letters of a pattern that are no wildcards; a class of one letter is that letter."""
+    plain = _CLASS.sub(lambda found: found[0][1] if len(found[0]) == 3 else "", pattern)
+    return plain.replace("*", "").replace("?", "")

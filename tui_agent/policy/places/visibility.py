@@ -10,9 +10,11 @@ from pathlib import Path
 from tui_agent.policy.places.paths import Guards, Place
 
 
-def may_show(path: str) -> bool:
-    """Return False for a file that may hold secrets. `path` is relative to the workspace."""
-    return not _guards().is_secret(Place(path, path, path))
+def may_hold_secrets(path: str) -> bool:
+    """Return True for a file that may hold secrets, and for a folder, with a slash at its end, if any file in it may. `path`
+    is relative to the workspace."""
+    file = f"{path}any" if path.endswith("/") else path
+    return _guards().is_secret(Place(file, file, file))
 
 
 def rules_digest() -> str:

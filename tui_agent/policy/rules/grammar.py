@@ -61,17 +61,15 @@ def parse_rule(text: str, source: str = "") -> Rule:
     what, _, rest = tail.strip().partition(" ")
     rest = rest.strip()
     where = f" in {source}" if source else ""
-    for candidate in VERDICTS:
-        for kind in WHATS:
-            if (verdict, what) == (candidate, kind):
-                fault, hint = _find_fault(candidate, kind, rest)
-                if fault:
-                    raise ConfigError(f"The rule {text!r}{where} {fault}.", hint=hint)
-                return Rule(candidate, kind, rest, source)
-    raise ConfigError(
-        f"{text!r}{where} is no rule.",
-        hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then what it is about: allow edit src/**",
-    )
+    if verdict not in VERDICTS or what not in WHATS:
+        raise ConfigError(
+            f"{text!r}{where} is no rule.",
+            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then what it is about: allow edit src/**",
+        )
+    fault, hint = _find_fault(verdict, what, rest)
+    if fault:
+        raise ConfigError(f"The rule {text!r}{where} {fault}.", hint=hint)
+    return Rule(verdict, what, rest, source)
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
@@ -100,11 +98,9 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
-    shape = _shape(pattern, certain)
-    if not certain:
-        target = fold_case(target)
-    return (not shape.begins or target.startswith(shape.begins)) and sequences_overlap(
-        [name for name in target.split("/") if name not in ("", ".")], shape.shapes, fnmatchcase
+    names = (target if certain else fold_case(target)).split("/")
+    return sequences_overlap(
+        [name for name in names if name not in ("", ".")], _shapes(pattern, certain), fnmatchcase
     )
 
 
@@ -125,22 +121,12 @@ def fixed_part(pattern: str) -> str:
     return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A rule's path, name by name, None for `**`. `begins`: the first name of every path that fits, "" where there may be
-    several."""
-
-    shapes: tuple[str | None, ...]
-    begins: str
-
-
 @lru_cache(maxsize=1024)
-def _shape(pattern: str, certain: bool) -> _Shape:
+def _shapes(pattern: str, certain: bool) -> tuple[str | None, ...]:
+    """Return a rule's path, name by name, None for `**`."""
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
-    shapes = tuple(part for part in (shape if certain else fold_case(shape)).split("/") if part)
-    first = shapes[0] if shapes and _SIGNS.isdisjoint(shapes[0]) else ""
-    begins = "" if not first or shape.startswith("/") else first
-    return _Shape(tuple(None if name == "**" else name for name in shapes), begins)
+    names = (shape if certain else fold_case(shape)).split("/")
+    return tuple(None if name == "**" else name for name in names if name)
 
 
 def first_word(pattern: str) -> str:

@@ -7,7 +7,6 @@ allows needs all readings, one that denies or asks needs one. Text that no host 
 import ipaddress
 import re
 import socket
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from functools import lru_cache
 from tui_agent.errors import ConfigError
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
+_WITH_PORT = re.compile(r"(?:\[([^]]*:[^]]*)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[]*:[^\[]*:[^\[]*)", re.DOTALL)
+"""`[::1]:80`, `name:80`, either without a port, or `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """An option that takes an address, and the scheme of one."""
@@ -25,11 +26,10 @@ _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
 """Paths by which the shell opens a connection; the host is the next name."""
-_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
-"""Spellings of this machine; programs that connect to the last two reach it as well."""
+_UNSPECIFIED = frozenset({"0.0.0.0", "::"})
+"""Programs that connect to these reach this machine."""
+_THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
-_DEVIATING = "ßς\u200c\u200d"
-"""Letters that the two generations of international names encode differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class HostPattern:
-    """The hosts of a rule: `names`, all `below` a name, a `network`, or `everything`; with a `port`, only that one."""
+    """The hosts of a rule: `names`, with `below` those below them, a `network`, or `everything`; with a `port`, only that
+    one."""
 
     names: frozenset[str] = frozenset()
-    below: frozenset[str] = frozenset()
+    below: bool = False
     network: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
     everything: bool = False
     port: int | None = None
@@ -58,21 +59,24 @@ class HostPattern:
         return all(found) if certain else any(found)
 
     def _fits_name(self, name: str) -> bool:
-        if self.everything or name in self.names:
-            return True
         if self.network is not None:
             address = _address(name)
-            return address is not None and address.version == self.network.version and address in self.network
-        return any(name.endswith("." + parent) for parent in self.below)
+            return address is not None and address in self.network
+        if self.below:
+            return any(name.endswith(f".{parent}") for parent in self.names)
+        return self.everything or name in self.names
 
 
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
     """Read a host with its port, if it has one. Returns None for a text that may be none."""
-    name, port = _split_port(text)
-    if name is None:
+    found = _WITH_PORT.fullmatch(text)
+    port = int(found[3]) if found is not None and found[3] else None
+    if found is None or (port is not None and not 0 < port < 65536):
         return None
-    names = frozenset(_readings(name))
+    names = frozenset(_readings(found[1] or found[2] or found[4]))
+    if not _UNSPECIFIED.isdisjoint(names):
+        names |= _UNSPECIFIED | _THIS_MACHINE
     return Host(names, port) if names else None
 
 
@@ -95,9 +99,7 @@ def parse_pattern(text: str) -> HostPattern:
             f"{text!r} names no host.",
             hint="Write a whole name, *.example.org for those below, an address or a network; a port as host:443.",
         )
-    if below:
-        return HostPattern(below=host.names, port=host.port)
-    return HostPattern(names=host.names, port=host.port)
+    return HostPattern(host.names, below, port=host.port)
 
 
 def possible_hosts(word: str) -> Iterator[Host]:
@@ -123,26 +125,6 @@ def mentioned_hosts(text: str) -> Iterator[Host]:
             yield host
 
 
-def _split_port(text: str) -> tuple[str | None, int | None]:
-    """Split `[::1]:80`, `::1`, `name` or `name:80` into name and port; no name where it is none of these."""
-    if text.startswith("["):
-        inside, closed, behind = text[1:].partition("]")
-        if not closed or ":" not in inside:
-            return None, None
-        name, colon, given = inside, behind[:1], behind[1:]
-        if behind and colon != ":":
-            return None, None
-    elif text.count(":") > 1:
-        return text, None
-    else:
-        name, colon, given = text.partition(":")
-    if not colon:
-        return name, None
-    if not (given.isascii() and given.isdecimal() and 0 < int(given[:6]) < 65536):
-        return None, None
-    return name, int(given)
-
-
 def _readings(name: str) -> Iterator[str]:
     for plain in _plain_names(name):
         if ":" in plain:
@@ -157,65 +139,46 @@ def _readings(name: str) -> Iterator[str]:
         elif len(plain) <= 253 and all(_LABEL.match(label) for label in labels):
             yield plain
             if plain == "localhost" or plain.endswith(".localhost"):
-                yield from ("127.0.0.1", "::1")
+                yield from _THIS_MACHINE
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
     """Return the name in ASCII, in each way that international names are encoded; none where one of them fails."""
     if name.isascii():
         return (name.lower(),)
-    if any(unicodedata.category(char) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp") for char in name):
-        return ()
+    import idna  # noqa: PLC0415 - slow, and only such names need it
+
     try:
         old = name.encode("idna").decode("ascii").lower()
-        new = ".".join(_encode_label(label) for label in re.split("[.。．｡]", _map_letters(name)))
+        labels = idna.uts46_remap(name, std3_rules=False).split(".")
     except UnicodeError:
         return ()
-    return (old, new)
-
-
-def _map_letters(name: str) -> str:
-    """Fold letter case and compatible forms as current programs do, except for letters that they tell apart."""
-    return "".join(
-        char if char in _DEVIATING else unicodedata.normalize("NFKC", char).casefold()
-        for char in unicodedata.normalize("NFC", name)
-    )
-
-
-def _encode_label(label: str) -> str:
-    plain = unicodedata.normalize("NFC", label)
-    return plain if plain.isascii() else "xn--" + plain.encode("punycode").decode("ascii")
+    # Not `idna.encode`, which refuses labels that programs look up all the same, as those with emoji.
+    encoded = (label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels)
+    return (old, ".".join(encoded))
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
     """Yield an IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
     with suppress(OSError):
-        yield from _spell_address(ipaddress.IPv4Address(socket.inet_aton(name)))
+        yield str(ipaddress.IPv4Address(socket.inet_aton(name)))
     decimals = _address(".".join(label.lstrip("0") or "0" for label in name.split(".")))
     if decimals is not None:
-        yield from _spell_address(decimals)
+        yield str(decimals)
 
 
 def _read_ipv6(text: str) -> Iterator[str]:
     address = _address(text)
     if not isinstance(address, ipaddress.IPv6Address) or address.scope_id:
         return
-    mapped = address.ipv4_mapped
-    if mapped is not None:
-        yield from _spell_address(mapped)
-        return
-    yield from _spell_address(address)
-    inner = int(address) & 0xFFFFFFFF
-    if address.sixtofour is not None:
-        yield from _spell_address(address.sixtofour)
-    elif any(address in network for network in _EMBEDDING) and inner > 0xFFFF:
-        yield from _spell_address(ipaddress.IPv4Address(inner))
-
-
-def _spell_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterator[str]:
-    yield str(address)
-    if address.is_unspecified:
-        yield from _THIS_MACHINE - {"localhost"}
+    inner = address.ipv4_mapped or address.sixtofour
+    last = int(address) & 0xFFFFFFFF
+    if inner is None and last > 0xFFFF and any(address in network for network in _EMBEDDING):
+        inner = ipaddress.IPv4Address(last)
+    if inner is not None:
+        yield str(inner)
+    if address.ipv4_mapped is None:
+        yield str(address)
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -9,6 +9,7 @@ import re
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.values import (
+    has_both_cases,
     has_digit,
     is_random_letters,
     is_secret_in_pieces,
@@ -25,16 +26,12 @@ def is_assigned(candidate: Candidate) -> bool:
         return False
     if re.search(r"secret[_-]?id$", name.lower()):
         return looks_random(value, 20) and not has_shape(value, "resource")
-    if (
-        has_shape(value.lstrip("-+").rstrip("*") or value, "placeholder")
-        or has_shape(before, "counted")
-        or has_shape(name, "property")
-    ):
+    if has_shape(value.lstrip("-+"), "placeholder") or has_shape(name, "property"):
         return False
-    if _is_number_or_sealed(candidate, name.lower()):
+    if has_shape(before, "counted") or _is_number_or_sealed(candidate, name.lower()):
         return False
     if _quote(candidate):
-        return _is_quoted_secret(value, name.lower())
+        return is_quoted_secret(value, name.lower())
     return _is_bare_secret(candidate, name, before)
 
 
@@ -56,21 +53,21 @@ def _is_other_name(candidate: Candidate, before: str, name: str) -> bool:
 
 
 def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
-    value, sign, people = candidate.value, _sign(candidate), has_shape(name, "chosen-by-people")
-    if value.startswith("Ag") and len(value) >= 300:
-        return True  # sealed for one cluster
-    if "==" in sign and (len(value) < 8 or not is_secret_text(value)):
-        return True
-    if not _quote(candidate) and "\n" in sign and value.endswith(":"):
-        return True  # the first name of a section, as `tokens:` is one
-    if value.isdigit() and (len(value) > 12 or not people or name in ("pass", "pw")):
-        return True
-    if has_shape(value, "version") and not people:
-        return True
-    return _quote(candidate) == "`" and bool(set(value) & set("=* "))
+    value, sign, quote = candidate.value, _sign(candidate), _quote(candidate)
+    people = has_shape(name, "chosen-by-people")
+    return (
+        has_shape(value, "sealed")
+        or ("==" in sign and (len(value) < 8 or not is_secret_text(value)))
+        or (
+            not quote and "\n" in sign and value.endswith(":")
+        )  # the first name of a section, as `tokens:` is one
+        or (value.isdigit() and (len(value) > 12 or not people or name in ("pass", "pw")))
+        or (not people and has_shape(value, "version"))
+        or (quote == "`" and bool(set(value) & set("=* ")))
+    )
 
 
-def _is_quoted_secret(value: str, name: str) -> bool:
+def is_quoted_secret(value: str, name: str) -> bool:
     """Return True if a text in quotes is a secret: not a template, a sentence, or a mere name."""
     named = has_shape(value, "resource") and not is_secret_in_pieces(value)
     if named or has_shape(value, "template", "path"):
@@ -78,17 +75,8 @@ def _is_quoted_secret(value: str, name: str) -> bool:
     if name.startswith("license") and has_shape(value, "license"):
         return False
     if has_shape(name, "chosen-by-people"):
-        return " " not in value or not is_message(value)
+        return " " not in value or not has_shape(value, "message")
     return value.count(" ") <= 2 and not re.sub(r"[_ .:/-]", "", value).isalpha()
-
-
-def is_message(value: str) -> bool:
-    """Return True if words in quotes are a label or a message about a secret."""
-    if value.count(" ") > 9 or has_shape(value, "message") or not re.search(r"[A-Za-z0-9]", value):
-        return True
-    first, *others = value.split()
-    titled = first[:1].isupper() and not any(word[:1].isupper() for word in others)
-    return titled and not has_digit(value)
 
 
 def _is_bare_secret(candidate: Candidate, name: str, before: str) -> bool:
@@ -97,7 +85,7 @@ def _is_bare_secret(candidate: Candidate, name: str, before: str) -> bool:
         "://" in value or has_shape(value, "expression", "resource", "path")
     ):
         return False
-    if name.isupper() and candidate.lead.endswith("=") and _has_two_cases(value):
+    if name.isupper() and candidate.lead.endswith("=") and len(value) >= 12 and has_both_cases(value[1:]):
         return True
     if value[:1] in ("?", "+") and re.search(r"\$\{\w*$", before):
         return False
@@ -106,10 +94,6 @@ def _is_bare_secret(candidate: Candidate, name: str, before: str) -> bool:
     if value.isalpha() and has_shape(name.lower(), "chosen-by-people"):
         return _is_configured(candidate)
     return _is_bare_word_secret(value, name)
-
-
-def _has_two_cases(value: str) -> bool:
-    return len(value) >= 12 and any(c.islower() for c in value[1:]) and any(c.isupper() for c in value[1:])
 
 
 def _is_bare_word_secret(value: str, name: str) -> bool:
@@ -136,19 +120,7 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
     odd = any(not char.isalnum() and char not in "_-./," for char in value)
     if equals:
         return letters and (digits or odd)
-    cases = value != value.lower() and value != value.upper()
-    return name.islower() and digits and letters and (odd or cases or _is_whole_line(candidate))
-
-
-def _is_whole_line(candidate: Candidate) -> bool:
-    """Return True if nothing else stands in the line, as in a file of settings: `pw: tiger2698`."""
-    lead = candidate.nearest(80).rpartition("\n")[2]
-    return (
-        candidate.group("name") == "pw"
-        and not lead.strip()
-        and candidate.text_behind[:1] in ("", "\n", "\r")
-        and candidate.value[-2:].isdigit()
-    )
+    return name.islower() and digits and letters and (odd or has_both_cases(value))
 
 
 def _is_configured(candidate: Candidate) -> bool:
@@ -156,26 +128,23 @@ def _is_configured(candidate: Candidate) -> bool:
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False
-    line = candidate.nearest(360).rpartition("\n")[2]
+    line = candidate.line_before(360)
     prefix = re.search(r"[\w.-]{0,60}$", line)
     name = (prefix.group() if prefix else "") + candidate.name
     lead = line[: len(line) + len(candidate.name) - len(name)][-300:]
-    tail = candidate.text_behind.partition("\n")[0][:300]
-    if (name.isupper() and "." not in name) or (name.startswith("--") and sign == "="):
+    tail = candidate.behind.partition("\n")[0][:300]
+    is_setting = not tail.strip() and (value.islower() or is_random_letters(value))
+    if is_setting and _is_among_settings(candidate, name, sign, lead):
         return True
-    if "." not in name and (re.match(r";\s?[A-Za-z][\w ]{1,30}=", tail) or re.search(r"=[^;()]+;$", lead)):
-        return True
-    if (
-        sign == "="
-        and "." not in name
-        and has_shape(lead + tail, "connection-field")
-        and "," not in lead + tail
-    ):
-        return True
+    option = name.startswith("--") and sign == "="
+    if "." in name or option:
+        return option
+    fields = lead + tail
     return (
-        not tail.strip()
-        and (value.islower() or is_random_letters(value))
-        and _is_among_settings(candidate, name, sign, lead)
+        name.isupper()
+        or has_shape(tail, "next-field")
+        or has_shape(lead, "field-before")
+        or (sign == "=" and "," not in fields and has_shape(fields, "connection-field"))
     )
 
 
@@ -188,24 +157,6 @@ def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) ->
         return not name.startswith(("self.", "this."))
     above = candidate.nearest(360)
     if sign.strip() == ":":
-        section = f"{above}{candidate.lead}{candidate.value}{candidate.text_behind[:300]}"
+        section = f"{above}{candidate.lead}{candidate.value}{candidate.behind[:300]}"
         return has_shape(section, "login-field")
     return has_shape(above, "section-head")
-
-
-def is_weakly_assigned(candidate: Candidate) -> bool:
-    """Return True if the value behind a name such as `session` or `salt` was made by a generator."""
-    value = candidate.value
-    if candidate.nearest(1).isalpha() or has_shape(candidate.nearest(12), "counted"):
-        return False
-    return looks_random(value, 20) and not has_shape(value.rstrip("*"), "session-id")
-
-
-def is_column_default(candidate: Candidate) -> bool:
-    """Return True for the default of a column or a parameter that is named after a secret."""
-    value = candidate.value
-    if has_shape(value, "placeholder", "hash") or has_shape(candidate.nearest(12), "counted"):
-        return False
-    return not has_shape(candidate.name, "property") and _is_quoted_secret(
-        value, candidate.group("name").lower()
-    )

@@ -3,10 +3,12 @@
 Invariant: at most `BEFORE` and `AFTER` bytes of the surroundings are looked at, however long the text is.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-Span: TypeAlias = Callable[[int], tuple[int, int]]
+if TYPE_CHECKING:
+    import re2
+
 BEFORE, AFTER = 3_000, 700
 """Bytes before and behind a match that a check may look at."""
 
@@ -16,24 +18,24 @@ class Candidate:
 
     __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 
-    def __init__(self, raw: bytes, span: Span, groups: Mapping[str, int]) -> None:
-        """`span` gives the first byte of a group and the one behind it, -1 if it took no part; `groups` their numbers.
+    def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
+        """`groups` are the numbers of the pattern's named groups.
 
         The secret is the group whose name begins with `secret` (of several the last that took part), or the whole match of
         a pattern that has none. It is never a part of a character, and empty if no such group took part.
         """
-        self.raw = raw
-        self._span = span
+        self.raw: bytes = match.string
+        self._span = span = match.span
         self._groups = groups
-        self._match_start = span(0)[0]
+        self._match_start = match.start()
         secrets = [number for name, number in groups.items() if name.startswith("secret")]
         start, end = max(map(span, secrets)) if secrets else span(0)
-        while start < end < len(raw) and raw[end] & 0xC0 == 0x80:
+        while start < end < len(self.raw) and self.raw[end] & 0xC0 == 0x80:
             end += 1
-        while 0 < start < end and raw[start] & 0xC0 == 0x80:
+        while 0 < start < end and self.raw[start] & 0xC0 == 0x80:
             start -= 1
         self.start, self.end = start, end
-        self.value = raw[start:end].decode("utf-8", "replace")
+        self.value = self.raw[start:end].decode("utf-8", "replace")
 
     def span_of(self, name: str) -> tuple[int, int]:
         """Return the first byte of a group and the one behind it; -1 if it is not in the pattern or took no part."""
@@ -55,11 +57,20 @@ class Candidate:
         return self.raw[max(0, start - count) : start].decode("latin-1")
 
     @property
+    def before(self) -> str:
+        """The nearest bytes before the match."""
+        return self.nearest(80)
+
+    def line_before(self, count: int) -> str:
+        """Return what of these bytes stands in the line of the match."""
+        return self.nearest(count).rpartition("\n")[2]
+
+    @property
     def lead(self) -> str:
         """The match up to the secret."""
         return self.raw[self._match_start : self.start].decode("latin-1")
 
     @property
-    def text_behind(self) -> str:
+    def behind(self) -> str:
         """Up to `AFTER` bytes behind the secret."""
         return self.raw[self.end : self.end + AFTER].decode("latin-1")

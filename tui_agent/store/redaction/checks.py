@@ -6,20 +6,13 @@ Invariant: a check only refuses candidates; it never finds any.
 import re
 from collections.abc import Callable, Mapping
 
-from tui_agent.store.redaction.assignment import (
-    is_assigned,
-    is_column_default,
-    is_message,
-    is_weakly_assigned,
-)
+from tui_agent.store.redaction.assignment import is_assigned, is_quoted_secret
 from tui_agent.store.redaction.candidate import Candidate
-from tui_agent.store.redaction.code import is_default_text, is_in_secret_section, is_signing_key
-from tui_agent.store.redaction.logins import is_login_option
 from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.values import (
     has_both_cases,
     has_digit,
-    is_mixed,
+    is_random_letters,
     is_secret_text,
     looks_chosen,
     looks_issued,
@@ -30,23 +23,22 @@ from tui_agent.store.redaction.values import (
 def is_given(candidate: Candidate) -> bool:
     """Return True for anything but a placeholder, a template, a variable or another option."""
     value = candidate.value.strip()
-    return not has_shape(value, "placeholder", "template") and value[:1] not in ("$", "{", "(", "@", "-")
+    return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
 
-def is_header_value(candidate: Candidate) -> bool:
-    """Return True for a header's value: no expression, no word about it, no signature of a request."""
+def is_chosen(candidate: Candidate) -> bool:
+    """Return True for what people choose or generators make."""
+    return looks_chosen(candidate.value) and not _is_quoted_message(candidate)
+
+
+def _is_quoted_message(candidate: Candidate) -> bool:
     value = candidate.value
-    if has_shape(value.rstrip("*") or value, "placeholder") or value.startswith("AWS4-"):
-        return False
-    return not (value.isalpha() and len(value) < 20) and not has_shape(value, "call-or-variable")
+    return " " in value and candidate.lead[-1:] in ("'", '"') and has_shape(value, "message")
 
 
 def is_address_login(candidate: Candidate) -> bool:
-    """Return True for the password of an address, except the default one of somebody's local test server."""
-    value = candidate.value
-    if value == "x-oauth-basic" or has_shape(value, "placeholder"):
-        return False
-    return not (candidate.group("user") == value and has_shape(candidate.text_behind, "own-host"))
+    """Return True unless it is the default login of somebody's local test server."""
+    return candidate.group("user") != candidate.value or not has_shape(candidate.behind, "own-host")
 
 
 def is_statement_password(candidate: Candidate) -> bool:
@@ -54,39 +46,25 @@ def is_statement_password(candidate: Candidate) -> bool:
     lead = candidate.lead
     if lead[:1] in "iI" and not has_shape(candidate.nearest(200), "statement"):
         return False
-    if lead.rstrip().startswith("=") or has_shape(candidate.value, "placeholder", "template"):
-        return False
     return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.nearest(8)) is not None
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return True unless the text around says that `key-…` names a path, a cache entry or an element of a page."""
-    before, behind = candidate.nearest(80), candidate.text_behind[:8]
-    before = before[before.rfind("\n") + 1 :] + candidate.lead
-    if re.match(r"[/:.-]\w", behind):
-        return False
-    if before[-1:] in ("-", "/", ".", ":") and not re.search(r"(?:api|:\d{1,6}):$", before):
-        return False
-    return not has_shape(before, "thing-before") and looks_issued(candidate.value)
+    """Return True unless the line says that `key-…` names a path, a cache entry or an element of a page."""
+    return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 
 def is_option_value(candidate: Candidate) -> bool:
     """Return True for a chosen value behind an option; within a word (`single-token text`) it needs a digit."""
-    within = candidate.nearest(1).isalnum()
-    if "bypass" in candidate.lead.lower():
-        return False
-    return looks_chosen(candidate.value) and (not within or has_digit(candidate.value))
+    return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.nearest(1).isalnum())
 
 
 def is_block_text(candidate: Candidate) -> bool:
     """Return True for the text of a block in YAML: no further names, no message."""
     first = candidate.value.split("\n")[0]
-    return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (" " not in first or not is_message(first))
-
-
-def is_setter_argument(candidate: Candidate) -> bool:
-    """Return True unless the function that takes the text only works on one: `hash_password("hunter2")`."""
-    return not has_shape(candidate.nearest(30), "works-on")
+    return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (
+        " " not in first or not has_shape(first, "message")
+    )
 
 
 def is_login_argument(candidate: Candidate) -> bool:
@@ -104,44 +82,76 @@ def is_login_argument(candidate: Candidate) -> bool:
 def is_told(candidate: Candidate) -> bool:
     """Return True for a password within prose: letters, and digits or odd signs, and no well-known word with a number."""
     value = candidate.value.rstrip(".,!?:;)")
-    if (
-        len(value) < 6
-        or has_shape(value, "algorithm")
-        or "(" in value
-        or value.count("/") > 1
-        or set(value) & set("=*")
-    ):
+    if has_shape(value, "algorithm", "not-told"):
         return False
-    if (has_shape(value, "numbered-name") and candidate.lead[:1] not in "pP") or "." in value[1:-1]:
+    if has_shape(value, "numbered-name") and candidate.lead[:1] not in "pP":
         return False
     return looks_chosen(value) and (has_digit(value) or re.search(r"[!#%^*&@$]", value) is not None)
 
 
-def is_mixed_case(candidate: Candidate) -> bool:
-    """Return True for small and capital letters together with digits or the padding of Base64."""
-    return has_both_cases(candidate.value) and any(char.isdigit() or char == "=" for char in candidate.value)
+def is_login_option(candidate: Candidate) -> bool:
+    """Return True for the password of `-u user:password` and options like it.
+
+    Behind a program that signs in with the option any value counts that is no placeholder; behind others only what nobody
+    takes for a name, a number or a path (`docker run --user node:node`, `-u 1000:1000`).
+    """
+    value, option = candidate.value, candidate.group("option")
+    line = candidate.line_before(400) + candidate.lead.partition(option)[0]
+    if option[-1] in "aA" and not option.startswith("--"):
+        return has_shape(line + option, "signs-in-by-a")
+    if has_shape(line, "signs-in"):
+        return True
+    if has_shape(line, "other-user") or has_shape(value, "other-user-value"):
+        return False
+    return looks_chosen(value) and has_digit(value)
+
+
+def is_default_text(candidate: Candidate) -> bool:
+    """Return True for a text that is used when nothing else is given: `password = env("PW") or "hunter2"`."""
+    way, second = candidate.group("way"), candidate.group("second")
+    if not has_shape(way, "assigned-with"):
+        return False
+    looked_up = has_shape(second, "second-argument") and has_shape(way, "lookup")
+    return (looked_up or has_shape(second or way, "otherwise")) and is_signing_key(candidate)
+
+
+def is_signing_key(candidate: Candidate) -> bool:
+    """Return True for a secret text that is not the name of something, with or without a number at its end."""
+    return is_secret_text(candidate.value) and not has_shape(candidate.value, "plain-name")
+
+
+def is_in_secret_section(candidate: Candidate) -> bool:
+    """Return True for a value in a section called `secrets:`, deeper than it, with nothing less deep between."""
+    value, name = candidate.value, candidate.group("key")
+    if has_shape(name, "property", "public-name"):
+        return False
+    generated = looks_random(value) or is_random_letters(value)
+    if not generated and not looks_chosen(value):
+        return False
+    for line in reversed(candidate.nearest().rstrip("\n").split("\n")):
+        depth = len(line) - len(line.lstrip(" \t"))
+        if line.strip() and depth < len(candidate.group("indent")):
+            people = re.search(r"(?i)(?:secrets|passwords)[\"']?:", line)
+            return has_shape(line, "secret-section") and bool(generated or people)
+    return False
 
 
 CHECKS: Mapping[str, Callable[[Candidate], bool]] = {
     "address-login": is_address_login,
     "assigned": is_assigned,
     "block-text": is_block_text,
-    "call-argument": is_setter_argument,
-    "chosen": lambda candidate: looks_chosen(candidate.value),
-    "column-default": is_column_default,
+    "chosen": is_chosen,
+    "column-default": lambda candidate: is_quoted_secret(candidate.value, candidate.group("name").lower()),
     "default-text": is_default_text,
     "digit": lambda candidate: has_digit(candidate.value),
     "given": is_given,
-    "header": is_header_value,
     "issued": lambda candidate: looks_issued(candidate.value),
     "login-call": is_login_argument,
     "login-option": is_login_option,
     "mailgun": is_mailgun_key,
-    "mixed": lambda candidate: is_mixed(candidate.value),
-    "mixed-case": is_mixed_case,
-    "named-value": lambda candidate: not has_shape(candidate.name, "property"),
+    "mixed": lambda candidate: has_shape(candidate.value, "mixed"),
+    "mixed-case": lambda candidate: has_shape(candidate.value, "mixed-case"),
     "not-placeholder": lambda candidate: not has_shape(candidate.value, "placeholder"),
-    "not-public": lambda candidate: candidate.value not in ("public", "private"),
     "option": is_option_value,
     "prose": is_told,
     "random": lambda candidate: looks_random(candidate.value),
@@ -151,6 +161,5 @@ CHECKS: Mapping[str, Callable[[Candidate], bool]] = {
     "secret-text": lambda candidate: is_secret_text(candidate.value),
     "signing-key": is_signing_key,
     "statement": is_statement_password,
-    "weakly-assigned": is_weakly_assigned,
     "words": lambda candidate: len(set(candidate.value.split())) >= 8,
 }

@@ -10,23 +10,9 @@ from functools import cache, lru_cache
 
 import re2
 
-from tui_agent.store.redaction.fragments import expand, read_rules_file
+from tui_agent.store.redaction.fragments import expand, read_rules_file, rules_table
 from tui_agent.store.redaction.rule import OPTIONS, Rule
 
-FAMILIES = (
-    "private_keys",
-    "issued",
-    "services",
-    "headers",
-    "addresses",
-    "assignments",
-    "statements",
-    "commands",
-    "code",
-    "formats",
-    "prose",
-)
-"""The files of the rules, most specific first: the first rule that finds a secret names it."""
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
 """A keyword, and where it does not count: in every event that reports a model's use."""
@@ -37,7 +23,7 @@ _MAX_HITS = 100
 @cache
 def bundled_rules(*, with_examples: bool = False) -> tuple[Rule, ...]:
     """Return the program's own rules, as a rule without their examples, which take longest to read."""
-    texts = [read_rules_file(family) for family in FAMILIES]
+    texts = [read_rules_file(family) for family in rules_table("fragments")["families"]]
     if not with_examples:
         texts = [_EXAMPLES.sub("", text) for text in texts]
     return tuple(Rule(**entry) for text in texts for entry in tomllib.loads(text)["rules"])
@@ -54,9 +40,7 @@ class KeywordIndex:
             for keyword in rule.keywords:
                 words = begun if keyword[0] == "^" else within
                 words.setdefault(keyword.removeprefix("^").encode(), set()).add(number)
-        self._searches = [
-            _WordSearch(words, edge) for words, edge in ((within, ""), (begun, expand("{{edge}}"))) if words
-        ]
+        self._searches = [_WordSearch(within, ""), _WordSearch(begun, expand("{{edge}}"))]
 
     def may_match(self, raw: bytes) -> bool:
         """Return False only if no rule matches."""
@@ -77,9 +61,6 @@ class _WordSearch:
 
     def __init__(self, words: Mapping[bytes, set[int]], edge: str) -> None:
         self._edge = edge
-        self._covered = {
-            word: {word[:end] for end in range(1, len(word) + 1) if word[:end] in words} for word in words
-        }
         self._rules = words
         self._all = frozenset(words)
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
@@ -92,16 +73,16 @@ class _WordSearch:
         while match := pattern.search(raw, at):
             start, end = match.span(1)
             at, hits = start + 1, hits + 1
-            if (word := low[start:end]) not in found:
-                found |= self._covered[word]
+            if low[start:end] not in found:
+                found.update(low[start:stop] for stop in range(start + 1, end + 1))
             if hits % _MAX_HITS == 0:  # so that a frequent word does not stop the search at each place
                 pattern = _words_pattern(self._edge, self._all - found)
-        return {number for word in found for number in self._rules[word]}
+        return {number for word in self._all & found for number in self._rules[word]}
 
 
 @lru_cache(maxsize=64)
 def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
+    """Compile a search for the longest of some words at each place; of no words it finds nothing."""
     longest_first = sorted(words, key=lambda word: (-len(word), word))
-    return re2.compile(
-        f"(?i){edge}({'|'.join(re2.escape(word.decode()) for word in longest_first)})".encode(), OPTIONS
-    )
+    either = "|".join(re2.escape(word.decode()) for word in longest_first) or r"[^\x00-\xff]"
+    return re2.compile(f"(?i){edge}({either})".encode(), OPTIONS)

@@ -4,16 +4,17 @@ Invariant: linear in the text, and cheap where there is nothing: a rule's patter
 its keywords. What no rule covers leaves byte for byte as it came.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from tui_agent.secret_words import SECRET_KEY
-from tui_agent.store.redaction.allow import Allowed
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
-from tui_agent.store.redaction.rule import Rule
+from tui_agent.store.redaction.rule import Rule, compile_pattern
 from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
 
@@ -30,6 +31,14 @@ MIN_SECRET = 8
 """Characters of the shortest value of a variable that is looked for: shorter ones are words."""
 _BINARY_HEAD = 8_192
 """Bytes in which a NUL says that a content is not text."""
+_LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
+"""A backslash and the end of a line, as they are or as JSON writes them."""
+_CONTINUATION = rf"{_LINE_END}+[ \t]*"
+_CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
+_BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
+"""Stands for no end of a word that is given apart from others."""
+_SCRIPT_OPTION = re.compile(rb"-\w*c")
+"""The option of a shell before a script, which is several words."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -56,10 +65,9 @@ class Redactor:
         *,
         rules: Sequence[Rule] = (),
         disabled: Iterable[str] = (),
-        allowed: Allowed | None = None,
+        allowed: Callable[[bytes], object] = lambda secret: False,
     ) -> None:
-        self._own_rules = tuple(rules)
-        self._disabled = frozenset(disabled)
+        self._index = partial(_index_of, tuple(rules), frozenset(disabled))
         self._allowed = allowed
         spelled = {
             spelling: name
@@ -69,15 +77,12 @@ class Redactor:
         }
         in_order = sorted(spelled.items(), key=lambda secret: (-len(secret[0]), secret[0]))
         self._secrets = [(value.encode("utf-8", "surrogateescape"), name) for value, name in in_order]
-        quoted = [json.dumps(value, ensure_ascii=False)[1:-1] for value, _ in in_order]
-        self._quoted = [value.encode("utf-8", "surrogateescape") for value in quoted]
         self._clean: set[str] = set()
         """Short texts without a secret, as the names of tools, models and files, which stand in every event."""
 
     def suspects(self, raw: bytes) -> bool:
         """Return False only if JSON or other text in UTF-8 holds no secret; True asks for a closer look."""
-        given = any(value in raw for value, _ in self._secrets) or any(value in raw for value in self._quoted)
-        return given or self._index().may_match(raw)
+        return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
     def content(self, data: bytes) -> bytes:
         """Return a file's content without secrets; the same object if it holds none.
@@ -87,11 +92,11 @@ class Redactor:
         codec = _UTF_16.get(data[:2])
         if codec is None:
             binary = b"\0" in data[:_BINARY_HEAD]
-            return _spliced(data, self.hits(data, only_given=binary))
+            return spliced(data, self.hits(data, only_given=binary))
         try:
             text = data.decode(codec, "surrogatepass")
         except UnicodeDecodeError:
-            return _spliced(data, self.hits(data, only_given=True))
+            return spliced(data, self.hits(data, only_given=True))
         clean = self.text(text)
         return data if clean is text else clean.encode(codec, "surrogatepass")
 
@@ -100,7 +105,7 @@ class Redactor:
         if text in self._clean:
             return text
         raw = text.encode("utf-8", "surrogatepass")
-        clean = _spliced(raw, self.hits(raw, only_given=len(text) < MIN_TEXT))
+        clean = spliced(raw, self.hits(raw, only_given=len(text) < MIN_TEXT))
         if clean is not raw:
             return clean.decode("utf-8", "surrogatepass")
         if len(text) <= MAX_REMEMBERED_LENGTH:
@@ -112,31 +117,35 @@ class Redactor:
     def words(self, words: Sequence[str]) -> list[str]:
         """Return the words of a command without secrets: often only the words in front tell (`curl -u bob:…`)."""
         raw = [word.encode("utf-8", "surrogatepass") for word in words]
-        hits = self.hits(b" ".join(raw))
-        clean: list[str] = []
-        start = 0
-        for word in raw:
-            end = start + len(word)
-            inside = [hit for hit in hits if hit.start < end and hit.end > start]
-            cut = [
-                replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start) for hit in inside
-            ]
-            clean.append(_spliced(word, cut).decode("utf-8", "surrogatepass"))
-            start = end + 1
-        return clean
+        whole = [
+            word if _SCRIPT_OPTION.fullmatch(before) else _BLANK_OR_QUOTE.sub(b"!", word)
+            for before, word in pairwise((b"", *raw))
+        ]
+        hits = merged([*self.hits(b" ".join(raw)), *self.hits(b" ".join(whole))])
+        starts = accumulate((len(word) + 1 for word in raw), initial=0)
+        return [
+            spliced(word, clipped(hits, start, start + len(word))).decode("utf-8", "surrogatepass")
+            for start, word in zip(starts, raw, strict=False)
+        ]
 
     def hits(self, raw: bytes, *, only_given: bool = False) -> list[Hit]:
         """Return the secrets in order and apart. Pieces that overlap are one, named by the rule that comes first."""
         found = list(self._given_hits(raw))
         if not only_given:
-            found += self._rule_hits(raw)
-        return _merged(found)
+            found += [*self._rule_hits(raw), *self._continued_hits(raw)]
+        return merged(found)
 
     def _rule_hits(self, raw: bytes) -> Iterator[Hit]:
         for rule in self._index().candidates(raw):
             for start, end in rule.spans(raw):
-                if self._allowed is None or not self._allowed.allows(raw, start, end):
+                if not self._allowed(raw[start:end]):
                     yield Hit(start, end, rule.id, rule.what)
+
+    def _continued_hits(self, raw: bytes) -> Iterator[Hit]:
+        for line, starts, shifts in _joined_lines(raw):
+            for hit in self._rule_hits(line):
+                first, last = (shifts[bisect_right(starts, at) - 1] for at in (hit.start, hit.end - 1))
+                yield replace(hit, start=hit.start + first, end=hit.end + last)
 
     def json(self, value: "JsonValue") -> "JsonValue":
         """Return a JSON value with every string redacted; a string under a key like `password` is covered whole."""
@@ -158,9 +167,6 @@ class Redactor:
         whole = clean is not value and clean.startswith("[redacted: ") and clean.find("]") == len(clean) - 1
         return clean if whole or has_shape(value, "placeholder") else f"[redacted: {key.lower()}]"
 
-    def _index(self) -> KeywordIndex:
-        return _index_of(self._own_rules, self._disabled)
-
     def _given_hits(self, raw: bytes) -> Iterator[Hit]:
         for value, name in self._secrets:
             at = raw.find(value)
@@ -175,7 +181,25 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
     return KeywordIndex([rule for rule in (*rules, *bundled_rules()) if rule.id not in disabled])
 
 
-def _merged(hits: list[Hit]) -> list[Hit]:
+def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
+    """Yield each line that goes on behind a backslash, as the shell reads it.
+
+    With it come the places in it at which another piece of `raw` begins, and how far behind each of them that piece is.
+    """
+    if b"\\" not in raw:
+        return
+    for line in compile_pattern(_CONTINUED_LINE).finditer(raw):
+        joined, starts, shifts = bytearray(), [0], [line.start()]
+        for joint in compile_pattern(_CONTINUATION).finditer(raw, *line.span()):
+            joined += raw[starts[-1] + shifts[-1] : joint.start()]
+            joined += b" " if b" " in joint.group() or b"\t" in joint.group() else b""
+            starts.append(len(joined))
+            shifts.append(joint.end() - len(joined))
+        joined += raw[starts[-1] + shifts[-1] : line.end()]
+        yield bytes(joined), starts, shifts
+
+
+def merged(hits: list[Hit]) -> list[Hit]:
     """Return hits in order, those that overlap as one. The first of these in `hits` names it."""
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
@@ -187,7 +211,17 @@ def _merged(hits: list[Hit]) -> list[Hit]:
     return [hit for _, hit in merged]
 
 
-def _spliced(raw: bytes, hits: Sequence[Hit]) -> bytes:
+def clipped(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
+    """Return what of the hits lies between two places, counted from the first."""
+    return [
+        replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
+        for hit in hits
+        if hit.start < end and hit.end > start
+    ]
+
+
+def spliced(raw: bytes, hits: Sequence[Hit]) -> bytes:
+    """Return a text with a mark in the place of each hit; the same object if there are none."""
     if not hits:
         return raw
     pieces, done = [], 0

@@ -6,7 +6,7 @@ Invariant: a pattern is compiled by RE2, whose running time is linear in the tex
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from typing import Annotated
+from typing import Annotated, Literal
 
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from tui_agent.secret_words import SECRET_KEY
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.checks import CHECKS
-from tui_agent.store.redaction.fragments import expand
+from tui_agent.store.redaction.fragments import expand, rules_table
+from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000
 """Characters of a pattern before its fragments are filled in."""
@@ -22,6 +23,7 @@ MAX_SKIPPED = 200
 """Characters of a refused value in which the name of another secret may stand."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
+_Part = Literal["value", "name", "lead", "before", "behind"]
 OPTIONS = re2.Options()
 OPTIONS.encoding = re2.Options.Encoding.LATIN1
 OPTIONS.log_errors = False
@@ -31,6 +33,12 @@ OPTIONS.max_mem = 64 << 20
 def _known_check(name: str) -> str:
     if name not in CHECKS:
         raise ValueError(f"the checks are {', '.join(CHECKS)}")
+    return name
+
+
+def _known_shape(name: str) -> str:
+    if name not in rules_table("shapes"):
+        raise ValueError(f"no shape in rules/shapes.toml is called {name[:60]!r}")
     return name
 
 
@@ -48,6 +56,8 @@ class Rule(BaseModel):
     pattern: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PATTERN)]
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
+    unless: tuple[tuple[_Part, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
+    """Parts of a candidate's text, and the shapes of them by which it is no secret."""
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """Bits per character that the secret must have at least."""
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
@@ -67,7 +77,7 @@ class Rule(BaseModel):
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):
-            candidate = Candidate(raw, match.span, groups)
+            candidate = Candidate(match, groups)
             start, end = candidate.start, candidate.end
             refusal = self._refusal(candidate)
             yield candidate, refusal
@@ -82,6 +92,9 @@ class Rule(BaseModel):
             return f"{candidate.group('name')!r} is not the name of a secret"
         if self.entropy is not None and (bits := entropy(candidate.value)) < self.entropy:
             return f"the entropy is {bits:.1f}, and {self.entropy:g} is asked for"
+        for part, shape in self.unless:
+            if has_shape(text := getattr(candidate, part), shape):
+                return f"{part} {text[:60]!r} has the shape '{shape}'"
         failed = next((check for check in self.checks if not CHECKS[check](candidate)), None)
         return f"the check '{failed}' refuses {candidate.value[:60]!r}" if failed else ""
 

@@ -4,6 +4,7 @@ Invariant: the value itself comes first.
 """
 
 import base64
+import json
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
@@ -11,9 +12,16 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 def spellings(value: str) -> Iterator[str]:
-    """Yield a value as it is, in addresses, in hexadecimal digits, and in Base64 at every offset."""
+    """Yield a value as it is, in JSON, in addresses, in hexadecimal digits, and in Base64 at every offset."""
     raw = value.encode("utf-8", "surrogateescape")
-    yield from (value, quote(raw, safe=""), quote(raw), quote_plus(raw), raw.hex())
+    yield from (
+        value,
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        quote(raw, safe=""),
+        quote(raw),
+        quote_plus(raw),
+        raw.hex(),
+    )
     for offset in range(3):
         coded = base64.b64encode(b"\0" * offset + raw).decode()
         begin = (0, 2, 3)[offset]  # the characters before it also depend on other bytes

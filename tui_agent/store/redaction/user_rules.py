@@ -5,14 +5,14 @@ Invariant: they pass the same model as the bundled rules, and their examples are
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated
 
+import re2
 from pydantic import Field, ValidationError, field_validator
 
 from tui_agent.errors import ConfigError
 from tui_agent.ports.redaction import RedactionOptions
-from tui_agent.store.redaction.allow import Allowed
 from tui_agent.store.redaction.examples import failed_example
 from tui_agent.store.redaction.fragments import expand
 from tui_agent.store.redaction.library import bundled_rules
@@ -41,7 +41,7 @@ class UserRule(Rule):
     @classmethod
     def _check_pattern(cls, pattern: str) -> str:
         for name in map(bytes.decode, compile_pattern(expand(pattern)).groupindex):
-            if not re.fullmatch("secret.*|name|rest|user", name):  # `rest` and `user` are in bundled pieces
+            if not re.fullmatch("secret.*|name|rest|user", name):  # pieces hold `rest`; a check reads `user`
                 raise ValueError(f"a group cannot be called {name!r}; call what is to be covered 'secret'")
         return pattern
 
@@ -53,7 +53,7 @@ def configured_redactor(options: RedactionOptions) -> Redactor:
     try:
         rules = _checked_rules(options.rules)
         _check_disabled(options.disable, [rule.id for rule in (*bundled_rules(), *rules)])
-        allowed = Allowed(options.allow)
+        allowed = _allow_list(options.allow)
     except ValueError as error:
         raise ConfigError(
             f"{options.place}: {error}.", hint="docs/redaction.md explains the table."
@@ -82,6 +82,18 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
         taken.add(rule.id)
         rules.append(rule)
     return rules
+
+
+def _allow_list(entries: Iterable[str]) -> Callable[[bytes], bool]:
+    """Return what finds a secret in the allow list, by plain texts and by patterns between slashes."""
+    patterns: list[re2._Regexp[bytes]] = []
+    for entry in entries:
+        is_pattern = len(entry) > 2 and entry.startswith("/") and entry.endswith("/")
+        try:
+            patterns.append(compile_pattern(entry[1:-1] if is_pattern else re2.escape(entry)))
+        except ValueError as error:
+            raise ValueError(f"redaction.allow: {entry[:60]!r}: {error}") from error
+    return lambda secret: any(pattern.fullmatch(secret) for pattern in patterns)
 
 
 def _check_disabled(disabled: Iterable[str], known: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.stubs.rows import rows
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal, Script, SimpleCommand
-from tui_agent.policy.bash.tree_check import command_spans, disagreement, parse_tree, simple_commands
+from tui_agent.policy.bash.tree_check import command_spans, disagreement, simple_commands
 
 REASON = "a second reader sees other commands, or other words in one"
 
@@ -84,6 +84,6 @@ def test_a_text_that_the_grammar_cannot_parse_is_refused() -> None:
 
 def test_commands_come_in_the_order_of_the_text() -> None:
     text = "; ".join(f"run{number}" for number in range(40))
-    starts = [spans[0] for spans in command_spans(parse_tree(text))]
+    starts = [spans[0] for spans in command_spans(text)]
     assert len(starts) == 40
     assert starts == sorted(starts)

@@ -1,5 +1,6 @@
 """Show trees of the bash subset in one line: words with `·` between them, quoted text in quotes, patterns in `<>`."""
 
+from itertools import groupby
 from typing import assert_never
 
 from tui_agent.policy.bash.syntax import (
@@ -56,7 +57,13 @@ def _redirect(redirect: Redirect) -> str:
 
 
 def _word(word: Word) -> str:
-    return "".join(map(_piece, word.pieces))
+    groups = groupby(word.pieces, lambda piece: isinstance(piece, Text) and (piece.quoted, ""))
+    return "".join(
+        repr("".join(piece.text for piece in pieces if isinstance(piece, Text)))
+        if kind == (True, "")
+        else "".join(map(_piece, pieces))
+        for kind, pieces in groups
+    )
 
 
 def _piece(piece: Piece) -> str:
@@ -66,7 +73,8 @@ def _piece(piece: Piece) -> str:
         case Pattern():
             return f"<{piece.text}>"
         case Variable():
-            return f'"${piece.name}"' if piece.quoted else f"${piece.name}"
+            name = f"{{{piece.name}{piece.operator}{piece.operand}}}" if piece.operator else piece.name
+            return f'"${name}"' if piece.quoted else f"${name}"
         case Substitution():
             text = f"$({show(piece.script)})"
             return f'"{text}"' if piece.quoted else text

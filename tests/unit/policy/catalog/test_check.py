@@ -74,6 +74,7 @@ def test_a_good_table_has_no_problem() -> None:
         ),
         ('"-n" = "number"', "", "my.toml:13", "should be allow, not ask: -n of showlog is not known"),
         ('about = "Shows a log."', 'about = "Shows a log.', "my.toml:4", "it is not valid TOML"),
+        ('"-n" = "number"', '"-n" = { means = "number", repeats = "false" }', "my.toml:11", "valid boolean"),
     ],
 )
 def test_a_fault_is_told_with_its_line(old: str, new: str, place: str, reason: str) -> None:
@@ -115,6 +116,11 @@ def test_operands_that_read_need_reads_below_and_examples_are_tried_all_the_same
     assert example.place == "my.toml:16"
 
 
+def test_a_wrong_entry_hides_the_faults_of_those_that_are_like_it() -> None:
+    text = "[programs.a]\nabout = 'a'\nx = 1\n[programs.b]\nabout = 'b'\nlike = 'a'\n[programs.c]\nabout = 'c'\nlike = []\n"
+    assert [problem.place for problem in check(text)] == ["my.toml:3", "my.toml:9"]
+
+
 PROJECT = "[programs.make]\neffects = ['connects']\nwhy = 'it deploys'\n[programs.git.subcommands.log]\neffects = []\n"
 
 
@@ -126,7 +132,10 @@ PROJECT = "[programs.make]\neffects = ['connects']\nwhy = 'it deploys'\n[program
         (
             "my.toml",
             f"{PROJECT}flags = []\nprints = 'x'",
-            [":6 programs.git.subcommands.log.flags: a project's table may only hold effects and why"],
+            [
+                ":6 programs.git.subcommands.log.flags: it could allow more; of a known program only effects",
+                ":7 programs.git.subcommands.log.prints: it could allow more",
+            ],
         ),
         (
             "my.toml",
@@ -172,3 +181,14 @@ def test_variables_that_a_table_calls_harmless_count_for_its_examples() -> None:
 )  # fmt: skip
 def test_any_text_is_answered_with_a_problem(text: str) -> None:
     assert check(text)
+
+
+def test_an_option_whose_word_is_read_needs_reads_below() -> None:
+    table = """[programs.x]
+about = "x"
+effects = ["reads"]
+options = { "-f" = "read" }
+examples = [{ line = "x -f a", decision = "allow" }]
+"""
+    assert [problem.reason.partition(":")[0] for problem in check(table)] == ["programs.x"]
+    assert check(f"{table}reads_below = false\n") == []

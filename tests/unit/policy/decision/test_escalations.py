@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tui_agent.policy.catalog.model import Program
 from tui_agent.policy.decision.escalations import (
     ESCALATIONS,
     escalate,
@@ -34,8 +35,9 @@ LOCAL = SecretFile("config/local.env", f"{WORKSPACE}/config/local.env", ignored=
 HELD = SecretFile("held.pem", f"{WORKSPACE}/held.pem", in_git=True)
 
 
-def command(name: str, *, builtin: bool = False) -> CommandReport:
-    return CommandReport(name, (Value(name, Certainty.KNOWN, name),), name=name, builtin=builtin)
+def command(name: str, *, builtin: bool = False, steered_by: tuple[str, ...] = ()) -> CommandReport:
+    program = Program(about="", builtin=builtin, steered_by=steered_by)
+    return CommandReport(name, (Value(name, Certainty.KNOWN, name),), name=name, program=program)
 
 
 def facts(**given: object) -> PolicyFacts:
@@ -193,7 +195,7 @@ def test_what_nobody_searched_for_secrets_is_asked_about() -> None:
 
 
 def test_a_file_of_the_project_may_decide_what_a_program_does() -> None:
-    cargo = replace(command("cargo"), steered_by=("rust-toolchain.toml",))
+    cargo = command("cargo", steered_by=("rust-toolchain.toml",))
     steered = facts(steering_files=("web/pyproject.toml", "rust-toolchain.toml"))
     assert is_steered_by_project(cargo, (), steered) == (
         "rust-toolchain.toml may decide what cargo runs, reads or writes"
@@ -206,7 +208,7 @@ def test_a_file_of_the_project_may_decide_what_a_program_does() -> None:
 
 
 def test_a_program_that_files_of_the_project_steer_is_asked_about_where_nobody_looked() -> None:
-    cargo = replace(command("cargo"), steered_by=("rust-toolchain.toml",))
+    cargo = command("cargo", steered_by=("rust-toolchain.toml",))
     below = replace(cargo, folders=("node_modules/p",))
     assert is_steered_by_project(below, (), facts()) == (
         "nobody looked in node_modules/p for files that decide what cargo runs"
@@ -214,7 +216,7 @@ def test_a_program_that_files_of_the_project_steer_is_asked_about_where_nobody_l
     assert is_steered_by_project(replace(cargo, folders=("deep/er",)), (), facts(unscanned=("deep",)))
     assert is_steered_by_project(cargo, (), facts(unscanned=("",)))
     assert not is_steered_by_project(cargo, (), facts(unscanned=("node_modules",)))
-    assert not is_steered_by_project(replace(below, steered_by=()), (), facts())
+    assert not is_steered_by_project(replace(command("cargo"), folders=below.folders), (), facts())
 
 
 def test_git_started_in_another_folder_compares_files_that_nobody_tracks() -> None:
@@ -245,7 +247,7 @@ def test_escalations_come_in_their_order_and_only_ask() -> None:
         secrets=(ENV,),
     )
     uses = [*pattern("*.txt"), *read("", below=True)]
-    git = replace(command("git"), steered_by=("go.mod",))
+    git = command("git", steered_by=("go.mod",))
     found = list(escalate(git, uses, every))
     assert [finding.rule_id for finding in found] == [f"guard.{each.name}" for each in ESCALATIONS]
     assert {finding.verdict for finding in found} == {"ask"}

@@ -286,3 +286,9 @@ def test_the_chain_of_reasons(script: str, rules: tuple[str, ...], expected: lis
     found = RulePolicy(rules).explain("run_command", (Runs(script=script),), FACTS)
     assert list(found[: len(expected)]) == expected
     assert sum(" decides " in line for line in found) == 1
+
+
+def test_a_line_outside_the_subset_is_explained_command_by_command() -> None:
+    told = RulePolicy().explain("run_command", (Runs(script="ls\n\\rm -rf src"),), FACTS)
+    assert {"command: ls", "command: rm -rf src"} <= set(told)
+    assert not any("\n" in row for row in told if row.startswith(("command:", "  known:")))

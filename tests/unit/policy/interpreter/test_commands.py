@@ -126,9 +126,9 @@ def test_a_wrapper_only_starts_the_commands_behind_it() -> None:
 
 def test_shells_and_wrappers_inside_each_other_are_followed_to_a_limit() -> None:
     text = "show a"
-    for _ in range(4):
+    for _ in range(7):
         text = f"shell -c {shlex.quote(text)}"
-    assert any(doubt.startswith("it is not certain which commands") for doubt in doubts(text))
+    assert "too many commands run one another" in doubts(text)
     assert "too many commands run one another" in doubts("within 1 " * 12 + "show a")
 
 
@@ -191,8 +191,8 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
     [
         ("put a /dev/null /dev/stdout", ["read a"]),
         ("put a b c", ["read a", "read b", "write c"]),
-        ("show a < b > c", ["read a", "read b", "write c"]),
-        ("show a > $X", ["read a", "write ?"]),
+        ("show a < b > c", ["read b", "write c", "read a"]),
+        ("show a > $X", ["write ?", "read a"]),
         ("show [a]b", ["read ≈[a]b", "read [a]b"]),
         ("foo --out=a/b -ok c x=d", ["mention a/b", "mention k", "mention c", "mention x=d", "mention d"]),
         ("show --out=a b", ["mention a", "read b"]),
@@ -206,7 +206,7 @@ def test_only_the_commands_of_a_list_in_the_background_are_left_behind() -> None
         ('show "$X.b"', ["read ?"]),
         ("show ${XDG_CONFIG_HOME}/a", ["read ?", "read ≈~/.config/a"]),
         ('show "$X$Y/a"', ["read ?", "read ≈**/a"]),
-        ('show b > "$X/.c"', ["read b", "write ?", "write ≈**/.c"]),
+        ('show b > "$X/.c"', ["write ?", "write ≈**/.c", "read b"]),
         ("call file:///a/%62", ["read /a/b"]),
         ('call "$X/a"', ["mention ?", "mention ≈**/a"]),
         ("seek p a", ["read a/**"]),
@@ -266,7 +266,10 @@ def test_variables_in_front_are_settings_of_the_commands_that_run() -> None:
 
 
 def test_a_forbidden_program_says_why() -> None:
-    assert [command.forbidden for command in read("within 5 halt").commands] == ["", "it stops the machine"]
+    assert [command.program.forbidden for command in read("within 5 halt").commands] == [
+        "",
+        "it stops the machine",
+    ]
 
 
 def test_hosts_are_told() -> None:

@@ -3,7 +3,7 @@
 from tests.stubs.rows import rows
 from tests.unit.policy.interpreter.lines import settled_by_names
 from tui_agent.policy.catalog.entries import Entry, make_entry
-from tui_agent.policy.interpreter.options import ParsedCall, parse_call
+from tui_agent.policy.interpreter.options import UNLISTED, ParsedCall, parse_call
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 GNU = {
@@ -45,7 +45,7 @@ def parse(line: str, **keys: object) -> ParsedCall:
 def show_call(call: ParsedCall) -> str:
     """All that was parsed: options with their words, a bar, operands; an unlisted option with `!`."""
     options = (
-        f"{'!' if option.option is None else ''}{option.spelling}"
+        f"{'!' if option.option is UNLISTED else ''}{option.spelling}"
         + "".join(
             f":{value.text or value.source}" for value in (option.word, option.second) if value is not None
         )
@@ -209,7 +209,8 @@ def test_a_word_that_an_option_refuses_raises_a_doubt() -> None:
         ([word("-e"), unknown()], []),
         ([word("-e"), unknown(many=True)], ["$x may become several words of prog, or none"]),
         ([unknown("-")], ["-$x may become an option of prog"]),
-        ([unknown("-e")], []),
+        ([unknown("-e")], ["-e$x of prog may be empty: then the next word belongs to it"]),
+        ([unknown("-ea")], []),
         ([unknown("-l")], ["-l$x may become an option of prog"]),
         ([unknown("--")], ["--$x may become an option of prog"]),
         ([unknown("--col")], ["--col$x may become an option of prog"]),

@@ -2,6 +2,7 @@
 
 from tests.stubs.rows import rows
 from tests.unit.policy.languages.calls import call, lines
+from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.languages.fd import read_arguments
 from tui_agent.policy.interpreter.report import FileUse
 
@@ -68,3 +69,9 @@ def test_what_it_prints_is_bounded_by_what_it_can_find(line: str, prints: str | 
 @rows("line, skips", [("", {"hidden", "ignored"}), ("-H", {"ignored"}), ("-I", {"hidden"}), ("-u", set()), ("--no-ignore-vcs", {"hidden"}), ("-HI", set())])  # fmt: skip
 def test_options_show_what_is_passed_over_else(line: str, skips: set[str]) -> None:
     assert read_arguments(call(line)).files == (FileUse(".", "list", below=True, skips=frozenset(skips)),)
+
+
+@rows("line", ["-x sleep 9", ". src -x /bin/sleep 1 ; -e py", "-X sleep 9"])
+def test_waiting_once_for_each_name_may_never_end(line: str) -> None:
+    assert read_arguments(call(line)).effects == {Effect.NEVER_ENDS}
+    assert not read_arguments(call(line.replace("sleep", "wc"))).effects

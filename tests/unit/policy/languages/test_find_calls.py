@@ -22,7 +22,7 @@ DOUBTED = [
     "-D tree .", "-O3 .", "--", "-- .", "-", "-x. .", ". -name a b", ". -name x src", "$d", "$d -name x", "$d* -name x", "% -name x", ". $x", ". -name $x*", ". $x y", ". -type f $x*",
     ". -exec $x {} ;", ". -exec grep $x {} ;", ". -exec grep $x* {} ;", ". -exec grep a $x -exec rm {} ;", ". -exec grep % {} ;", ". -execdir cat .env ;", ". -execdir grep -n foo {} ;", "/ -execdir cat {} ;",
     "~ -execdir ls ;", ".. -execdir ls ;", "a/../.. -execdir ls ;", ". -execdir cat -fx {} ;", ". -printx", ". -fprint", ". -Exec ls ;", ". -print,", ". -newerxy z", ". -mount -foo", ". -path",
-    ". -newercm f", ". -execdir pwd ;", ". -execdir ls -l {} +", ". !", "( ( -name x )", ". -regex", ". ! -foo", ". -not", ". -a -o -foo", " ".join(f"d{n}" for n in range(30)) + " -exec ls {} ;",
+    ". -newercm f", ". -execdir pwd ;", ". -execdir ls -l {} +", ". !", "( ( -name x )", ". -regex", ". ! -foo", ". -not", ". -a -o -foo", ". ( ! ) -name x", "( " * 2000 + ") " * 2000, " ".join(f"d{n}" for n in range(30)) + " -exec ls {} ;",
 ]  # fmt: skip
 
 
@@ -112,6 +112,12 @@ def test_a_written_file_is_an_effect_and_named(option: str) -> None:
 
 def test_a_question_before_each_command_needs_a_terminal() -> None:
     assert read_arguments(call(". -okdir ls ;")).effects == {Effect.NEEDS_TERMINAL}
+
+
+@rows("line", [". -exec sleep 9 ;", ". -exec /bin/sleep 9 {} +", ". -name a -exec ls ; -o -exec sleep 1 ;"])
+def test_waiting_once_for_each_name_may_never_end(line: str) -> None:
+    assert read_arguments(call(line)).effects == {Effect.NEVER_ENDS}
+    assert not read_arguments(call(line.replace("sleep", "wc"))).effects
 
 
 @rows("line", ["-L src", "src -follow", "-H -L src"])

@@ -24,33 +24,13 @@ _REGEX = re.compile(
 """A pattern whose end is the same for awk programs that see brackets in it and for those that do not."""
 _BRACKET = re.compile(r"[ \t]*+\(")
 _OVER_ELEMENTS = re.compile(r"[ \t]*+\([ \t]*+[a-z]\w*+[ \t]++in[ \t]++[a-z]\w*+[ \t]*+\)", re.ASCII)
-_KEYWORDS = frozenset(
-    {"else", "break", "continue", "next", "exit", "delete", "in", "print", "printf", "BEGIN", "END"}
-)
-_FUNCTIONS = frozenset({"length", "substr", "index", "split", "sub", "gsub", "match", "sprintf", "tolower", "toupper",
-                        "int", "sqrt", "exp", "log", "rand", "srand", "strftime", "systime"})  # fmt: skip
-_OWN_VARIABLES = frozenset(
-    {"NR", "NF", "FNR", "FS", "OFS", "RS", "ORS", "FILENAME", "SUBSEP", "RSTART", "RLENGTH"}
-)
-_REASONS = {
-    "system": "awk may run a program",
-    "|": "awk may run a program",
-    "@": "awk may load code or call a function by its name",
-    "getline": "awk may read a file or run a program",
-    "ENVIRON": "awk may print the environment",
-    "ARGV": "awk may read other files",
-    "function": "the awk program defines functions, which are not followed",
-    "func": "the awk program defines functions, which are not followed",
-    "while": "this awk program may never end",
-    "do": "this awk program may never end",
-}
 _OPERAND: Final = "an operand"
 _BEFORE_PATTERN = frozenset(
     {"", ";", "{", "}", "(", ",", "!", "&&", "||", "~", "!~", "=", "?", ":", "print", "printf"}
 )
 """Tokens behind which a slash begins a pattern, in every awk."""
-_COMPLETE = _KEYWORDS | {"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"}
-"""Tokens behind which the end of a line ends a statement, in every awk."""
+_COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
+"""Tokens other than keywords behind which the end of a line ends a statement, in every awk."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
@@ -63,7 +43,7 @@ class _Program(ScriptScanner):
     """`_before` is the token before, `_OPERAND` for all that can be divided. `_open` are the brackets that are open, `if`
     for that of a condition. `_printing`: the statement prints."""
 
-    unknown = "it is not known what this awk program does"
+    language = "awk"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -76,15 +56,12 @@ class _Program(ScriptScanner):
             raise UnreadError("a bracket of this awk program is not closed")
 
     def _read_piece(self) -> None:
-        token = _TOKEN.match(self._text, self._place)
-        if token is None:
-            raise UnreadError(_REASONS.get(self._text[self._place], self.unknown))
-        self._place = token.end()
+        token = self._expect(_TOKEN)
         match token.lastgroup:
             case "literal":
                 self._before = _OPERAND
             case "newline" if self._before not in (",", "&&", "||"):
-                if self._before not in _COMPLETE:
+                if self._before not in _COMPLETE and self._before not in self._words["keywords"]:
                     raise UnreadError("it is not certain where a statement of this awk program ends")
                 self._read_sign(";")
             case "name":
@@ -112,14 +89,16 @@ class _Program(ScriptScanner):
         elif name == "for":
             self._expect(_OVER_ELEMENTS, "this awk program may never end")
             self._before = ") of if"
-        elif name in _KEYWORDS:
+        elif name in self._words["keywords"]:
             self._printing = self._printing or name.startswith("print")
             self._before = name
         else:
             called = _BRACKET.match(self._text, self._place) is not None
-            if not _is_harmless(name, called=called):
-                raise UnreadError(_REASONS.get(name, f"it is not known what {name} of this awk program does"))
-            self._before = name if name in _FUNCTIONS else _OPERAND
+            if not self._is_harmless(name, called=called):
+                raise UnreadError(
+                    self._doubt_about(name, f"it is not known what {name} of this awk program does")
+                )
+            self._before = name if name in self._words["functions"] else _OPERAND
 
     def _read_sign(self, sign: str) -> None:
         if sign in ("{", ";", "}"):
@@ -137,10 +116,9 @@ class _Program(ScriptScanner):
             raise UnreadError("awk may write a file")
         self._before = "(" if sign == "[" else sign
 
-
-def _is_harmless(name: str, *, called: bool) -> bool:
-    """Return True for functions that only compute, and for variables of which no awk has a meaning of its own."""
-    if name in _FUNCTIONS:
-        return called or name == "length"
-    own = name in _OWN_VARIABLES or len(name) == 1 or not name.isupper()
-    return own and not called and name not in _REASONS and bool(name.strip("_"))
+    def _is_harmless(self, name: str, *, called: bool) -> bool:
+        """Return True for functions that only compute, and for variables of which no awk has a meaning of its own."""
+        if name in self._words["functions"]:
+            return called or name == "length"
+        own = name in self._words["variables"] or len(name) == 1 or not name.isupper()
+        return own and not called and name not in self._words["reasons"] and bool(name.strip("_"))

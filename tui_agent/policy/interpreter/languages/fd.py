@@ -5,23 +5,16 @@ them; a placeholder other than `{}` stands for any text.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from typing import Final
 
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.catalog.entries import Entry
-from tui_agent.policy.interpreter.languages.found_names import (
-    HERE,
-    Names,
-    bound_output,
-    fill_word,
-    may_end_command,
-    names_below,
-    names_of_pattern,
-    union_names,
-)
+from tui_agent.policy.interpreter.languages import found_names
+from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.operands import Operands
 from tui_agent.policy.interpreter.options import ParsedCall, parse_call
@@ -58,12 +51,10 @@ class _Reader:
 
     def read(self, words: Sequence[Value]) -> None:
         """Take the commands out of all words."""
-        place = 0
-        while place < len(words):
-            word = words[place]
-            place += 1
+        left = iter(words)
+        for word in left:
             if word.known == "--":
-                self.own += words[place - 1 :]
+                self.own += [word, *left]
                 return
             if word.known is None and (word.may_be_option or word.many):
                 self._note_doubt(f"{word.source} may become an option of fd")
@@ -71,7 +62,7 @@ class _Reader:
             if option is None:
                 self.own.append(word)
             else:
-                place = self._read_command(option, words, place)
+                self._read_command(option, word.source, takewhile(lambda word: word.known != ";", left))
 
     def result(self) -> ArgumentReading:
         """Return what was read."""
@@ -84,29 +75,27 @@ class _Reader:
         files = tuple(replace(listed, path=start.text, certainty=start.certainty) for start in starts)
         prints = None
         if not self.commands and not any(option.option and option.option.prints for option in parsed.options):
-            prints = bound_output(starts, names, itself=False)
+            prints = found_names.bound_output(starts, names, itself=False)
         if prints is not None and HERE in starts:
             prints = replace(prints, may_be_option=True)
         commands = tuple(self._filled_commands(starts, names))
-        return ArgumentReading(files, commands=commands, prints=prints, doubt=self.doubt)
+        effects = found_names.effects_of_repeating(commands)
+        return ArgumentReading(files, effects, commands, prints, self.doubt)
 
-    def _read_command(self, option: re.Match[str], words: Sequence[Value], place: int) -> int:
-        """Read a command up to `;`, and return the place behind it."""
+    def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
+        """Read a command: `words` are those behind its option, up to `;`."""
         letters, letter, batch, attached = option.groups()
-        source = words[place - 1].source
         if letters:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))
-        end = next((at for at in range(place, len(words)) if words[at].known == ";"), len(words))
-        command = tuple(words[place:end])
+        command = tuple(words)
         if attached:
             self._note_doubt(f"it is not certain which words belong to {source} of fd")
             command = (Value(source, Certainty.KNOWN, attached.removeprefix("=")), *command)
         if not command:
             self._note_doubt(f"{source} of fd lacks its command")
-        elif any(map(may_end_command, command)):
+        elif any(map(found_names.may_end_command, command)):
             self._note_doubt(f"a word behind {source} of fd may end its command")
         self.commands.append((command, letter == "X" or batch is not None))
-        return end + 1
 
     def _starts(self, parsed: ParsedCall) -> list[Value]:
         searched = [option.word for option in parsed.options if option.spelling == "--search-path"]
@@ -121,7 +110,7 @@ class _Reader:
             if not any("{}" in word.text or _PLACEHOLDER.search(word.text) for word in command if word.known):
                 command = (*command, Value("{}", Certainty.KNOWN, "{}"))
             for start in starts:
-                for name in names_below(start, names):
+                for name in found_names.names_below(start, names):
                     unprefixed = start is HERE or name.may_be_option
                     filled = replace(name, many=batch, may_be_option=unprefixed)
                     yield tuple(_fill(word, filled) for word in command)
@@ -132,8 +121,8 @@ class _Reader:
 
 def _names(parsed: ParsedCall) -> Names:
     """Return patterns for the extensions that are chosen; fd takes them in either case."""
-    return union_names(
-        names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
+    return found_names.union_names(
+        found_names.names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
         for option in parsed.options
         if option.spelling in ("-e", "--extension") and option.word is not None
     )

@@ -5,28 +5,22 @@ Invariant: an expression is read word by word as find parses it; a word that fin
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Final
 
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.catalog.model import Effect, Option
-from tui_agent.policy.interpreter.languages.found_names import (
-    HERE,
-    Names,
-    bound_output,
-    fill_word,
-    may_end_command,
-    names_below,
-    names_of_pattern,
-    union_names,
-)
+from tui_agent.policy.interpreter.languages import found_names
+from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word, union_names
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.patterns import prefix_of
 from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
+_MAX_DEPTH: Final = 20
+"""Brackets inside each other."""
 
 
 def read_arguments(call: Call) -> ArgumentReading:
@@ -53,22 +47,6 @@ class _Action:
     batch: bool = False
 
 
-@dataclass
-class _Group:
-    """A bracket that is open: the names that can come to it, to the word that is read, and to the end of each
-    alternative. `negated`: a `!` stands in front of it."""
-
-    outer: Names = None
-    names: Names = None
-    alternatives: list[Names] = field(default_factory=list)
-    negated: bool = False
-
-    def narrow(self, names: Names, *, negated: bool) -> None:
-        """Note a test that what comes to the next word has passed, or failed."""
-        if names is not None and not negated:
-            self.names = names
-
-
 class _Expression:
     def __init__(self, words: Sequence[Value]) -> None:
         self._words = words
@@ -85,7 +63,7 @@ class _Expression:
             self._read_primary(self._words[self._place], None)
             self._place += 1
         self._read_starts()
-        names = self._read_expression()
+        names = self._read_expression(None)
         if not self._actions:
             self._actions.append(_Action(_table()["-print"], names))
 
@@ -97,13 +75,10 @@ class _Expression:
             for start in self._starts
         ]
         commands = tuple(self._filled_commands())
-        return ArgumentReading(
-            (*listed, *self._files),
-            frozenset().union(*(action.option.effects for action in self._actions)),
-            commands,
-            self._bound_output(),
-            self._reason,
+        effects = found_names.effects_of_repeating(commands).union(
+            *(action.option.effects for action in self._actions)
         )
+        return ArgumentReading((*listed, *self._files), effects, commands, self._bound_output(), self._reason)
 
     def _bound_output(self) -> Value | None:
         kinds = {action.option.prints for action in self._actions if action.option.prints}
@@ -111,7 +86,7 @@ class _Expression:
             return None
         names = union_names(action.names for action in self._actions if action.option.prints)
         itself = any(self._finds_start(start, names) for start in self._starts)
-        return bound_output(self._starts, names, itself=itself)
+        return found_names.bound_output(self._starts, names, itself=itself)
 
     def _read_starts(self) -> None:
         while self._place < len(self._words):
@@ -126,32 +101,36 @@ class _Expression:
         if all(start.many for start in self._starts):
             self._starts.append(HERE)
 
-    def _read_expression(self) -> Names:
-        """Read all tests and actions; return the names for which they can be true."""
-        groups = [_Group()]
-        negated = False
+    def _read_expression(self, outer: Names, depth: int = 0) -> Names:
+        """Read tests and actions up to the end or, inside a bracket, to its own; return the names for which they can be true.
+        `outer` are the names that come to them."""
+        alternatives: list[Names] = []
+        names, negated, closed = outer, False, depth == 0
         while (word := self._next_word()) is not None:
-            group = groups[-1]
             match word.known:
-                case "(":
-                    groups.append(_Group(group.names, group.names, negated=negated))
-                    negated = False
-                case ")" if len(groups) > 1:
-                    groups.pop()
-                    groups[-1].narrow(union_names([*group.alternatives, group.names]), negated=group.negated)
+                case ")" if depth:
+                    closed = True
+                    break
                 case "-o" | "-or" | ",":
-                    group.alternatives.append(group.names)
-                    group.names = group.outer
+                    alternatives.append(names)
+                    names = outer
                 case "!" | "-not":
                     negated = True
                 case "-a" | "-and":
                     continue
                 case _:
-                    group.narrow(self._read_primary(word, group.names), negated=negated)
+                    passed = self._read_test(word, names, depth)
+                    names = names if passed is None or negated else passed
                     negated = False
-        if len(groups) > 1 or negated:
+        if negated or not closed:
             self._doubt("find's expression is not complete")
-        return union_names([*groups[0].alternatives, groups[0].names])
+        return union_names([*alternatives, names]) if closed else outer
+
+    def _read_test(self, word: Value, names: Names, depth: int) -> Names:
+        """Read a bracket, a test or an action."""
+        if word.known == "(" and depth < _MAX_DEPTH:
+            return self._read_expression(names, depth + 1)
+        return self._read_primary(word, names)
 
     def _read_primary(self, word: Value, names: Names) -> Names:
         """Read a test or an action; return the names for which a test is true."""
@@ -174,7 +153,7 @@ class _Expression:
             self._actions.append(_Action(option, names))
         if value is None or option.means != "include":
             return None
-        return names_of_pattern(value.known, either_case=word.text == "-iname")
+        return found_names.names_of_pattern(value.known, either_case=word.text == "-iname")
 
     def _read_command(self, option: Option, action: str, names: Names) -> None:
         """Read a command up to `;`, or to `+` behind `{}`. A word that might be either is doubted."""
@@ -186,7 +165,7 @@ class _Expression:
             words += [] if closes else [word]
         if not end:
             self._doubt(f"{action} of find has no end")
-        if any(map(may_end_command, words)):
+        if any(map(found_names.may_end_command, words)):
             self._doubt(f"a word behind {action} of find may end its command")
         if action.endswith("dir"):
             self._doubt(f"{action} runs its command in another folder for each file")
@@ -212,7 +191,7 @@ class _Expression:
     def _findable(self, start: Value, names: Names) -> list[Value]:
         """Return what can be found at a starting point: names below it, and itself."""
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
-        return [*names_below(start, names), *itself]
+        return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
         """Return True if the starting point itself may be found, and is not certainly a folder."""

@@ -1,4 +1,4 @@
-"""L3: the names that find and fd find, and how find, fd and xargs put names into the commands that they run.
+"""L3: the names that find and fd find, and the commands that find, fd and xargs run on names.
 
 Invariant: a pattern given here fits every name that can be found, hidden ones too, where a shell's `*` would not.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_of
 from tui_agent.policy.interpreter.report import Certainty, Value
 
@@ -84,6 +85,12 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
     if name.certainty is Certainty.UNKNOWN:
         return replace(filled, text="", prefix=begin)
     return replace(filled, names_files=False, content="")
+
+
+def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
+    """Return what it means that commands run once for each name: nobody knows how many names there are."""
+    waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
+    return frozenset({Effect.NEVER_ENDS} if waits else ())
 
 
 def may_end_command(word: Value) -> bool:

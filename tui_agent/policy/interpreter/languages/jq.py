@@ -28,25 +28,6 @@ _LITERAL = re.compile(r'[ \t\n]*+\([ \t\n]*+"((?:[^"\\(]|\\[^(])*+)"')
 _CONSUMES = re.compile(
     r"\^?(?:[\w ,:;/@=#'<>&%!~\-]|\\\\[sSdDwW.+*?|()\[\]{}^$/-]|\\[nrt]|\[\^?[\w \-.]+\])[^|*?({]*", re.ASCII
 )
-_KEYWORDS = frozenset({"if", "then", "else", "elif", "end", "as", "reduce", "foreach", "try", "catch", "label", "break",
-                       "and", "or"})  # fmt: skip
-_FUNCTIONS = frozenset(
-    """abs add all any arrays ascii_downcase ascii_upcase booleans capture ceil contains del delpaths empty endswith error
-    explode false first flatten floor from_entries fromdate fromjson getpath group_by gsub halt halt_error has implode in
-    index indices input inputs inside join keys keys_unsorted last leaf_paths length limit ltrimstr map map_values match
-    max max_by min min_by mktime not now nth null numbers objects path paths pick recurse reverse rindex round rtrimstr
-    scalars scan select setpath sort sort_by split splits startswith strings strptime sub test to_entries todate tojson
-    tonumber tostring transpose true type unique unique_by values walk with_entries""".split()  # noqa: SIM905 - one a word reads best
-)
-_REASONS = {
-    "env": "jq may print the environment",
-    "input_filename": "jq may print the names of files",
-    "import": "jq may load another file",
-    "include": "jq may load another file",
-    "modulemeta": "jq may load another file",
-    "def": "the jq filter defines functions, which are not followed",
-    **dict.fromkeys(("range", "repeat", "while", "until", "infinite"), "this jq filter may never end"),
-}
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -58,7 +39,7 @@ def find_doubt(script: str) -> str:
 class _Filter(ScriptScanner):
     """`_open` are the brackets that are open, with `"` for code inside a string; `_before` is the token before."""
 
-    unknown = "it is not known what this jq filter does"
+    language = "jq"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -75,13 +56,13 @@ class _Filter(ScriptScanner):
         elif kind == "sign":
             self._read_sign(text)
         elif kind == "variable" and (text == "$ENV" or (text.startswith("$__") and text != "$__loc__")):
-            raise UnreadError(_REASONS["env"])
+            raise UnreadError(self._doubt_about("env"))
         if kind not in ("blank", "comment"):
             self._before = text
 
     def _read_end(self) -> None:
         if self._open:
-            raise UnreadError(self.unknown)
+            raise UnreadError(self._words["unknown"])
 
     def _read_name(self, name: str) -> None:
         is_key = self._before in ("{", ",") and self._open[-1:] == ["{"]
@@ -90,8 +71,8 @@ class _Filter(ScriptScanner):
         recurses = name == "recurse" and _ARGUMENTS.match(self._text, self._place)
         if recurses or (name in ("sub", "gsub") and not self._consumes()):
             raise UnreadError("this jq filter may never end")
-        if name not in _FUNCTIONS and name not in _KEYWORDS:
-            raise UnreadError(_REASONS.get(name, f"it is not known what {name} does in this jq filter"))
+        if name not in self._words["functions"] and name not in self._words["keywords"]:
+            raise UnreadError(self._doubt_about(name, f"it is not known what {name} does in this jq filter"))
 
     def _consumes(self) -> bool:
         """Return True if the pattern behind `sub` fits no empty text: old versions of jq replace one for ever."""
@@ -110,4 +91,4 @@ class _Filter(ScriptScanner):
             if opened == '"' and sign == ")":
                 self._read_string()
             elif opened != _PAIRS[sign]:
-                raise UnreadError(self.unknown)
+                raise UnreadError(self._words["unknown"])

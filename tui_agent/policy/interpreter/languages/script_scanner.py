@@ -4,8 +4,12 @@ Invariant: a reader ends at the end of its text or with a doubt, never with an e
 """
 
 import re
+import tomllib
 from abc import ABC, abstractmethod
-from typing import Final
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 MAX_CHARACTERS: Final = 100_000
 """Longer scripts are not read."""
@@ -16,14 +20,15 @@ class UnreadError(Exception):
 
 
 class ScriptScanner(ABC):
-    """Scans one script. A subclass reads one piece of it after the other; `unknown` is the doubt for all that has none of
-    its own."""
+    """Scans one script. A subclass reads one piece of it after the other; `language` is its table in `words.toml`, and
+    `_words` what that holds."""
 
-    unknown = "it is not known what this script does"
+    language: ClassVar[str]
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._place = 0
+        self._words = _words()[self.language]
 
     def find_doubt(self) -> str:
         """Read the whole script; return a doubt, empty where there is none."""
@@ -45,9 +50,19 @@ class ScriptScanner(ABC):
         """Check what must not be open at the end."""
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
-        """Move behind what the pattern matches here, or raise the doubt."""
+        """Move behind what the pattern matches here, or raise the doubt, by default the one about the character here."""
         found = pattern.match(self._text, self._place)
         if found is None:
-            raise UnreadError(doubt or self.unknown)
+            raise UnreadError(doubt or self._doubt_about(self._text[self._place : self._place + 1]))
         self._place = found.end()
         return found
+
+    def _doubt_about(self, word: str, otherwise: str = "") -> str:
+        """Return the doubt about a name or a sign that is not known to be harmless."""
+        reason: str = self._words["reasons"].get(word, otherwise or self._words["unknown"])
+        return reason
+
+
+@cache
+def _words() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))

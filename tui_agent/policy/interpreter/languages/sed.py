@@ -7,35 +7,24 @@ script that is read repeats a command without reading a line.
 import re
 from functools import lru_cache
 
-from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner, UnreadError
+from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner
 
-_MARKS = frozenset("/|,#:@!%_~+=;&<>'\"")
-_REASONS = {
-    "e": "sed may run a program",
-    "w": "sed may write a file",
-    "W": "sed may write a file",
-    "r": "sed may read another file",
-    "R": "sed may read another file",
-    ":": "this sed script may never end",
-    "b": "this sed script may never end",
-    "t": "this sed script may never end",
-    "D": "this sed script may never end",
-}
-_BETWEEN = re.compile(r"[ \t;\n}]*+")
+_BETWEEN = re.compile(r"(?:[ \t;\n}]|#[^\n\\]*+(?=\n|\Z))*+")
+"""Also comments without a backslash, which some sed programs read on behind the line."""
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
+_MARK = re.compile(r"[/|,#:@!%_~+=;&<>'\"]")
 _FLAGS = re.compile(r"[gpiI0-9]*+")
 _COMMAND = re.compile(
-    r"""\{
+    r"""[{sy]
     |(?:[pdnNgGhHxP=]|[qQl][ \t]*+\d*+)[ \t]*+(?=[;\n}#]|\Z)
     |[aic][ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)""",
     re.VERBOSE,
 )
-"""All commands that take no pattern, with their numbers or texts."""
+"""A command with its number or text; of those that take a pattern only the letter."""
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
 """Takes all lines together: the only loop that is read. BSD sed takes the rest of its line as the label."""
-_COMMENT = re.compile(r"#[^\n\\]*+(?=\n|\Z)")
 
 
 @lru_cache(maxsize=64)
@@ -59,7 +48,7 @@ def find_doubt(script: str) -> str:
 
 
 class _Script(ScriptScanner):
-    unknown = "it is not known what this sed script does"
+    language = "sed"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -68,31 +57,17 @@ class _Script(ScriptScanner):
 
     def _read_piece(self) -> None:
         self._expect(_BETWEEN)
-        if self._text.startswith("#", self._place):
-            self._expect(_COMMENT)
-        elif self._place < len(self._text):
+        if self._place < len(self._text):
             self._expect(_ADDRESSES)
-            self._read_command(self._text[self._place : self._place + 1])
-
-    def _read_command(self, command: str) -> None:
-        if _COMMAND.match(self._text, self._place):
-            self._expect(_COMMAND)
-        elif command in ("s", "y"):
-            self._place += 1
-            self._read_replacement(command)
-        else:
-            raise UnreadError(_REASONS.get(command, self.unknown))
+            command = self._expect(_COMMAND)[0]
+            if command in ("s", "y"):
+                self._read_replacement(command)
 
     def _read_replacement(self, command: str) -> None:
-        mark = self._text[self._place : self._place + 1]
-        if mark not in _MARKS:
-            raise UnreadError("it is not certain where a pattern of this sed script ends")
-        self._place += 1
-        self._expect(_delimited(mark, regex=command == "s"))
-        self._expect(_delimited(mark, regex=False))
+        uncertain = "it is not certain where a pattern of this sed script ends"
+        mark = self._expect(_MARK, uncertain)[0]
+        self._expect(_delimited(mark, regex=command == "s"), uncertain)
+        self._expect(_delimited(mark, regex=False), uncertain)
         if command == "s":
             self._expect(_FLAGS)
-            flag = self._text[self._place : self._place + 1]
-            if flag in _REASONS:
-                raise UnreadError(_REASONS[flag])
         self._expect(_END)

@@ -6,8 +6,7 @@ place of another is doubted.
 
 from dataclasses import replace
 
-from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.interpreter.languages.found_names import fill_word
+from tui_agent.policy.interpreter.languages.found_names import effects_of_repeating, fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
 from tui_agent.policy.interpreter.report import Certainty, Value
 
@@ -23,8 +22,7 @@ def read_arguments(call: Call) -> ArgumentReading:
     replacing = [(spelling, word) for spelling, word in call.options if spelling in _REPLACING]
     # Without -r GNU xargs also runs the command once where it is fed nothing. Of xargs that runs xargs, that is not read.
     nested = command[0].known == "xargs"
-    # Nobody knows how many names there are.
-    waits = frozenset({Effect.NEVER_ENDS} if command[0].known == "sleep" else ())
+    waits = effects_of_repeating([command])
     once = nested or given & {"-r", "--no-run-if-empty"}
     appended = ((*command, names),) if once else ((*command, names), command)
     if not replacing:
