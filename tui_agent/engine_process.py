@@ -2,7 +2,7 @@
 
 import sys
 
-from tui_agent.loading import load
+from tui_agent.lazy_import import load
 
 
 def main() -> int:

@@ -25,7 +25,6 @@ from tui_agent.folds.path_pattern import path_pattern
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.folds.word_forms import pieces as word_forms
 from tui_agent.folds.word_forms import plain_letters
-from tui_agent.letters import counted
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -81,6 +80,7 @@ from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.unicode_text import counted
 
 API_VERSION = 1
 

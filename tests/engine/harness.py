@@ -10,7 +10,6 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.context.shrinking import Shrinking
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.model_agent import ModelAgent
@@ -48,6 +47,7 @@ from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
 RUN = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)

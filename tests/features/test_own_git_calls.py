@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.hostile_repository import Hostile, build
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.config.git import ask_git
 from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.repository import find_repository
@@ -16,6 +15,7 @@ from tui_agent.session.forking import add_worktree
 from tui_agent.session.users_git import filters_off
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.prompt.files import list_files
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 @pytest.fixture

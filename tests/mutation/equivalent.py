@@ -21,7 +21,10 @@ class Same:
 
 
 _REPAIR, _SCAN = "tui_agent/store/repair.py", "tui_agent/store/scan.py"
-_PLANNING, _RESTORING = "tui_agent/checkpoints/planning.py", "tui_agent/checkpoints/restoring.py"
+_PLANNING, _RESTORING = (
+    "tui_agent/workspace/checkpoints/restore_plan.py",
+    "tui_agent/workspace/checkpoints/restore.py",
+)
 _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
 _READER = "tui_agent/store/reader.py"

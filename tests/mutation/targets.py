@@ -63,8 +63,8 @@ TARGETS = (
         "revert",
         (
             "tui_agent/engine/rewind.py",
-            "tui_agent/checkpoints/planning.py",
-            "tui_agent/checkpoints/restoring.py",
+            "tui_agent/workspace/checkpoints/restore_plan.py",
+            "tui_agent/workspace/checkpoints/restore.py",
         ),
         (
             "tests/unit/checkpoints/test_plan_parts.py",

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tui_agent import __version__
-from tui_agent.checkpoints.limits import git_program, why_unavailable
 from tui_agent.cli import doctor_startup
 from tui_agent.cli.doctor_children import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
@@ -27,6 +26,7 @@ from tui_agent.wiring import confining
 from tui_agent.wiring.ground import Ground, ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.plugins import plugin_places
+from tui_agent.workspace.checkpoints.limits import git_program, why_unavailable
 
 EXAMPLES = """\
 examples:

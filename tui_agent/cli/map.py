@@ -22,8 +22,8 @@ from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.rendering import clean, left_out
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
-from tui_agent.letters import counted
 from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.protocol.unicode_text import counted
 
 EXAMPLES = """\
 examples:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TextIO
 
-from tui_agent.letters import replaced
+from tui_agent.protocol.unicode_text import replaced
 
 
 def printable(text: str, *, lines: bool = False) -> str:

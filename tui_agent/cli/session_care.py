@@ -7,7 +7,6 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.checkpoints.limits import Limits
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, amount, session_options
 from tui_agent.cli.output import say, say_json, size, table, warn
@@ -22,6 +21,7 @@ from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.verify import verify
 from tui_agent.wiring.ground import Ground, ground
+from tui_agent.workspace.checkpoints.limits import Limits
 
 Ask = Callable[[str], str]
 DAY = 86_400.0

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_agent.checkpoints.limits import limits_of
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
@@ -26,6 +25,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.session.forking import state_of
 from tui_agent.store.lineage import stands
 from tui_agent.wiring.ground import Ground, ground
+from tui_agent.workspace.checkpoints.limits import limits_of
 
 if TYPE_CHECKING:
     from tui_agent.cli.reverting import Reverted, Wish

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tui_agent.config.files import read_small, write_private
 from tui_agent.errors import ConfigError
-from tui_agent.secret_words import holds_secret
+from tui_agent.protocol.secret_names import holds_secret
 
 SERVICE = "tui-agent"
 

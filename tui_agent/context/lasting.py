@@ -15,13 +15,13 @@ from tui_agent.context.priorities import Block, Short
 from tui_agent.context.shrinking import OPEN_FILES, TESTS, path_of
 from tui_agent.context.truncate import head_and_tail, is_artifact
 from tui_agent.folds.forgotten import calls_of, quoted
-from tui_agent.letters import counted
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.unicode_text import counted
 
 FAILING: Final = "Tests that fail"
 MOST_ARTIFACTS: Final = 8

@@ -18,11 +18,11 @@ from tui_agent.context.definitions import end_of, search_definitions
 from tui_agent.context.evenly import shared
 from tui_agent.context.mentioned import Possible, Wanted, possible
 from tui_agent.errors import EnvironmentFault
-from tui_agent.letters import counted
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolPlace
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.unicode_text import counted
 
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000

@@ -14,7 +14,6 @@ from tui_agent.context.priorities import Block, Short, shared_out
 from tui_agent.context.shrinking import chars_of
 from tui_agent.context.truncate import head_and_tail
 from tui_agent.folds.forgotten import call_words, preview
-from tui_agent.letters import counted
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -25,6 +24,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.unicode_text import counted
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"

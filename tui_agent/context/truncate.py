@@ -6,8 +6,8 @@ Invariant: the kept pieces are whole lines where lines are short, whole characte
 import hashlib
 from dataclasses import dataclass
 
-from tui_agent.letters import counted
 from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.unicode_text import counted
 
 HEAD_SHARE = 0.6
 MAX_BYTES = 16_000

@@ -8,7 +8,7 @@ below it. What is held back is bounded by `MOST_HELD`; behind a name, also by `_
 import re
 from typing import Final
 
-from tui_agent.secret_words import SECRET_WORD
+from tui_agent.protocol.secret_names import SECRET_WORD
 
 MOST_HELD: Final = 8_000
 """Characters that are held back at most; a longer run without a place to cut is cut anywhere."""

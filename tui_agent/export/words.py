@@ -8,7 +8,6 @@ from tui_agent.export.story import Change, Story, Texts
 from tui_agent.folds.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.words import TURN_ENDS
-from tui_agent.letters import counted
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -22,6 +21,7 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
+from tui_agent.protocol.unicode_text import counted
 
 STATES = {
     "queued": "queued",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tui_agent.folds.measures import MeasuresView
 from tui_agent.folds.metrics import MetricsView
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 
 
 @dataclass(frozen=True, slots=True)

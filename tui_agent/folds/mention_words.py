@@ -1,7 +1,7 @@
 """L1: what a message mentions, in the words of every pane, export and reader."""
 
-from tui_agent.letters import counted
 from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.unicode_text import counted
 
 
 def mention_name(one: Mention) -> str:

@@ -5,7 +5,6 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.words import CAME, LATER, unmapped
-from tui_agent.letters import counted
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.envelope import Envelope
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.unicode_text import counted
 
 ON_CONTEXT: Handlers[Draft] = Handlers()
 

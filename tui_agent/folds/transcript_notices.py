@@ -11,7 +11,6 @@ from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_context import short_tokens
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.words import fork_changes, stepped_over, unknown_events, unpriced
-from tui_agent.letters import counted
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
@@ -31,6 +30,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
+from tui_agent.protocol.unicode_text import counted
 
 ON_NOTICES: Handlers[Draft] = Handlers()
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.letters import counted
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.eval import TestFinished
@@ -20,6 +19,7 @@ from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.unicode_text import counted
 
 MOST_CHARS: Final = 6_000
 MOST_BYTES: Final = 7_600

@@ -3,10 +3,10 @@
 from typing import Final
 
 from tui_agent.folds.spans import SpanState
-from tui_agent.letters import counted
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.unicode_text import counted
 
 TURN_ENDS: Final[dict[TurnEnd, str]] = {
     "finished": "done",

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session_state import SessionState
@@ -22,6 +21,7 @@ from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.session.forking import STORE
 from tui_agent.store.forks import fork_point
 from tui_agent.store.reader import iterate_records
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 def records_until(folder: Path, at_seq: int) -> list[Record]:

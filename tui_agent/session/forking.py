@@ -12,10 +12,6 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from tui_agent.checkpoints.alternates import where_gone
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits, limits_of
-from tui_agent.checkpoints.state import MAIN
 from tui_agent.config.settings import CheckpointSettings
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session_state import SessionState
@@ -24,6 +20,10 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.session.users_git import users_git
 from tui_agent.store.reader import read_records
+from tui_agent.workspace.checkpoints.alternates import where_gone
+from tui_agent.workspace.checkpoints.limits import Limits, limits_of
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.state import MAIN
 
 STORE = "checkpoints.git"
 LOST_NAMED = 8

@@ -10,9 +10,6 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.borrowing import borrow
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits
 from tui_agent.engine.rewind import NOT_TAKEN, told
 from tui_agent.folds.base import fold
 from tui_agent.folds.branches import Branches, stretches
@@ -20,6 +17,9 @@ from tui_agent.folds.commits import Commits
 from tui_agent.protocol.events.files import CheckpointPlanned
 from tui_agent.session.forking import STORE, state_of
 from tui_agent.store.reader import read_records
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 LOST = "The newest checkpoint is lost: opening the session takes a new one."
 

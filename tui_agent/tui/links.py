@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from tui_agent.letters import concealed, revealed
+from tui_agent.protocol.unicode_text import concealed, revealed
 
 _WEB: Final = re.compile(r"https?://[^\s\\<>\"`{}|^]+", re.IGNORECASE)
 _NETLOC: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[/\\]*)([^/\\?#\s]*)")

@@ -16,7 +16,7 @@ from rich.cells import cell_len, split_text
 from textual.content import Content
 from textual.style import Style
 
-from tui_agent.letters import revealed, unpiled
+from tui_agent.protocol.unicode_text import revealed, unpiled
 
 TAB: Final = 4
 _OFTEN: Final = 200

@@ -12,7 +12,7 @@ from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find
 from tui_agent.config.project import Project, projects
 from tui_agent.errors import TuiAgentError
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.beginning import configure
 from tui_agent.tui.modals.trusting import Answer, TrustSheet
 

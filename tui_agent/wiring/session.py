@@ -14,8 +14,6 @@ from pathlib import Path
 import anyio
 
 from tui_agent import __version__
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.keep import keep_readable
 from tui_agent.config.options import SessionOptions
 from tui_agent.context.tokens import Tokens
@@ -56,6 +54,8 @@ from tui_agent.wiring.models import client_for, model_factory
 from tui_agent.wiring.plugins import agents_of, load_plugins, require_agent, tools_of
 from tui_agent.wiring.settings import apply_options, settings_of, take_on_changes
 from tui_agent.wiring.shrinking import shrinking
+from tui_agent.workspace.checkpoints.limits import limits_of
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 PRODUCT = f"tui-agent/{__version__}"
 

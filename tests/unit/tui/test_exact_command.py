@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from tests.unit.tui.test_context_pane import LOOKS
-from tui_agent.letters import unseen
 from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.unicode_text import unseen
 from tui_agent.tui.modals.command import command_rows, pieces, says
 from tui_agent.tui.text import width
 

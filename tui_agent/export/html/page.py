@@ -13,7 +13,7 @@ from tui_agent.export.html.rows import Row, rows
 from tui_agent.export.story import Story
 from tui_agent.export.words import changed_files, cost, duration, facts
 from tui_agent.folds.entries import TurnEntry, UserEntry
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 
 HERE = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from tui_agent.secret_words import SECRET_KEY
+from tui_agent.protocol.secret_names import SECRET_KEY
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
 from tui_agent.store.redaction.rule import Rule, compile_pattern
 from tui_agent.store.redaction.shapes import has_shape

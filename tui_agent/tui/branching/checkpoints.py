@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.branching.kept import FileRow, Kept, kept_rows

@@ -5,7 +5,7 @@ Invariant: plain data; a field that is missing or of another type is empty, noth
 
 from dataclasses import dataclass
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 
 

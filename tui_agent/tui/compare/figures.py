@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tui_agent.folds.comparison import Differing, ForkPoint
 from tui_agent.folds.comparison_side import Side
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 
 MUCH, VERY_MUCH = 1.1, 10.0

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 from textual.strip import Strip
 
 from tui_agent.folds.spans import Span
-from tui_agent.letters import counted
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.exact import json_strips
 from tui_agent.tui.modals.json_rows import Line, json_lines
 from tui_agent.tui.modals.viewer import Viewer

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.letters import counted
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Action, groups
 from tui_agent.tui.handlers.context import context
 from tui_agent.tui.handlers.diff import diff

@@ -11,11 +11,11 @@ from typing import ClassVar
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.letters import counted
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.answers import ANSWERS, Answer
 from tui_agent.tui.modals.approval_plan import Plan
 from tui_agent.tui.modals.approval_rows import ApprovalRows

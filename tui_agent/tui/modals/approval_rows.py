@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.answers import answer_rows, answers_in_one, typed_row
 from tui_agent.tui.modals.approval_plan import Effects, Plan, plan_change, plan_command
 from tui_agent.tui.modals.effects import question_of

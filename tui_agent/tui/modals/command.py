@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.letters import revealed
 from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.unicode_text import revealed
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import Part, row
 from tui_agent.tui.text import take

@@ -5,9 +5,9 @@ Invariant: pure; paths and hosts stand whole, with hidden characters shown; what
 
 from collections.abc import Sequence
 
-from tui_agent.letters import counted
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.text import named
 
 _CHANGES = frozenset({"writes", "deletes", "removes"})

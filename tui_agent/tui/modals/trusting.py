@@ -13,7 +13,7 @@ from tui_agent.config.powers import power
 from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFile
 from tui_agent.config.trust import Mark
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.base import Looks

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.session_view import COMPACTING
-from tui_agent.letters import counted
 from tui_agent.protocol.settings import PAUSING
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.panes.spans import ROW, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line, named

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.rows import Part, cells, doing, part, row

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.rows import Part, doing, part, row

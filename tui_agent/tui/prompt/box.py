@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Action, commands
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words

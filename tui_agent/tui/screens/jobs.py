@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.strip import Strip
 
 from tui_agent.folds.jobs import JobView
-from tui_agent.letters import counted
 from tui_agent.protocol.commands import StopJob
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.handlers.sheets import show

@@ -6,7 +6,7 @@ is made anew once that is whole.
 
 from typing import TYPE_CHECKING
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.outside import json_rows, number_of
 from tui_agent.tui.screens.map_answers import Answer, answer_of, state_words, words
 

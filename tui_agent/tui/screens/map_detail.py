@@ -5,8 +5,8 @@ Invariant: drawn from what the list knows; nothing is asked for it.
 
 from typing import Final
 
-from tui_agent.letters import counted
 from tui_agent.protocol.settings import MapChoice, SessionSettings
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.screens.map_answers import MapFile
 from tui_agent.tui.screens.page import Facts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.layer import small, takes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from tui_agent.letters import counted
 from tui_agent.protocol.commands import Rename
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.branching.forking import fork
 from tui_agent.tui.branching.spot import Spot

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.outside import JsonRow, number_of, text_of
 from tui_agent.tui.panes.base import Looks

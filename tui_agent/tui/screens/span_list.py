@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.folds.spans import Span, TraceView
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.folds.entries import ToolEntry
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.transcript.look import STATE_COLUMN, Look
 from tui_agent.tui.transcript.rows import Row, Run, width_of
 from tui_agent.tui.transcript.tools import TIME_CELLS

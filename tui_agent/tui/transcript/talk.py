@@ -12,9 +12,9 @@ from rich.style import Style
 from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
 from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.words import TURN_ENDS
-from tui_agent.letters import counted
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows

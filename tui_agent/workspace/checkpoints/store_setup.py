@@ -5,16 +5,16 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.alternates import gone
-from tui_agent.checkpoints.borrowing import borrow
-from tui_agent.checkpoints.committing import Taken, keep, move_head
-from tui_agent.checkpoints.git import ATTRIBUTES, CONFIG
-from tui_agent.checkpoints.looking import grown, write_patterns
-from tui_agent.checkpoints.mending import is_whole, set_aside
-from tui_agent.checkpoints.settling import clear_locks
-from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault, put
 from tui_agent.config.repository import find_repository
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.alternates import gone
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow
+from tui_agent.workspace.checkpoints.commit import Taken, keep, move_head
+from tui_agent.workspace.checkpoints.git import ATTRIBUTES, CONFIG
+from tui_agent.workspace.checkpoints.maintenance import clear_locks
+from tui_agent.workspace.checkpoints.repair import is_whole, set_aside
+from tui_agent.workspace.checkpoints.state import MAIN, Shadow, disk_fault, put
+from tui_agent.workspace.checkpoints.status import grown, write_patterns
 
 FOLDER_MODE = 0o700
 

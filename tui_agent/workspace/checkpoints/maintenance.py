@@ -6,16 +6,16 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.alternates import alternates_of, where_gone
-from tui_agent.checkpoints.borrowing import (
+from tui_agent.workspace.checkpoints.alternates import alternates_of, where_gone
+from tui_agent.workspace.checkpoints.borrowed_objects import (
     DURABLE,
     copy_needed,
     needed_bytes,
     over_quota,
     release_copies,
 )
-from tui_agent.checkpoints.looking import grown
-from tui_agent.checkpoints.state import Shadow, disk_fault, folder_size, put, shielded_on_fault
+from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, folder_size, put, shielded_on_fault
+from tui_agent.workspace.checkpoints.status import grown
 
 LOOSE = 100
 """Loose objects from which on packing pays."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.alternates import alternates_of, lines_of
-from tui_agent.checkpoints.git import OBJECT_ID, names_of
-from tui_agent.checkpoints.limits import size_in_words
-from tui_agent.checkpoints.state import Shadow, put
+from tui_agent.workspace.checkpoints.alternates import alternates_of, lines_of
+from tui_agent.workspace.checkpoints.git import OBJECT_ID, names_of
+from tui_agent.workspace.checkpoints.limits import size_in_words
+from tui_agent.workspace.checkpoints.state import Shadow, put
 
 DURABLE = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 COPIES = 8

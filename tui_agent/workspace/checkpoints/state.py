@@ -13,12 +13,12 @@ from uuid import uuid4
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import Anchored
-from tui_agent.checkpoints.git import Git, names_of
-from tui_agent.checkpoints.limits import Limits
-from tui_agent.checkpoints.modes import Modes, modes_after
-from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.cancellation import while_wanted
+from tui_agent.workspace.checkpoints.git import Git, names_of
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.modes import Modes, modes_after
+from tui_agent.workspace.checkpoints.rooted_files import Anchored
 
 T = TypeVar("T")
 MAIN = "refs/heads/main"

@@ -12,17 +12,17 @@ from uuid import uuid4
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import LINK, Stand
-from tui_agent.checkpoints.committing import commit_tree, keep, move_head, take
-from tui_agent.checkpoints.git import names_of
-from tui_agent.checkpoints.looking import Skips, anywhere, examine, some
-from tui_agent.checkpoints.moving import FileActs, Move, Staging, folder_bits
-from tui_agent.checkpoints.planning import Prepared, Putting, blocked_by_places, prepare
-from tui_agent.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
-from tui_agent.checkpoints.strangers import before_lines, left_lines
-from tui_agent.checkpoints.touching import HUMAN
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs, Move, Staging, folder_bits
+from tui_agent.workspace.checkpoints.commit import commit_tree, keep, move_head, take
+from tui_agent.workspace.checkpoints.git import names_of
+from tui_agent.workspace.checkpoints.restore_plan import Prepared, Putting, blocked_by_places, prepare
+from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
+from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
+from tui_agent.workspace.checkpoints.status import Skips, anywhere, examine, some
+from tui_agent.workspace.checkpoints.touched_paths import HUMAN
+from tui_agent.workspace.checkpoints.unheld_files import before_lines, left_lines
 
 
 async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], acts: FileActs) -> Restored:

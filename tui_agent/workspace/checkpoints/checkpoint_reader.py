@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import LINK
-from tui_agent.checkpoints.git import names_of
-from tui_agent.checkpoints.mending import meant
-from tui_agent.checkpoints.modes import Modes
-from tui_agent.checkpoints.state import Shadow, disk_fault
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.git import names_of
+from tui_agent.workspace.checkpoints.modes import Modes
+from tui_agent.workspace.checkpoints.repair import meant
+from tui_agent.workspace.checkpoints.rooted_files import LINK
+from tui_agent.workspace.checkpoints.state import Shadow, disk_fault
 
 
 class KeptFile(NamedTuple):

@@ -13,13 +13,13 @@ from typing import Literal
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import LINK, Stand
-from tui_agent.checkpoints.looking import unfit
-from tui_agent.checkpoints.modes import Modes
-from tui_agent.checkpoints.state import Entry, Shadow
-from tui_agent.checkpoints.touching import Touched, touched
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import RestoreAct, RestorePlan
+from tui_agent.workspace.checkpoints.modes import Modes
+from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
+from tui_agent.workspace.checkpoints.state import Entry, Shadow
+from tui_agent.workspace.checkpoints.status import unfit
+from tui_agent.workspace.checkpoints.touched_paths import Touched, touched
 
 CHANGED_SINCE = "changed since the newest checkpoint"
 CHANGED_BY_YOU = "also changed by you"

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.state import Shadow
-from tui_agent.checkpoints.stopping import while_wanted
-from tui_agent.checkpoints.strangers import ignored
+from tui_agent.workspace.checkpoints.cancellation import while_wanted
+from tui_agent.workspace.checkpoints.state import Shadow
+from tui_agent.workspace.checkpoints.unheld_files import ignored
 
 
 async def special(shadow: Shadow, candidates: Iterable[str]) -> set[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.opening import open_store
-from tui_agent.checkpoints.state import KEPT, MAIN, Shadow
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.state import KEPT, MAIN, Shadow
+from tui_agent.workspace.checkpoints.store_setup import open_store
 
 _PATHS = ("hasDot", "hasDotdot", "hasDotgit", "fullPathname", "emptyName", "nullSha1")
 _STRICT = tuple(word for name in _PATHS for word in ("-c", f"fsck.{name}=error"))

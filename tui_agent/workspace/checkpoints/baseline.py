@@ -13,18 +13,24 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import ABSENT, LINK, Near, Stand
-from tui_agent.checkpoints.borrowing import borrow
-from tui_agent.checkpoints.committing import Taken, commit_tree, keep, move_head
-from tui_agent.checkpoints.git import ATTRIBUTES, listing, names_of
-from tui_agent.checkpoints.index_file import IndexEntry, Unreadable, entry_of, read_index, write_index
-from tui_agent.checkpoints.limits import size_in_words
-from tui_agent.checkpoints.looking import Skips, listed, unfit
-from tui_agent.checkpoints.modes import Modes, most_usual
-from tui_agent.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
-from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.config.repository import Repository, find_repository
 from tui_agent.ports.checkpoint import Baseline
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow
+from tui_agent.workspace.checkpoints.cancellation import while_wanted
+from tui_agent.workspace.checkpoints.commit import Taken, commit_tree, keep, move_head
+from tui_agent.workspace.checkpoints.git import ATTRIBUTES, listing, names_of
+from tui_agent.workspace.checkpoints.index_file import (
+    IndexEntry,
+    Unreadable,
+    entry_of,
+    read_index,
+    write_index,
+)
+from tui_agent.workspace.checkpoints.limits import size_in_words
+from tui_agent.workspace.checkpoints.modes import Modes, most_usual
+from tui_agent.workspace.checkpoints.rooted_files import ABSENT, LINK, Near, Stand
+from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
+from tui_agent.workspace.checkpoints.status import Skips, listed, unfit
 
 BATCH = 32_000_000
 """Bytes of files that one pack is made of, as they are held in memory."""

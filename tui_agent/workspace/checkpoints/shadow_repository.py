@@ -10,26 +10,24 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints import (
-    baseline,
-    committing,
-    mending,
-    opening,
-    planning,
-    reading,
-    restoring,
-    settling,
-    unbundling,
-)
-from tui_agent.checkpoints.git import Git, Run, run_program
-from tui_agent.checkpoints.limits import Limits, git_program, why_unavailable
-from tui_agent.checkpoints.looking import changed_after, look
-from tui_agent.checkpoints.moving import FileActs
-from tui_agent.checkpoints.reading import KeptFile, LineChange
-from tui_agent.checkpoints.state import Shadow, disk_fault
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
 from tui_agent.protocol.events.files import Author
+from tui_agent.workspace.checkpoints import baseline
+from tui_agent.workspace.checkpoints import bundle_import as unbundling
+from tui_agent.workspace.checkpoints import checkpoint_reader as reading
+from tui_agent.workspace.checkpoints import commit as committing
+from tui_agent.workspace.checkpoints import maintenance as settling
+from tui_agent.workspace.checkpoints import repair as mending
+from tui_agent.workspace.checkpoints import restore as restoring
+from tui_agent.workspace.checkpoints import restore_plan as planning
+from tui_agent.workspace.checkpoints import store_setup as opening
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs
+from tui_agent.workspace.checkpoints.checkpoint_reader import KeptFile, LineChange
+from tui_agent.workspace.checkpoints.git import Git, Run, run_program
+from tui_agent.workspace.checkpoints.limits import Limits, git_program, why_unavailable
+from tui_agent.workspace.checkpoints.state import Shadow, disk_fault
+from tui_agent.workspace.checkpoints.status import changed_after, look
 
 DEFAULT_LIMITS = Limits()
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteReceiveStream
 
-from tui_agent.checkpoints.alternates import where_gone
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.alternates import where_gone
 
 OBJECT_ID = 40
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints import strangers
-from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
-from tui_agent.checkpoints.git import names_of
-from tui_agent.checkpoints.ignoring import patterns_from_above
-from tui_agent.checkpoints.limits import size_in_words
-from tui_agent.checkpoints.special import special
-from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
-from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
+from tui_agent.workspace.checkpoints import unheld_files as strangers
+from tui_agent.workspace.checkpoints.cancellation import while_wanted
+from tui_agent.workspace.checkpoints.git import names_of
+from tui_agent.workspace.checkpoints.git_excludes import patterns_from_above
+from tui_agent.workspace.checkpoints.limits import size_in_words
+from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, LINK, PLAIN, Stand
+from tui_agent.workspace.checkpoints.special_files import special
+from tui_agent.workspace.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
 
 EXAMPLES = 3
 """Paths that a word about what was skipped names."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.git import OBJECT_ID
-from tui_agent.checkpoints.state import MAIN, Shadow, put
+from tui_agent.workspace.checkpoints.git import OBJECT_ID
+from tui_agent.workspace.checkpoints.state import MAIN, Shadow, put
 
 ASIDE = "damaged-"
 """How the folder's name begins, in the store, into which what is damaged is moved."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tui_agent.checkpoints.anchored import EXECUTABLE, PLAIN
+from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
 Usual = tuple[int, int]
 """The usual bits of a plain and of an executable file."""

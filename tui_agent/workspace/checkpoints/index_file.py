@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.checkpoints.stopping import while_wanted
+from tui_agent.workspace.checkpoints.cancellation import while_wanted
 
 STAT = struct.Struct(">10I")
 HEAD = struct.Struct(">4sII")

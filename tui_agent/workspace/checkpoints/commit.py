@@ -11,13 +11,13 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import Stand
-from tui_agent.checkpoints.git import listing
-from tui_agent.checkpoints.modes import Modes
-from tui_agent.checkpoints.state import KEPT, MAIN, Entry, Shadow
-from tui_agent.checkpoints.strangers import left_lines, lines_of
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes
+from tui_agent.workspace.checkpoints.git import listing
+from tui_agent.workspace.checkpoints.modes import Modes
+from tui_agent.workspace.checkpoints.rooted_files import Stand
+from tui_agent.workspace.checkpoints.state import KEPT, MAIN, Entry, Shadow
+from tui_agent.workspace.checkpoints.unheld_files import left_lines, lines_of
 
 MESSAGE_LENGTH = 4_000
 

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.git import listing, names_of
-from tui_agent.checkpoints.modes import trailer
-from tui_agent.checkpoints.state import Shadow
+from tui_agent.workspace.checkpoints.git import listing, names_of
+from tui_agent.workspace.checkpoints.modes import trailer
+from tui_agent.workspace.checkpoints.state import Shadow
 
 RULES = ".gitignore"
 WORD = "Before"

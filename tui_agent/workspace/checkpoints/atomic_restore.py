@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tui_agent.checkpoints.anchored import FILE_FLAGS, FOLDER_FLAGS, Anchored
+from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAGS, Anchored
 
 JOURNAL = "journal.json"
 SAVED = ".tui-agent-saved-"

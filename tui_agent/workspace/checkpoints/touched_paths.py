@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from tui_agent.checkpoints.git import names_of
-from tui_agent.checkpoints.modes import mode_paths
-from tui_agent.checkpoints.state import Shadow
-from tui_agent.checkpoints.strangers import left_in, named_in
+from tui_agent.workspace.checkpoints.git import names_of
+from tui_agent.workspace.checkpoints.modes import mode_paths
+from tui_agent.workspace.checkpoints.state import Shadow
+from tui_agent.workspace.checkpoints.unheld_files import left_in, named_in
 
 HUMAN = "human"
 
