@@ -117,7 +117,7 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
     packages = (
         "tui_agent.models",
         "tui_agent.engine.",
-        "tui_agent.environments",
+        "tui_agent.workspace",
         "tui_agent.middleware",
         "tui_agent.wiring",
         "tui_agent.tools",

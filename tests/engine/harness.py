@@ -16,7 +16,6 @@ from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
@@ -48,6 +47,7 @@ from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
 RUN = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec, Holding
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 def holding() -> Holding | None:

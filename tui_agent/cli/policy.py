@@ -13,8 +13,6 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.cli.policy_rules import PLACE
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.secret_files import public_certificates
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
@@ -24,6 +22,8 @@ from tui_agent.protocol.effects import Runs
 from tui_agent.wiring import confining, judging
 from tui_agent.wiring.ground import Ground, ground
 from tui_agent.wiring.plugins import outside_plugins
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.secret_files import public_certificates
 
 EXAMPLES = """\
 examples:

@@ -22,7 +22,6 @@ from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.folds.divergence import Divergence, Turn, compared, first_difference, turns
 from tui_agent.middleware.memory import WorkingMemory
@@ -46,6 +45,7 @@ from tui_agent.store.sessions import SessionStore
 from tui_agent.wiring import judging
 from tui_agent.wiring.ground import Ground
 from tui_agent.wiring.plugins import plugin_places
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
 """A turn in which nothing is waited for takes no longer; one that does has lost its way."""

@@ -21,8 +21,6 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.verdict import Verdict
-from tui_agent.environments.reaching import ReachingEnvironment, reaching
-from tui_agent.environments.secret_files import public_certificates
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.edited_rule import find_fault
@@ -44,6 +42,8 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, PolicyName
+from tui_agent.workspace.local.granted_paths import ReachingEnvironment, reaching
+from tui_agent.workspace.local.secret_files import public_certificates
 
 _LOOKED_UP = 20
 _ASKED_BEFORE = "you were asked about this call, and the program ended before you answered"

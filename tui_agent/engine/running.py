@@ -27,8 +27,6 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.reading import may_read
 from tui_agent.engine.verdict import Verdict
-from tui_agent.environments.reaching import reaching
-from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
 from tui_agent.ports.checkpoint import Changes
 from tui_agent.ports.delegate import Delegates
@@ -41,6 +39,8 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.granted_paths import reaching
 
 
 class CallRunner:

@@ -18,7 +18,6 @@ from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
 from tui_agent.engine.verdict import Verdict
-from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.ports.tool import Settling, Tool
 from tui_agent.protocol.base import text_preview
@@ -26,6 +25,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.tools.names import canonical
+from tui_agent.workspace.local.granted_paths import reaching
 
 
 @dataclass(frozen=True, slots=True)

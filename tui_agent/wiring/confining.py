@@ -4,10 +4,6 @@ import os
 from pathlib import Path
 
 from tui_agent.config.paths import find, private_data
-from tui_agent.environments.sandbox import detect
-from tui_agent.environments.sandbox.bounds import Bounds
-from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.environments.sandbox.detect import Found
 from tui_agent.policy.places.sandbox_places import (
     guarded_outside,
     guarded_places,
@@ -15,6 +11,10 @@ from tui_agent.policy.places.sandbox_places import (
 )
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.wiring.ground import Ground
+from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.detection import Found
+from tui_agent.workspace.sandbox.mounts import Bounds
 
 OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
 

@@ -15,7 +15,6 @@ from tui_agent.config.project_files import ProjectFiles, look
 from tui_agent.config.secrets import load
 from tui_agent.config.vendors import VENDORS
 from tui_agent.engine.recorder import Hook as Listener
-from tui_agent.environments.hook_command import HookCommand, read_answer
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.plugin_host.offers import OfferedAsked
 from tui_agent.ports.environment import Environment
@@ -23,6 +22,7 @@ from tui_agent.ports.hook import AskHook, Hook, HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.wiring.ground import Ground
+from tui_agent.workspace.local.hook_command import HookCommand, read_answer
 
 CHANGED = "The project's files are not those that were trusted. `tui-agent trust` shows and decides."
 

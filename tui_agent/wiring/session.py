@@ -22,7 +22,6 @@ from tui_agent.engine.clients import Clients
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import ModelFactory
@@ -56,6 +55,7 @@ from tui_agent.wiring.settings import apply_options, settings_of, take_on_change
 from tui_agent.wiring.shrinking import shrinking
 from tui_agent.workspace.checkpoints.limits import limits_of
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 

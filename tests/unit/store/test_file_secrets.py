@@ -7,8 +7,6 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.engine.whose import file_changed
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.folds.comparison_files import file_ends
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.session_state import SessionState
@@ -21,6 +19,8 @@ from tui_agent.session.clock import SystemClock
 from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
+from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 VALUE = 'Zq8w+Xv/7"1Lk\\Ä'
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))

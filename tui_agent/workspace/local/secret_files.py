@@ -15,9 +15,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 
-from tui_agent.environments.git_content import GitContent
-from tui_agent.environments.ignore_files import CONTROL_NAMES, IgnoreFiles, folders_above
 from tui_agent.ports.environment import SecretFile, WorkspaceLink, WorkspaceScan
+from tui_agent.workspace.git.content import GitContent
+from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, folders_above
 
 MOST_FOLDERS = 5_000
 """Folders that are looked into, those nearest to the top first."""

@@ -8,14 +8,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_agent.environments.git_layout import (
+from tui_agent.workspace.git.layout import (
     MAX_POINTER_BYTES,
     SHARED,
     lies_in,
     looks_like_repository,
     read_pointer,
 )
-from tui_agent.environments.stamped import StampedReader, SteeredError, read_small
+from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small
 
 MAX_ENTRIES = 200_000
 """Entries of all folders of one check."""

@@ -15,16 +15,6 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.config.programs import find_program
-from tui_agent.environments import spawn
-from tui_agent.environments.contain import Containment, fault
-from tui_agent.environments.descendants import LINUX, carriers
-from tui_agent.environments.git_programs import runs_programs
-from tui_agent.environments.keeping import Keeping
-from tui_agent.environments.local_files import LocalFiles
-from tui_agent.environments.opening import OpenFolder
-from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.environments.sandbox.running import confined
-from tui_agent.environments.walk import batch_of, walk
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import (
     ExecResult,
@@ -36,6 +26,16 @@ from tui_agent.ports.environment import (
     Sandbox,
     WorkspaceScan,
 )
+from tui_agent.workspace.git.program_folders import runs_programs
+from tui_agent.workspace.local import subprocesses as spawn
+from tui_agent.workspace.local.descendants import LINUX, carriers
+from tui_agent.workspace.local.file_walk import batch_of, walk
+from tui_agent.workspace.local.files import LocalFiles
+from tui_agent.workspace.local.nofollow import OpenFolder
+from tui_agent.workspace.local.paths import Containment, fault
+from tui_agent.workspace.local.reaper_client import Keeping
+from tui_agent.workspace.sandbox.confined_run import confined
+from tui_agent.workspace.sandbox.confinement import Confinement
 
 UNASKED = Sandbox(why_not="No sandbox was asked for.")
 MARKER = "TUI_AGENT_COMMAND"

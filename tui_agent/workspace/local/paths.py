@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tui_agent.environments.opening import OpenFolder, entered, fitting, made
-from tui_agent.environments.spelling import DiskNames, Names, spelled
 from tui_agent.errors import EnvironmentFault
+from tui_agent.workspace.local.nofollow import OpenFolder, entered, fitting, made
+from tui_agent.workspace.local.path_spelling import DiskNames, Names, spelled
 
 MAX_DEPTH = 1000
 """Folders below each other; what lies deeper is not reached."""

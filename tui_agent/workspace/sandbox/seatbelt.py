@@ -5,7 +5,7 @@ Invariant: pure. Later rules win; what is not named may be read, and nothing may
 
 from collections.abc import Iterable, Sequence
 
-from tui_agent.environments.sandbox.bounds import Places
+from tui_agent.workspace.sandbox.mounts import Places
 
 PROGRAM = "/usr/bin/sandbox-exec"
 _NETWORK_OFF = '(deny network*)\n(allow network* (local ip "localhost:*") (remote ip "localhost:*"))'

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.environments.opening import entered
-from tui_agent.environments.sandbox.bounds import PRIVATE, Bounds, existing
-from tui_agent.environments.sandbox.sockets import listening
+from tui_agent.workspace.local.nofollow import entered
+from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds, existing
+from tui_agent.workspace.sandbox.sockets import listening
 
 MOST_BELOW = 2_000
 """Entries of a folder that are looked at; one with more is not opened."""

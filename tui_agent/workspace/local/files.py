@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 
-from tui_agent.environments.contain import FILE_FLAGS, Containment, fault, shown
-from tui_agent.environments.replacing import LEFTOVER, Standing, marks_of, put, sweep
-from tui_agent.environments.spelling import MAX_LISTED
 from tui_agent.errors import EnvironmentFault, StaleFile
 from tui_agent.ports.environment import FileContent, FileInfo
+from tui_agent.workspace.local.atomic_write import LEFTOVER, Standing, marks_of, put, sweep
+from tui_agent.workspace.local.path_spelling import MAX_LISTED
+from tui_agent.workspace.local.paths import FILE_FLAGS, Containment, fault, shown
 
 COMPARE_LIMIT = 1_000_000_000
 """Bytes of a file up to which its digest is taken before it is replaced or removed."""

@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.environments.sandbox.blocked import DENIED, kept_from
 from tui_agent.ports.environment import SecretFile
+from tui_agent.workspace.sandbox.denials import DENIED, kept_from
 
 _FIRST = 200_000
 """Characters of the output that are looked at."""

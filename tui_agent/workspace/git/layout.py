@@ -10,9 +10,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_agent.environments.git_config import GitConfig, read_config
-from tui_agent.environments.git_index import read_gitlinks
-from tui_agent.environments.stamped import StampedReader, SteeredError, look_at, read_small
+from tui_agent.workspace.git.config import GitConfig, read_config
+from tui_agent.workspace.git.index import read_gitlinks
+from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, look_at, read_small
 
 MAX_POINTER_BYTES = 8_192
 MAX_GITLINKS = 1_000

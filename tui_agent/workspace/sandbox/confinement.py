@@ -16,17 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
-from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.environments.sandbox.bounds import Bounds, Places, home_places, places, private_place
-from tui_agent.environments.sandbox.detect import Found
-from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places, sealed
-from tui_agent.environments.sandbox.laid import noted
-from tui_agent.environments.sandbox.opened import Opened, opened
-from tui_agent.environments.sandbox.own_files import is_own, top
-from tui_agent.environments.sandbox.placeholders import Placeholders
-from tui_agent.environments.sandbox.variables import by_time_and_size, inside
-from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.ports.environment import Sandbox, SecretFile, WorkspaceScan
+from tui_agent.workspace.local.secret_files import SecretFiles
+from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
+from tui_agent.workspace.sandbox.detection import Found
+from tui_agent.workspace.sandbox.extra_mounts import Opened, opened
+from tui_agent.workspace.sandbox.git_paths import BareTop, bare_top, git_places, sealed
+from tui_agent.workspace.sandbox.guard_files import noted
+from tui_agent.workspace.sandbox.mounts import Bounds, Places, home_places, places, private_place
+from tui_agent.workspace.sandbox.own_files import is_own, top
+from tui_agent.workspace.sandbox.placeholders import Placeholders
+from tui_agent.workspace.sandbox.variables import by_time_and_size, inside
 
 _STATUS_ROOM = 4096
 _SETTLED_S = 60.0

@@ -14,12 +14,12 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from tui_agent.environments.sandbox.blocked import Kept, blocked, kept_from
-from tui_agent.environments.sandbox.confine import Confined, Confinement, NotConfined
-from tui_agent.environments.sandbox.noted import notes
-from tui_agent.environments.sandbox.opened import Opened
-from tui_agent.environments.spawn import Command
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
+from tui_agent.workspace.local.subprocesses import Command
+from tui_agent.workspace.sandbox.confinement import Confined, Confinement, NotConfined
+from tui_agent.workspace.sandbox.denials import Kept, blocked, kept_from
+from tui_agent.workspace.sandbox.extra_mounts import Opened
+from tui_agent.workspace.sandbox.output_notes import notes
 
 FAILED = 1
 """What bubblewrap itself ends with."""

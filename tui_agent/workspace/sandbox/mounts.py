@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_agent.environments.sandbox.git_places import GitPlaces, git_places
-from tui_agent.environments.sandbox.own_files import top
-from tui_agent.environments.sandbox.sockets import listening, listening_below
+from tui_agent.workspace.sandbox.git_paths import GitPlaces, git_places
+from tui_agent.workspace.sandbox.own_files import top
+from tui_agent.workspace.sandbox.sockets import listening, listening_below
 
 PRIVATE = ("/tmp", "/var/tmp", "/run")
 """Folders that a command has for itself; what the machine has there is not seen."""

@@ -21,9 +21,9 @@ from threading import Lock
 
 import anyio
 
-from tui_agent.environments import keeper
-from tui_agent.environments.groups import own_groups
 from tui_agent.ports.environment import Holding
+from tui_agent.workspace.local import reaper as keeper
+from tui_agent.workspace.local.cgroups import own_groups
 
 START_S = 20.0
 """How long a start may take; a machine under load is slow to fork."""

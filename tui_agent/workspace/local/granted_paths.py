@@ -12,9 +12,6 @@ from typing import Protocol, runtime_checkable
 
 from anyio import to_thread
 
-from tui_agent.environments.contain import Containment
-from tui_agent.environments.local_files import LocalFiles
-from tui_agent.environments.walk import batch_of, walk
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,
@@ -25,6 +22,9 @@ from tui_agent.ports.environment import (
     Sandbox,
 )
 from tui_agent.protocol.effects import Effect, Reads, Writes
+from tui_agent.workspace.local.file_walk import batch_of, walk
+from tui_agent.workspace.local.files import LocalFiles
+from tui_agent.workspace.local.paths import Containment
 
 
 @runtime_checkable

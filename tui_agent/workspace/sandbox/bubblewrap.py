@@ -6,7 +6,7 @@ Invariant: pure. Order is what counts: later places lie over earlier ones.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tui_agent.environments.sandbox.bounds import Places
+from tui_agent.workspace.sandbox.mounts import Places
 
 AT = (3, 4)
 """The descriptors at which bubblewrap finds its filter, and says what became of the command."""

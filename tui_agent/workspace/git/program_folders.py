@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.environments.git_layout import (
+from tui_agent.workspace.git.layout import (
     Repository,
     find_repository,
     gitlinks,
@@ -21,8 +21,8 @@ from tui_agent.environments.git_layout import (
     settings,
     work_trees,
 )
-from tui_agent.environments.git_parts import PartsCheck
-from tui_agent.environments.stamped import SteeredError
+from tui_agent.workspace.git.repository_files import PartsCheck
+from tui_agent.workspace.git.stat_cache import SteeredError
 
 MAX_MEANT = 200
 """Folders that one pattern stands for."""

@@ -12,11 +12,11 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.environments.contain import MAX_DEPTH, Containment
-from tui_agent.environments.local_files import scan
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.ignore_rules import Rules
 from tui_agent.ports.environment import FileInfo
+from tui_agent.workspace.local.files import scan
+from tui_agent.workspace.local.paths import MAX_DEPTH, Containment
 
 NEVER = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}

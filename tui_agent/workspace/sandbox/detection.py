@@ -15,10 +15,10 @@ from pathlib import Path
 from threading import Thread
 
 from tui_agent.config.programs import find_program
-from tui_agent.environments.sandbox import bubblewrap, seatbelt
-from tui_agent.environments.sandbox.bounds import PRIVATE, Places, system_secrets, system_settings
-from tui_agent.environments.sandbox.landlock import Kernel
-from tui_agent.environments.sandbox.seccomp import program
+from tui_agent.workspace.sandbox import bubblewrap, seatbelt
+from tui_agent.workspace.sandbox.landlock import Kernel
+from tui_agent.workspace.sandbox.mounts import PRIVATE, Places, system_secrets, system_settings
+from tui_agent.workspace.sandbox.seccomp import program
 
 TRY_S = 5.0
 

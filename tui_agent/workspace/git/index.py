@@ -5,7 +5,7 @@ Invariant: reads an index as git does, entry by entry, and only of the kinds tha
 
 import struct
 
-from tui_agent.environments.stamped import SteeredError, read_small
+from tui_agent.workspace.git.stat_cache import SteeredError, read_small
 
 MAX_BYTES = 50_000_000
 _HEADER = struct.Struct(">4sII")

@@ -7,7 +7,7 @@ of it is followed.
 import re
 from dataclasses import dataclass
 
-from tui_agent.environments.git_keys import (
+from tui_agent.workspace.git.harmless_settings import (
     COMMANDS,
     KEYS,
     OPEN_SECTIONS,
@@ -15,7 +15,7 @@ from tui_agent.environments.git_keys import (
     VALUES,
     VALUES_OF_SECTIONS,
 )
-from tui_agent.environments.stamped import SteeredError, read_small
+from tui_agent.workspace.git.stat_cache import SteeredError, read_small
 
 MAX_BYTES = 256_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from tui_agent.environments.spelling import MAX_LISTED
+from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _NOT_TAKEN_OVER = frozenset({"security.capability", "security.ima", "security.evm"})

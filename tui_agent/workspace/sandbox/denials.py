@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.environments.sandbox.bounds import PRIVATE, Bounds
 from tui_agent.ports.environment import SecretFile
+from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds
 
 LAST = 6_000
 """Characters of the output that are looked at: a refusal that ends a command stands near the end."""

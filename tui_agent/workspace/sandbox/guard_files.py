@@ -10,8 +10,8 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from tui_agent.environments.opening import entered
-from tui_agent.environments.sandbox.bounds import Places
+from tui_agent.workspace.local.nofollow import entered
+from tui_agent.workspace.sandbox.mounts import Places
 
 _LINK = "It is a symbolic link, which cannot be protected"
 _SAME = "Two files with secrets changed places while the command was made ready"

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import anyio
 from anyio import to_thread
 
-from tui_agent.environments.keeping import Child, KeeperFault, Keeping
 from tui_agent.ports.environment import ExecResult, Holding, OutputSink
+from tui_agent.workspace.local.reaper_client import Child, KeeperFault, Keeping
 
 TERMINATE_GRACE_S = 2.0
 """How long a program may take to end after SIGTERM when its time was up."""

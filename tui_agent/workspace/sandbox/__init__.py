@@ -1,0 +1,1 @@
+"""L3: confinement of commands: bubblewrap with seccomp and Landlock on Linux, Seatbelt on macOS."""
