@@ -34,7 +34,7 @@ LAYERS = {
 
 SUPERVISORS: dict[str, str] = {
     "tui_agent/cli/main.py": "the program's last resort: one line for the user, a traceback with --debug",
-    "tui_agent/engine/running.py": "a tool's or plugin's fault becomes a result and must not end the turn",
+    "tui_agent/engine/tools/runner.py": "a tool's or plugin's fault becomes a result and must not end the turn",
     "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
     "tui_agent/plugin_host/loader.py": "a broken plugin is reported as plugin.failed and the app lives",

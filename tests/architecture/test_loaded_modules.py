@@ -118,9 +118,9 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
         "tui_agent.models",
         "tui_agent.engine.",
         "tui_agent.workspace",
-        "tui_agent.middleware",
+        "tui_agent.engine.middleware",
         "tui_agent.wiring",
-        "tui_agent.tools",
+        "tui_agent.engine.tools",
     )
     assert not [name for name in done.stdout.split() if name.startswith(packages)]
 

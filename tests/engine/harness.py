@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from tests.stubs.clock import SequentialIds
 from tui_agent.context.shrinking import Shrinking
 from tui_agent.context.tokens import Tokens
-from tui_agent.engine.model_agent import ModelAgent
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
+from tui_agent.engine.server import Engine
+from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
@@ -45,7 +46,6 @@ from tui_agent.store.files import FileOps
 from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
-from tui_agent.tools.registry import ToolRegistry
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 from tui_agent.workspace.local.environment import LocalEnvironment
 

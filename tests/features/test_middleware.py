@@ -8,9 +8,9 @@ from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.clock import FakeClock, SequentialIds
 from tui_agent.cli.headless import run_turn
 from tui_agent.config.options import SessionOptions
+from tui_agent.engine.middleware.prompts import BUNDLED, PromptTexts
+from tui_agent.engine.middleware.sections import prompt_sections
 from tui_agent.folds.session_state import SessionStateView
-from tui_agent.middleware.prompts import BUNDLED, PromptTexts
-from tui_agent.middleware.sections import prompt_sections
 from tui_agent.plugin_api import (
     BaseMiddleware,
     Fragment,

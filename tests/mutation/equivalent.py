@@ -142,7 +142,7 @@ EQUIVALENT = (
     ),
     *(
         Same(
-            "tui_agent/engine/verdict.py",
+            "tui_agent/engine/tools/verdict.py",
             f"{name}: bool = False",
             "False -> True",
             "a refused call runs nothing",
@@ -150,13 +150,13 @@ EQUIVALENT = (
         for name in ("network", "looks", "sealed")
     ),
     Same(
-        "tui_agent/engine/rewind.py",
+        "tui_agent/engine/checkpoints/rewind.py",
         "await self._recorder.prepare(target.to_seq)",
         "statement left out",
         "what was not prepared in a thread is folded at once",
     ),
     Same(
-        "tui_agent/engine/rewind.py",
+        "tui_agent/engine/checkpoints/rewind.py",
         "if wanted is None or there is None:",
         "or -> and",
         "event 0 brings the settings, so neither is None; the line is there for the types",

@@ -6,7 +6,7 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say_json, table, warn
 from tui_agent.config.agent_files import FOLDER
-from tui_agent.middleware.subagents import OWN, Subagents
+from tui_agent.engine.middleware.subagents import OWN, Subagents
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.ground import ground

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 import anyio
 from pydantic import BaseModel
 
+from tui_agent.engine.tools.arguments import parse_arguments
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.tools.schema import json_schema
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.folds.base import branch
 from tui_agent.plugin_host.offers import OfferedTool
@@ -28,9 +31,6 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.ids import CallId
-from tui_agent.tools.arguments import parse_arguments
-from tui_agent.tools.registry import ToolRegistry
-from tui_agent.tools.schema import json_schema
 
 _ENGINES = (
     "tool.",

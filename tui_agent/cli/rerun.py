@@ -18,17 +18,17 @@ from tui_agent.cli.output import printable, say, say_json
 from tui_agent.cli.recorded_tools import ReadOnlyEnvironment, RecordedResults, recorded_tools
 from tui_agent.cli.recorded_turn import RecordedTurn
 from tui_agent.context.tokens import Tokens
-from tui_agent.engine.model_agent import ModelAgent
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.middleware.memory import WorkingMemory
+from tui_agent.engine.middleware.prompts import PromptTexts
+from tui_agent.engine.middleware.repo_map import RepoMapSection
+from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.stuck import StuckNotice
+from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
+from tui_agent.engine.server import Engine
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.folds.divergence import Divergence, Turn, compared, first_difference, turns
-from tui_agent.middleware.memory import WorkingMemory
-from tui_agent.middleware.prompts import PromptTexts
-from tui_agent.middleware.repo_map import RepoMapSection
-from tui_agent.middleware.sections import prompt_sections
-from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.base import text_preview

@@ -14,7 +14,7 @@ from tui_agent.cli.compare import compare_sessions
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say
 from tui_agent.cli.session_fork import Made, add_arguments, make_fork, wished
-from tui_agent.engine.refusals import nothing_to_answer
+from tui_agent.engine.command_checks import nothing_to_answer
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.model_messages import ModelMessages

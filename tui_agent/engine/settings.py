@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, JsonValue
 
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import (
     RevokeRule,

@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
+from tui_agent.engine.server import Engine
 from tui_agent.errors import StoreError
 from tui_agent.folds.standing import FORMAT, dumped
 from tui_agent.ports.clock import Ids

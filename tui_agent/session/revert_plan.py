@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.engine.rewind import NOT_TAKEN, told
+from tui_agent.engine.checkpoints.rewind import NOT_TAKEN, told
 from tui_agent.folds.base import fold
 from tui_agent.folds.branches import Branches, stretches
 from tui_agent.folds.commits import Commits

@@ -12,15 +12,16 @@ from pydantic import BaseModel
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
+from tui_agent.engine.automatic_reads import why_not
+from tui_agent.engine.middleware.instructions import Instructions
+from tui_agent.engine.middleware.memory import WorkingMemory
+from tui_agent.engine.middleware.prompts import PromptTexts
+from tui_agent.engine.middleware.repo_map import RepoMapSection
+from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.skills import READ_SKILL, Skills, news
+from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.unasked import why_not
-from tui_agent.middleware.instructions import Instructions
-from tui_agent.middleware.memory import WorkingMemory
-from tui_agent.middleware.prompts import PromptTexts
-from tui_agent.middleware.repo_map import RepoMapSection
-from tui_agent.middleware.sections import prompt_sections
-from tui_agent.middleware.skills import READ_SKILL, Skills, news
-from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role
 from tui_agent.ports.environment import Environment
@@ -31,7 +32,6 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.log import SessionLog
-from tui_agent.tools.registry import ToolRegistry
 from tui_agent.wiring.ground import Ground
 from tui_agent.wiring.mapping import SessionMaps
 

@@ -18,12 +18,12 @@ from tui_agent.config.keep import keep_readable
 from tui_agent.config.options import SessionOptions
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
-from tui_agent.engine.clients import Clients
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.middleware.subagents import Subagents
+from tui_agent.engine.model.clients import Clients
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
+from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
-from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.policy.decision.rule_file import append_rule

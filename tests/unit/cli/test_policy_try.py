@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
 from tui_agent.cli.policy_trial import HOOK, SANDBOX
-from tui_agent.engine.gate import LEAVING, OPENING
-from tui_agent.engine.hooks import RULE as HOOKS
+from tui_agent.engine.tools.gate import LEAVING, OPENING
+from tui_agent.engine.tools.hooks import RULE as HOOKS
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted

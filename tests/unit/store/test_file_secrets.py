@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.engine.whose import file_changed
+from tui_agent.engine.checkpoints.attribution import file_changed
 from tui_agent.folds.comparison_files import file_ends
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.session_state import SessionState

@@ -1,0 +1,1 @@
+"""L4: delegates: agents that work on a task for another agent, in the same log."""
