@@ -14,7 +14,7 @@ from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools.jobs import KEPT_BYTES, MOST_JOBS
 from tui_agent.folds.base import fold
-from tui_agent.folds.jobs import TAIL, Jobs
+from tui_agent.folds.session.jobs import TAIL, Jobs
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.engine.automatic_reads import why_not
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -9,7 +9,7 @@ import pytest
 from tui_agent.cli.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Command, Redo, Revert
 from tui_agent.protocol.envelope import Envelope, Record

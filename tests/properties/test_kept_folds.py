@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.properties.test_branching import turn
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
-from tui_agent.folds.standing import FORMAT, dumped
+from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings

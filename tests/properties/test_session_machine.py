@@ -26,9 +26,9 @@ from tests.stubs.plain_checkpoints import Files, files_in, put_files
 from tests.stubs.strict_history import faults_in
 from tui_agent.errors import SessionLocked, SessionNotFound
 from tui_agent.folds.base import fold
-from tui_agent.folds.branches import Branches
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import (
     Command,
     Interrupt,

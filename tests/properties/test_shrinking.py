@@ -13,7 +13,7 @@ from tui_agent.context.summary import (
     transcript,
     transcript_within,
 )
-from tui_agent.folds.forgotten import called
+from tui_agent.folds.context.compacted_history import called
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.folds.session_state import ReadFile, SessionStateView
+from tui_agent.folds.session.fold import ReadFile, SessionStateView
 from tui_agent.plugin_host.modules import forget, import_from
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment

@@ -16,8 +16,8 @@ from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.writing import free_name, write_new
 from tui_agent.folds.base import branch
-from tui_agent.folds.comparison import Comparison, compare
-from tui_agent.folds.comparison_side import Branch
+from tui_agent.folds.comparison.fold import Comparison, compare
+from tui_agent.folds.comparison.side import Branch
 from tui_agent.store.flaws import flaws
 from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import read_records

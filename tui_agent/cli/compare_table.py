@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from tui_agent.cli.output import printable
-from tui_agent.folds.comparison import Comparison
+from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.tui.compare.figures import Cell, beginning, figures, missing, tools, who
 
 LABELS = 17

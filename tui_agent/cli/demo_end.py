@@ -6,8 +6,8 @@ Invariant: these are the commands that a user has; afterwards conversation and f
 from collections.abc import Sequence
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.branches import Branches
-from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Redo, Revert

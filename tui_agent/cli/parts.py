@@ -4,7 +4,7 @@ import dataclasses
 from typing import TextIO
 
 from tui_agent.cli.output import moment, printable, say_json, width
-from tui_agent.folds.parts import PartRow, Parts
+from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
 
 

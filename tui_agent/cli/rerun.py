@@ -28,7 +28,7 @@ from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.folds.divergence import Divergence, Turn, compared, first_difference, turns
+from tui_agent.folds.comparison.divergence import Divergence, Turn, compared, first_difference, turns
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.base import text_preview

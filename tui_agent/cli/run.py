@@ -20,7 +20,7 @@ from tui_agent.cli.parts import PartStream
 from tui_agent.cli.telling import Telling
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
-from tui_agent.folds.words import unpriced
+from tui_agent.folds.text.labels import unpriced
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record

@@ -15,7 +15,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.cli.session_care import WHICH
-from tui_agent.folds.words import fork_changes
+from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId

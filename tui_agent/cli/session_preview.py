@@ -7,12 +7,12 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import moment, say, say_json
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.metrics import Metrics
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.session_view import SessionStateView
-from tui_agent.folds.todo import Todo
+from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import TestFinished

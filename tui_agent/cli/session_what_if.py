@@ -17,9 +17,9 @@ from tui_agent.cli.session_fork import Made, add_arguments, make_fork, wished
 from tui_agent.engine.command_checks import nothing_to_answer
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.words import fork_changes
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.session.fork_files import records_until
 from tui_agent.session.fork_wish import beginning

@@ -32,8 +32,8 @@ from tui_agent.cli.output import (
 from tui_agent.cli.trace import WHICH
 from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.state_json import state_to_json
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.flaws import flaws
 from tui_agent.store.reader import read_records, stored_lines

@@ -17,8 +17,8 @@ from tui_agent.cli.headless import Begin, Outcome
 from tui_agent.cli.output import say
 from tui_agent.cli.whole_lines import WholeLines
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.entries import AnswerEntry
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.transcript.entries import AnswerEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record

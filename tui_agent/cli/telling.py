@@ -7,8 +7,8 @@ import sys
 
 from tui_agent.cli.headless import Show
 from tui_agent.cli.output import say
-from tui_agent.folds.cut_words import learnt, not_whole, too_long
-from tui_agent.folds.words import LATER, unmapped
+from tui_agent.folds.context.cut_labels import learnt, not_whole, too_long
+from tui_agent.folds.text.labels import LATER, unmapped
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,

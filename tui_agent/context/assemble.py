@@ -16,7 +16,7 @@ from tui_agent.context.fitting import Fitted, Fitting
 from tui_agent.context.rules import RULES, cut_rules
 from tui_agent.context.summary import CutText
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
-from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
+from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
 from tui_agent.protocol.events.context import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
+from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.settings import ContextMode
 

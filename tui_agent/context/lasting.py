@@ -14,7 +14,7 @@ from typing import Final
 from tui_agent.context.priorities import Block, Short
 from tui_agent.context.shrinking import OPEN_FILES, TESTS, path_of
 from tui_agent.context.truncate import head_and_tail, is_artifact
-from tui_agent.folds.forgotten import calls_of, quoted
+from tui_agent.folds.context.compacted_history import calls_of, quoted
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem

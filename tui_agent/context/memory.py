@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tui_agent.context.checks import is_check, is_fault
 from tui_agent.context.failing import runs_all, still_failing
-from tui_agent.folds.memory_words import after_update, of_command, of_places, plain, texts, told
+from tui_agent.folds.context.memory import after_update, of_command, of_places, plain, texts, told
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.context import MemoryUpdated

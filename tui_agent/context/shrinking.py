@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.forgotten import REDUCED, calls_of
+from tui_agent.folds.context.compacted_history import REDUCED, calls_of
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage

@@ -13,7 +13,7 @@ from tui_agent.context.lasting import LEFT_OUT, Facts, Text, lasting, line_of, r
 from tui_agent.context.priorities import Block, Short, shared_out
 from tui_agent.context.shrinking import chars_of
 from tui_agent.context.truncate import head_and_tail
-from tui_agent.folds.forgotten import call_words, preview
+from tui_agent.folds.context.compacted_history import call_words, preview
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tui_agent.folds.calibration import Calibration
+from tui_agent.folds.context.token_calibration import Calibration
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

@@ -3,7 +3,7 @@
 Invariant: what a rule or a guard denies the agent to read is not put before a model either.
 """
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import Reads
 

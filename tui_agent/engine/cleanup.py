@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import Printed
-from tui_agent.folds.delegates import DelegateState, line_of
-from tui_agent.folds.session_state import OpenCall
+from tui_agent.folds.session.delegates import DelegateState, line_of
+from tui_agent.folds.session.fold import OpenCall
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.engine.mailbox import Waiting
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from tui_agent.engine.model.request import whole_part
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobMissing
-from tui_agent.folds.session_state import OpenCall
+from tui_agent.folds.session.fold import OpenCall
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import AssistantMessage

@@ -31,7 +31,7 @@ from tui_agent.engine.tools.jobs import Jobs
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,

@@ -21,7 +21,7 @@ from tui_agent.export.words import (
     tool_words,
     turn_end,
 )
-from tui_agent.folds.entries import (
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,

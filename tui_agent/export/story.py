@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.folds.entries import Entry
-from tui_agent.folds.line_diff import line_diff
-from tui_agent.folds.metrics import Metrics, MetricsView
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.text.line_diff import line_diff
+from tui_agent.folds.trace.metrics import Metrics, MetricsView
+from tui_agent.folds.transcript.entries import Entry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged

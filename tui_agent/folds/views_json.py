@@ -2,7 +2,7 @@
 
 from pydantic_core import to_jsonable_python
 
-from tui_agent.folds.state_json import state_to_json
+from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tui_agent.folds.branches import Stretch
+from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
-from tui_agent.folds.turn_summaries import TurnSummaries, summary_text
+from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.reader import iterate_records

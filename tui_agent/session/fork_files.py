@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.session.forking import STORE

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.session_view import OpenCall
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.view import OpenCall
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ForkChange

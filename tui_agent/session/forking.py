@@ -14,8 +14,8 @@ from anyio import to_thread
 
 from tui_agent.config.settings import CheckpointSettings
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.session.users_git import users_git

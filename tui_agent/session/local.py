@@ -13,7 +13,7 @@ from anyio import to_thread
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import StoreError
-from tui_agent.folds.standing import FORMAT, dumped
+from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.log import Follower

@@ -6,8 +6,8 @@ Invariant: what is kept, with the history behind it, folds to the same as the wh
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tui_agent.folds.branches import Stretch, on_branch, stretches
-from tui_agent.folds.standing import FORMAT, Standing, loaded
+from tui_agent.folds.session.branches import Stretch, on_branch, stretches
+from tui_agent.folds.session.snapshot import FORMAT, Standing, loaded
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.kept import kept, rest
 from tui_agent.store.lineage import cut

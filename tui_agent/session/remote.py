@@ -19,7 +19,7 @@ from anyio import to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.standing import FORMAT, Outline, outlined
+from tui_agent.folds.session.snapshot import FORMAT, Outline, outlined
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId

@@ -12,8 +12,8 @@ from anyio.to_thread import run_sync
 
 from tui_agent.engine.checkpoints.rewind import NOT_TAKEN, told
 from tui_agent.folds.base import fold
-from tui_agent.folds.branches import Branches, stretches
-from tui_agent.folds.commits import Commits
+from tui_agent.folds.session.branches import Branches, stretches
+from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.events.files import CheckpointPlanned
 from tui_agent.session.forking import STORE, state_of
 from tui_agent.store.reader import read_records

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tui_agent.folds.branches import Move, Stretch, stretches
+from tui_agent.folds.session.branches import Move, Stretch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.store.line import decode, salvage

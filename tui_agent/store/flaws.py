@@ -6,7 +6,7 @@ Invariant: looks only; a log without a flaw is told nothing about.
 from collections.abc import Iterable
 from pathlib import Path
 
-from tui_agent.folds.words import stepped_over, unknown_events
+from tui_agent.folds.text.labels import stepped_over, unknown_events
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record, UnknownEvent
 from tui_agent.store.line import version_of
 from tui_agent.store.lineage import Strand, lineage

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.branches import on_branch
+from tui_agent.folds.session.branches import on_branch
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 from tui_agent.store.files import FOLDER_MODE, FileOps, sync_path, write_all, write_file

@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.branches import Move, Stretch, on_branch
+from tui_agent.folds.session.branches import Move, Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.store.blobs import BlobStore, Redacting

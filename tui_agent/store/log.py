@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from tui_agent.errors import StoreError, StoreFull
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Stretch, on_branch
+from tui_agent.folds.session.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound
-from tui_agent.folds.branches import Stretch
+from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from tui_agent.folds.branches import Stretch, on_branch
+from tui_agent.folds.session.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted

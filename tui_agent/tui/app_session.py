@@ -6,7 +6,7 @@ Invariant: protocols only; a test's session and the remote one fit them alike.
 from collections.abc import Sequence
 from typing import Protocol
 
-from tui_agent.folds.standing import Outline
+from tui_agent.folds.session.snapshot import Outline
 from tui_agent.ports.session import Session
 from tui_agent.protocol.envelope import Record
 

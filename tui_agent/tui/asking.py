@@ -7,8 +7,8 @@ counterpart, Enter on an empty prompt, or a click.
 import time
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.approvals import ApprovalsView
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.approvals import ApprovalsView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked

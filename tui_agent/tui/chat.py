@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from tui_agent.folds.entries import Entry, NoticeEntry, TranscriptView, UserEntry
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptView, UserEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME

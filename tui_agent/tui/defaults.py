@@ -10,7 +10,7 @@ from tui_agent.config import layers
 from tui_agent.config.keep import keep_model, model_lines
 from tui_agent.config.vendors import VENDORS
 from tui_agent.errors import ConfigError
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.beginning import profiles
 

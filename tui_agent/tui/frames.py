@@ -6,7 +6,7 @@ Invariant: called at most as often as the pump makes frames; panes paint only wh
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import ALL, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units

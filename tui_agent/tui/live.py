@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from textual.worker import Worker
 
 from tui_agent.config.settings import Config
-from tui_agent.folds.jobs import JobsView, without_engine
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.jobs import JobsView, without_engine
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
 from tui_agent.protocol.settings import POLICIES

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked, TuiAgentError
-from tui_agent.folds.begun import begun
+from tui_agent.folds.session.cached_views import begun
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Close
 from tui_agent.tui.actions import BY_NAME, BY_SLASH

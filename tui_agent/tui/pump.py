@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
-from tui_agent.folds.branches import on_branch, stretches
+from tui_agent.folds.session.branches import on_branch, stretches
 from tui_agent.folds.views import ViewName, Views
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Record

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.forgotten_items import (
+from tui_agent.folds.context.compacted_rows import (
     CallNames,
     CountedTokens,
     ForgottenItem,
     ForgottenView,
     forgotten_view,
 )
-from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui import units

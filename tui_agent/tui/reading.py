@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import BlobMissing
-from tui_agent.folds.entries import AnswerEntry
+from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.outside import JsonRow, json_rows, place

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 
-from tui_agent.folds.entries import UserEntry
+from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, PlannedAct

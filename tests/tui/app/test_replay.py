@@ -9,7 +9,7 @@ from tests.golden.make import LOGS
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import Replayed, open_replay
 from tui_agent.folds.moments import SPAN, moment
-from tui_agent.folds.timeline import timeline
+from tui_agent.folds.trace.timeline import timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived

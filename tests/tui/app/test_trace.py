@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.tui.app.driving import golden, open_app
-from tui_agent.folds.spans import Span, TraceView
+from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted

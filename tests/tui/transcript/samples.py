@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 
-from tui_agent.folds.entries import (
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.transcript.samples import Samples, diff_block, night_shift
-from tui_agent.folds.entries import AnswerEntry, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.tui.palette import Palette

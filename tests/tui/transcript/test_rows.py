@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.tui.transcript.samples import DIFF, EVERY_ACTION, Samples, diff_block
-from tui_agent.folds.entries import Entry
+from tui_agent.folds.transcript.entries import Entry
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import (
     CustomBlock,

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tests.stubs.quick_pilot import piloted
 from tests.tui.transcript.samples import AT, Samples, TranscriptApp, every_state, night_shift
-from tui_agent.folds.entries import TranscriptView
+from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.tui.palette import Palette

@@ -10,7 +10,7 @@ import pytest
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
 from tui_agent.folds.base import fold
-from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

@@ -7,9 +7,9 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.engine.checkpoints.attribution import file_changed
-from tui_agent.folds.comparison_files import file_ends
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.comparison.files import file_ends
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.checkpoint import FileStand
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload

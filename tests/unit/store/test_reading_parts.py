@@ -9,7 +9,7 @@ from tests.stubs.store import said, store, write_log
 from tests.unit.store.test_forks import family, seqs
 from tui_agent.errors import SessionNotFound
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Stretch
+from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed
 from tui_agent.protocol.events.plugin import PluginEvent

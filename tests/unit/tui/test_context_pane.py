@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.folds.context_meter import ContextMeterView, MeterSection
+from tui_agent.folds.context.meter import ContextMeterView, MeterSection
 from tui_agent.tui.first_look import named_theme
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.panes.base import Looks

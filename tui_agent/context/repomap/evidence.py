@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
 from tui_agent.context.repomap.words import Pair
-from tui_agent.folds.word_forms import named
+from tui_agent.folds.text.word_forms import named
 
 WINDOW = 60
 K1, B_WINDOW, B_SYMBOL, NAME_TIMES = 1.2, 0.3, 0.35, 4

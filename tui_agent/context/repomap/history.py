@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tui_agent.config.git import ask_git, repository_of
 from tui_agent.context.repomap.kept import Kept
-from tui_agent.folds.word_forms import pieces
+from tui_agent.folds.text.word_forms import pieces
 
 MAX_COMMITS = 4_000
 GIT_S = 20.0

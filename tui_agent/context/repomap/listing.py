@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tui_agent.config.git import ask_git, repository_of
 from tui_agent.config.repository import Repository
-from tui_agent.folds.ignore_rules import Rules
+from tui_agent.folds.text.gitignore import Rules
 
 MAX_FILES = 200_000
 GIT_S = 20.0

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tui_agent.config.places import is_test
 from tui_agent.context.repomap.kept import Kept
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.folds.word_forms import STOP, split, stem
+from tui_agent.folds.text.word_forms import STOP, split, stem
 
 MOST_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

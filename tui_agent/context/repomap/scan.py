@@ -11,7 +11,7 @@ from tui_agent.context.repomap.places import weight_of
 from tui_agent.context.repomap.ranking import values_of
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.words import Query
-from tui_agent.folds.word_forms import pieces
+from tui_agent.folds.text.word_forms import pieces
 
 BYTES_A_WORD = 7
 K1, B = 1.2, 0.75

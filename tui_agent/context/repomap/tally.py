@@ -12,7 +12,7 @@ from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import TypeAlias
 
-from tui_agent.folds.word_forms import MAX_WORD, raw_words, split
+from tui_agent.folds.text.word_forms import MAX_WORD, raw_words, split
 
 MAX_TIMES = 200
 """How often one word of a file counts at most: BM25 hardly tells more apart."""

@@ -4,7 +4,7 @@ import re
 from itertools import islice, pairwise
 
 from tui_agent.context.repomap.telling import told, unframed
-from tui_agent.folds.word_forms import pieces, raw_words, split, stem
+from tui_agent.folds.text.word_forms import pieces, raw_words, split, stem
 
 _TICKED = re.compile(r"`+([^`\n]{1,200})`+")
 _IDENTIFIER = re.compile(

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tui_agent.errors import BlobMissing
-from tui_agent.folds.line_diff import count_changes
-from tui_agent.folds.session_view import SessionStateView
-from tui_agent.folds.unkept import ToldChange
+from tui_agent.folds.session.uncheckpointed_changes import ToldChange
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.line_diff import count_changes
 from tui_agent.ports.checkpoint import Changes, Checkpoints, FileStand
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.files import PATHS_NAMED, Author, FileChanged

@@ -17,7 +17,7 @@ from tui_agent.engine.checkpoints.attribution import Missed, file_changed, holds
 from tui_agent.engine.checkpoints.maintenance import Upkeep
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import CheckpointError
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import Baseline, Changes, Checkpoints
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs

@@ -12,8 +12,8 @@ from tui_agent.engine.cleanup import close_calls, close_requests
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import INSTEAD
 from tui_agent.errors import UsageError
-from tui_agent.folds.branches import Reason, on_branch, stretches
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.branches import Reason, on_branch, stretches
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import Checkpoints, Restored, RestorePlan
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tui_agent.context.assemble import Packed
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
-from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.commands import PinContext, RestoreContext
 from tui_agent.protocol.events.context import ContextPacked, ContextPinned, ContextRestored, CountedMessage
 from tui_agent.protocol.messages import Message

@@ -47,9 +47,9 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.hooks import Heard, Hooks
 from tui_agent.engine.tools.large_results import cut_record
 from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
-from tui_agent.folds.context_meter import COMPACT, compacts_at
-from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
-from tui_agent.folds.session_view import COMPACTING
+from tui_agent.folds.context.meter import COMPACT, compacts_at
+from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
+from tui_agent.folds.session.view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.context import (

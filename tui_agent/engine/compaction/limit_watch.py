@@ -6,7 +6,7 @@ Invariant: a limit that it is below again, while it is still above another one, 
 from typing import Final
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.folds.context_meter import MeterLevel
+from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.protocol.events.context import ContextWarned
 
 HEIGHTS: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}

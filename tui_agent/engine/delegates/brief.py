@@ -6,7 +6,7 @@ Invariant: nothing of the conversation above it: its role, the workspace and the
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.delegate import Role
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest

@@ -21,7 +21,7 @@ from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.tools.tool_names import canonical
 from tui_agent.errors import ConfigError, StoreError, ToolError
-from tui_agent.folds.delegates import line_of
+from tui_agent.folds.session.delegates import line_of
 from tui_agent.ports.delegate import DelegateEnd, DelegateReport, Errand, Role
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned

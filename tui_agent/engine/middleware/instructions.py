@@ -8,8 +8,8 @@ began with is not changed by what joins later.
 from collections.abc import Callable, Iterator, Sequence
 
 from tui_agent.context.instructions import Found, InstructionFiles, folders_of, joined, room_of
-from tui_agent.folds.instructed import instruction_words, rest_of
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.context.instructions import instruction_words, rest_of
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
     FileRead,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tui_agent.context.memory import begun, learnt, rendered
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, ToolCallPart, ToolNext, ToolResult, TurnContext
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.ids import MAIN_AGENT

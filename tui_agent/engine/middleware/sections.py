@@ -8,7 +8,7 @@ from typing import Final
 
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.subagents import SubagentsSection
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
 

@@ -10,7 +10,7 @@ from tui_agent.engine.components import ResolveModel
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.tools.tool_names import canonical, near
 from tui_agent.errors import ConfigError
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
 from tui_agent.protocol.events.session import ErrorRaised

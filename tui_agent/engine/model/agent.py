@@ -1,6 +1,6 @@
 """L4: the default agent: asks the model, and does what the model says."""
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, Ask, AskModel, CallTools, Reject, SayMessage
 from tui_agent.protocol.parts import ToolCallPart
 

@@ -20,8 +20,8 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.delta_merge import HeldCalls, Ticker
 from tui_agent.engine.model.request import RequestBuilder
 from tui_agent.errors import BlobMissing, ContextOverflow, ModelError
-from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.backoff import wait
 from tui_agent.models.faults import transient

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from tui_agent.context.first_guide import NAME, Survey, survey, written
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import JsonMap

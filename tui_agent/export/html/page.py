@@ -12,7 +12,7 @@ from tui_agent.export.html.markup import Safe, el, join
 from tui_agent.export.html.rows import Row, rows
 from tui_agent.export.story import Story
 from tui_agent.export.words import changed_files, cost, duration, facts
-from tui_agent.folds.entries import TurnEntry, UserEntry
+from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import counted
 
 HERE = Path(__file__).parent

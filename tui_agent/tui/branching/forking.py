@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from textual.app import App
 
-from tui_agent.folds.branches import on_branch, stretches
+from tui_agent.folds.session.branches import on_branch, stretches
 from tui_agent.protocol.commands import GoOn
 from tui_agent.tui.branching.spot import Made, Spot, Wish, make, places_of, spot_at
 from tui_agent.tui.handlers.model import choose_model

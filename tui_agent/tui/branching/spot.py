@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tui_agent.folds.entries import AnswerEntry, Entry, ToolEntry, UserEntry
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ToolEntry, UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted

@@ -2,7 +2,7 @@
 
 from pydantic import TypeAdapter, ValidationError
 
-from tui_agent.folds.comparison import Comparison
+from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.tui.outside import Ask, json_rows, text_of
 from tui_agent.tui.text import clean_line
 

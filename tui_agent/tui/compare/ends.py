@@ -9,7 +9,7 @@ from itertools import zip_longest
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.folds.comparison import Comparison, Differing
+from tui_agent.folds.comparison.fold import Comparison, Differing
 from tui_agent.tui.compare.figures import missing, tools
 from tui_agent.tui.compare.layout import MARGIN, Columns
 from tui_agent.tui.modals.exact import diff_strips

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tui_agent.folds.comparison import Differing, ForkPoint
-from tui_agent.folds.comparison_side import Side
+from tui_agent.folds.comparison.fold import Differing, ForkPoint
+from tui_agent.folds.comparison.side import Side
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from textual.strip import Strip
 
-from tui_agent.folds.comparison import Comparison
-from tui_agent.folds.comparison_side import OutcomeState, Side
+from tui_agent.folds.comparison.fold import Comparison
+from tui_agent.folds.comparison.side import OutcomeState, Side
 from tui_agent.tui import units
 from tui_agent.tui.compare.figures import Cell, Figure, Sums, at_end, at_time, beginning, figures, who
 from tui_agent.tui.compare.layout import TINY, Columns, across, columns

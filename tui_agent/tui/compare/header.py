@@ -1,6 +1,6 @@
 """L7: the header of a comparison: the chip, that nothing runs here, and how many branches stand below."""
 
-from tui_agent.folds.comparison import Comparison
+from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.rows import Part

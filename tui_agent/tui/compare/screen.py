@@ -14,9 +14,9 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_agent.folds.comparison import Comparison
-from tui_agent.folds.comparison_side import Side
-from tui_agent.folds.timeline import Timeline
+from tui_agent.folds.comparison.fold import Comparison
+from tui_agent.folds.comparison.side import Side
+from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.actions import Action, footer
 from tui_agent.tui.compare.asked import ask_for, export
 from tui_agent.tui.compare.ends import Ends

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.entries import UserEntry
+from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.tui.branching import forking
 from tui_agent.tui.branching.checkpoints import CheckpointsScreen
 from tui_agent.tui.branching.screen import TreeScreen

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.strip import Strip
 
-from tui_agent.folds.forgotten_items import ForgottenItem, ForgottenView
+from tui_agent.folds.context.compacted_rows import ForgottenItem, ForgottenView
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.picker import Item, Picker

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.comparison_side import Side
+from tui_agent.folds.comparison.side import Side
 from tui_agent.tui.compare.screen import Choices, CompareScreen
 from tui_agent.tui.handlers.exporting import folder_of
 from tui_agent.tui.handlers.session import switch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.cells import cell_len
 from textual.strip import Strip
 
-from tui_agent.folds.context_meter import SOFT, WARN, ContextMeterView, MeterSection
+from tui_agent.folds.context.meter import SOFT, WARN, ContextMeterView, MeterSection
 from tui_agent.tui import units
 from tui_agent.tui.handlers.ledger import ledger_rows
 from tui_agent.tui.modals.viewer import Viewer

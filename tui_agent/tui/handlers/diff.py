@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.errors import BlobMissing
-from tui_agent.folds.files_changed import ChangedFile
-from tui_agent.folds.line_diff import line_diff
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.text.line_diff import line_diff
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.handlers.sheets import newest_only
 from tui_agent.tui.modals.exact import diff_strips

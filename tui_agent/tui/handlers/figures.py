@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.folds.measure_words import Units, told
-from tui_agent.folds.metrics import MetricsView
-from tui_agent.folds.spans import Span, TraceView
+from tui_agent.folds.trace.measure_labels import Units, told
+from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.handlers.sheets import newest_only, show

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 from textual.strip import Strip
 
-from tui_agent.folds.spans import Span
+from tui_agent.folds.trace.spans import Span
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.exact import json_strips

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from textual.strip import Strip
 
 from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
-from tui_agent.folds.memory_words import told
+from tui_agent.folds.context.memory import told
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui import units
 from tui_agent.tui.handlers.sheets import show

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.folds.context_meter import NAMES
+from tui_agent.folds.context.meter import NAMES
 from tui_agent.tui import units
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.rows import Part, part
 from tui_agent.tui.text import clean_line, fit
 
 if TYPE_CHECKING:
-    from tui_agent.folds.ledger import LedgerRequest, LedgerSum, LedgerView
+    from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
     from tui_agent.protocol.events.context import SectionName
 
 MOST = 8

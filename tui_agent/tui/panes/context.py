@@ -15,7 +15,7 @@ from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
+    from tui_agent.folds.context.meter import ContextMeterView
 
 
 def context_rows(

@@ -17,8 +17,8 @@ from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line, fit
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
-    from tui_agent.folds.session_state import SessionStateView
+    from tui_agent.folds.context.meter import ContextMeterView
+    from tui_agent.folds.session.fold import SessionStateView
 
 
 class Header(LinePane):

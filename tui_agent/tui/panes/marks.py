@@ -6,7 +6,7 @@ Invariant: a mark looks the same wherever it stands.
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds.timeline import Mark
+from tui_agent.folds.trace.timeline import Mark
 from tui_agent.tui.symbols import Symbols
 from tui_agent.tui.theme import Role
 

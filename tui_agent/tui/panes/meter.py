@@ -13,7 +13,7 @@ from tui_agent.tui.symbols import Symbols
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
+    from tui_agent.folds.context.meter import ContextMeterView
 
 WARN, SOFT, CRITICAL = 0.32, 0.40, 0.80
 WORDS = {

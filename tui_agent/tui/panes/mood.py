@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.session_view import COMPACTING
+from tui_agent.folds.session.view import COMPACTING
 from tui_agent.protocol.settings import PAUSING
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.panes.spans import ROW, fault_words, short_target
@@ -10,8 +10,8 @@ from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line, named
 
 if TYPE_CHECKING:
-    from tui_agent.folds.session_view import SessionStateView
-    from tui_agent.folds.spans import Span, TraceView
+    from tui_agent.folds.session.view import SessionStateView
+    from tui_agent.folds.trace.spans import Span, TraceView
 
 SUMMARISES, OLD = "summarising", "old turns"
 _ENDS: dict[str, tuple[Mood, str]] = {

@@ -15,9 +15,9 @@ from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.rows import blank, intent_of
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
-    from tui_agent.folds.todo import TodoView
-    from tui_agent.folds.trace import TraceView
+    from tui_agent.folds.context.meter import ContextMeterView
+    from tui_agent.folds.session.todo import TodoView
+    from tui_agent.folds.trace.fold import TraceView
 
 
 class Sidebar(LinePane):

@@ -12,7 +12,7 @@ from tui_agent.tui.text import clean_line, named
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace import Span, SpanState, TraceView
+    from tui_agent.folds.trace.fold import Span, SpanState, TraceView
 
 FAULTS = {
     "transport": "no connection",

@@ -10,8 +10,8 @@ from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.rows import Part, doing, part, row
 
 if TYPE_CHECKING:
-    from tui_agent.folds.files_changed import FilesChangedView
-    from tui_agent.folds.todo import TodoView
+    from tui_agent.folds.session.changed_files import FilesChangedView
+    from tui_agent.folds.session.todo import TodoView
 
 
 class PaneStrip(LinePane):

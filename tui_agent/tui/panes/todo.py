@@ -10,7 +10,7 @@ from tui_agent.tui.text import clean_line, fit, pad
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.todo import TodoView
+    from tui_agent.folds.session.todo import TodoView
     from tui_agent.protocol.events.todo import TodoItem
 
 MOST = 8

@@ -16,7 +16,7 @@ from tui_agent.tui.text import fit
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace import Span, TraceView
+    from tui_agent.folds.trace.fold import Span, TraceView
 
 EMPTY = "Nothing has run."
 COLUMNS_FROM = 46

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tui_agent.folds.timeline import extended
+from tui_agent.folds.trace.timeline import extended
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.replay.recording import Recording, Ways

@@ -9,7 +9,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.folds.timeline import Timeline
+from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.panes.marks import MARKS, ROLES, loudest, mark_symbol
 from tui_agent.tui.rows import Part, blank, cells, cut, part, row

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds.timeline import Timeline
+from tui_agent.folds.trace.timeline import Timeline
 
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 By: TypeAlias = Literal["event", "part", "turn", "marker"]

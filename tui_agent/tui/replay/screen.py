@@ -16,7 +16,7 @@ from textual.timer import Timer
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.moments import Moments
-from tui_agent.folds.timeline import timeline
+from tui_agent.folds.trace.timeline import timeline
 from tui_agent.folds.views import Views
 from tui_agent.tui.actions import footer
 from tui_agent.tui.layer import takes

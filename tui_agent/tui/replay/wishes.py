@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.folds.forgotten_items import ForgottenItem
+from tui_agent.folds.context.compacted_rows import ForgottenItem
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui import units
 from tui_agent.tui.actions import ACTIONS, Action

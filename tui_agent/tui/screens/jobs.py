@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.strip import Strip
 
-from tui_agent.folds.jobs import JobView
+from tui_agent.folds.session.jobs import JobView
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units

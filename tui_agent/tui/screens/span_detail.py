@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.folds.entries import ToolEntry
-from tui_agent.folds.spans import Span, TraceView
-from tui_agent.folds.words import SPAN_STATES
+from tui_agent.folds.text.labels import SPAN_STATES
+from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
 from tui_agent.tui.panes.spans import label, state_symbol, tokens, took

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.folds.spans import Span, TraceView
+from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
-from tui_agent.folds.spans import Span, TraceView
+from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.tui.actions import footer
 from tui_agent.tui.handlers.json_view import open_events

@@ -6,7 +6,7 @@ Invariant: what the user opened or folded, and what is being read, is left alone
 from collections.abc import Sequence
 from typing import Protocol
 
-from tui_agent.folds.entries import Entry, ToolEntry, UserEntry
+from tui_agent.folds.transcript.entries import Entry, ToolEntry, UserEntry
 from tui_agent.tui.transcript.draw import Shown, is_open, toggles
 from tui_agent.tui.transcript.groups import QUIET_RUN
 from tui_agent.tui.transcript.slot import Slot

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.folds.entries import Entry, ToolEntry, TranscriptView
+from tui_agent.folds.transcript.entries import Entry, ToolEntry, TranscriptView
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.symbols import UNICODE, Symbols

@@ -6,7 +6,7 @@ Invariant: rows depend on the entry, the look and what is in `Shown`, and on not
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from tui_agent.folds.entries import (
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,

@@ -3,7 +3,7 @@
 Invariant: nothing here reads keys or the mouse.
 """
 
-from tui_agent.folds.entries import AnswerEntry, TranscriptView, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, TranscriptView, UserEntry
 from tui_agent.tui.slices import Slices
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.canvas import TranscriptCanvas

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.folds.entries import ToolEntry
+from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.transcript.look import STATE_COLUMN, Look
 from tui_agent.tui.transcript.rows import Row, Run, width_of

@@ -7,7 +7,7 @@ drawn rows of slots that were not asked for lately are dropped. Slots keep their
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tui_agent.folds.entries import AnswerEntry, Entry, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
 from tui_agent.tui.transcript.ages import Ages
 from tui_agent.tui.transcript.draw import Shown, draw, guess, new_stream, spacious

@@ -5,7 +5,7 @@ Invariant: first what happened, then to what, then what is kept, then what to do
 
 from typing import Final
 
-from tui_agent.folds.entries import NoticeEntry
+from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.tui.text import clean, clean_line, named, pad, width
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tui_agent.folds.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
 
 TAIL_S: Final = 1 / 30
 """Between frames that change some rows."""

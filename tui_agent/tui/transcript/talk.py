@@ -9,9 +9,15 @@ from typing import Final
 
 from rich.style import Style
 
-from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
-from tui_agent.folds.mention_words import mention_name, mention_sent
-from tui_agent.folds.words import TURN_ENDS
+from tui_agent.folds.context.mention_labels import mention_name, mention_sent
+from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.transcript.entries import (
+    AnswerEntry,
+    QuestionEntry,
+    ReasoningEntry,
+    TurnEntry,
+    UserEntry,
+)
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import counted

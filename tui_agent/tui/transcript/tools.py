@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.folds.entries import Subtask, ToolEntry, ToolState
+from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.tui.symbols import Symbols
 from tui_agent.tui.text import clean, clean_line, fit, pad, width

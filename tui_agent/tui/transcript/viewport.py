@@ -7,7 +7,7 @@ Pure: no Textual, no clock.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tui_agent.folds.entries import Entry
+from tui_agent.folds.transcript.entries import Entry
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, overload
 
-from tui_agent.folds.entries import Entry, UserEntry
+from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
 """Entries from which on not all are laid out at once."""

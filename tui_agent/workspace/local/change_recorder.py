@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from anyio import to_thread
 
 from tui_agent.errors import StaleFile
-from tui_agent.folds.line_diff import count_changes
+from tui_agent.folds.text.line_diff import count_changes
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.ignore_rules import Rules
+from tui_agent.folds.text.gitignore import Rules
 from tui_agent.ports.environment import FileInfo
 from tui_agent.workspace.local.files import scan
 from tui_agent.workspace.local.paths import MAX_DEPTH, Containment

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
-from tui_agent.folds.ignore_rules import MAX_LINES, Rules
-from tui_agent.folds.path_pattern import fits, parts_of
+from tui_agent.folds.text.gitignore import MAX_LINES, Rules
+from tui_agent.folds.text.glob import fits, parts_of
 
 GIT = ".git"
 GIT_RULES = ".gitignore"

@@ -16,7 +16,7 @@ from tui_agent.context.repomap.ranking import Ranked, by_history, expression, va
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.words import Query
-from tui_agent.folds.word_forms import pieces
+from tui_agent.folds.text.word_forms import pieces
 
 Files = dict[str, str]
 

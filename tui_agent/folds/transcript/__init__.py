@@ -1,0 +1,1 @@
+"""L0: the fold behind the chat: entries in order."""
