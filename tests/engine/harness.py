@@ -10,7 +10,7 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
-from tui_agent.context.shrinking import Shrinking
+from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.agent import ModelAgent

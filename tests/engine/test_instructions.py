@@ -14,7 +14,7 @@ from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, judged, rules, use
 from tests.engine.talks import tools as all_tools
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.assemble import SEPARATOR
+from tui_agent.context.assembly import SEPARATOR
 from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, folders_of, joined
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.recorder import Recorder

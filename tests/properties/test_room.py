@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.budgets import Room
 from tui_agent.context.summary import STORY
 from tui_agent.context.tokens import Tokens

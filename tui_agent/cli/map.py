@@ -18,8 +18,8 @@ from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.files import read_small
 from tui_agent.config.secrets import Keys
-from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.rendering import clean, left_out
+from tui_agent.context.repomap.repository_map import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
 from tui_agent.ports.redaction import RedactionOptions

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tui_agent.context.checks import is_check, is_fault
-from tui_agent.context.failing import runs_all, still_failing
+from tui_agent.context.check_results import is_check, is_fault
+from tui_agent.context.failing_tests import runs_all, still_failing
 from tui_agent.folds.context.memory import after_update, of_command, of_places, plain, texts, told
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview

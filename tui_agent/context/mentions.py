@@ -15,8 +15,8 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
-from tui_agent.context.evenly import shared
-from tui_agent.context.mentioned import Possible, Wanted, possible
+from tui_agent.context.even_shares import shared
+from tui_agent.context.mention_parser import Possible, Wanted, possible
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolPlace

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tui_agent.context.lasting import LEFT_OUT, Facts, Text, lasting, line_of, reach, words_of
+from tui_agent.context.compaction_limits import chars_of
 from tui_agent.context.priorities import Block, Short, shared_out
-from tui_agent.context.shrinking import chars_of
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.summary_facts import LEFT_OUT, Facts, Text, lasting, line_of, reach, words_of
+from tui_agent.context.truncation import head_and_tail
 from tui_agent.folds.context.compacted_history import call_words, preview
 from tui_agent.protocol.messages import (
     AssistantMessage,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tui_agent.context.shrinking import Shrinking
+from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry

@@ -6,7 +6,7 @@ Invariant: `user.shell_started` is always followed by `user.shell_finished`, wit
 import codecs
 from collections.abc import Sequence
 
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.delta_merge import Merger, Ticker

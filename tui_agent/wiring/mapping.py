@@ -14,7 +14,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import beside_sessions
 from tui_agent.config.places import is_test
 from tui_agent.config.settings import Config
-from tui_agent.context.repomap.facade import RepoMap, Showing
+from tui_agent.context.repomap.repository_map import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest

@@ -8,9 +8,9 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from tui_agent.context.repomap.question_words import Pair
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.words import Pair
 from tui_agent.folds.text.word_forms import named
 
 WINDOW = 60

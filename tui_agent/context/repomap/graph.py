@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from struct import Struct
 
-from tui_agent.context.repomap.kept import Kept
+from tui_agent.context.repomap.index_db import Kept
 
 MAX_DEFINERS = 5
 MAX_OUT = 40

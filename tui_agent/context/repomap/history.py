@@ -6,7 +6,7 @@ Invariant: only commits that lead to the present one count; merges and commits o
 from pathlib import Path
 
 from tui_agent.config.git import ask_git, repository_of
-from tui_agent.context.repomap.kept import Kept
+from tui_agent.context.repomap.index_db import Kept
 from tui_agent.folds.text.word_forms import pieces
 
 MAX_COMMITS = 4_000

@@ -9,9 +9,9 @@ from itertools import accumulate
 from operator import methodcaller
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_agent.context.repomap.cleaning import PLAIN, Cleaner
 from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.patterns import Patterns
+from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.views import Symbol
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 import time
 from typing import NamedTuple
 
-from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.file_text import read
 
 MOST_BYTES = 8_000_000
 TICK_NS = 2_000_000_000

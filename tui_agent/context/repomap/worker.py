@@ -21,10 +21,12 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
-from tui_agent.context.repomap import graph, history, indexing, kept
-from tui_agent.context.repomap.cleaning import Cleaner
+from tui_agent.context.repomap import graph, history
+from tui_agent.context.repomap import index_db as kept
+from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 

@@ -6,7 +6,7 @@ Invariant: what comes back is counted before it is recorded, whole, so that the 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from tui_agent.context.assemble import Packed
+from tui_agent.context.assembly import Packed
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.folds.context.model_messages import ModelMessages

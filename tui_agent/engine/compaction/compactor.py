@@ -12,12 +12,11 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
-from tui_agent.context.assemble import Packed
+from tui_agent.context.assembly import Packed
 from tui_agent.context.budgets import Room
-from tui_agent.context.lasting import Facts
+from tui_agent.context.compaction_limits import chars_of, cut_of
 from tui_agent.context.memory import failing
 from tui_agent.context.rules import RULES
-from tui_agent.context.shrinking import chars_of, cut_of
 from tui_agent.context.summary import (
     CutText,
     Summary,
@@ -27,6 +26,7 @@ from tui_agent.context.summary import (
     total_chars,
     transcript_within,
 )
+from tui_agent.context.summary_facts import Facts
 from tui_agent.context.summary_room import (
     FULL,
     LEAST_CHARS,

@@ -6,7 +6,7 @@ Invariant: each stands as one line with the id of an artifact that holds all of 
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.shrinking import chars_of, needed_calls, newest_readings, reducible
+from tui_agent.context.compaction_limits import chars_of, needed_calls, newest_readings, reducible
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.large_results import as_blob, line_count
 from tui_agent.errors import BlobMissing

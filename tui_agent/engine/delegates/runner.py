@@ -11,7 +11,7 @@ from typing import Literal
 
 import anyio
 
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.components import EngineParts

@@ -11,7 +11,7 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
-from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.budgets import LEAST_ANSWER, Room
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compacting

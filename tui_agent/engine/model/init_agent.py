@@ -6,7 +6,7 @@ Invariant: it asks no model; what it says at the end is what is in the file then
 
 from typing import Final, Literal
 
-from tui_agent.context.first_guide import NAME, Survey, survey, written
+from tui_agent.context.init_guide import NAME, Survey, survey, written
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish

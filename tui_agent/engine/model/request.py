@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TypeVar
 
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.truncation import head_and_tail
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId

@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.summary import CutText
-from tui_agent.context.truncate import MAX_LINES, head_and_tail
+from tui_agent.context.truncation import MAX_LINES, head_and_tail
 from tui_agent.errors import BlobMissing, EnvironmentFault
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult

@@ -3,7 +3,7 @@
 import re
 from itertools import islice, pairwise
 
-from tui_agent.context.repomap.telling import told, unframed
+from tui_agent.context.repomap.question_topic import told, unframed
 from tui_agent.folds.text.word_forms import pieces, raw_words, split, stem
 
 _TICKED = re.compile(r"`+([^`\n]{1,200})`+")

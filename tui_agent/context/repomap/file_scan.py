@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from tui_agent.config.git import repository_of
-from tui_agent.context.repomap.listing import (
+from tui_agent.context.repomap.file_list import (
     Entry,
     Listing,
     bare_folders,
@@ -24,7 +24,7 @@ from tui_agent.context.repomap.listing import (
     with_folders,
 )
 
-WATCHING = "tui_agent.context.repomap.watching"
+WATCHING = "tui_agent.context.repomap.inotify"
 WHOLE_S = 10.0
 """Time after which all files are looked at again, whatever the kernel says."""
 

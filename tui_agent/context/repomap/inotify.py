@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 
-from tui_agent.context.repomap.looking import Unwatched
+from tui_agent.context.repomap.file_scan import Unwatched
 
 MOST_FOLDERS = 20_000
 SHARE = 4

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
+from tui_agent.context.compaction_limits import OPEN_FILES, TESTS, path_of
 from tui_agent.context.priorities import Block, Short
-from tui_agent.context.shrinking import OPEN_FILES, TESTS, path_of
-from tui_agent.context.truncate import head_and_tail, is_artifact
+from tui_agent.context.truncation import head_and_tail, is_artifact
 from tui_agent.folds.context.compacted_history import calls_of, quoted
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview

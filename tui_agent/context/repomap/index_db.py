@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.context.repomap.commits import Commits
-from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8

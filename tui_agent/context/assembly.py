@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
-from tui_agent.context.counting import Counted, History, sections_of
-from tui_agent.context.fitting import Fitted, Fitting
 from tui_agent.context.rules import RULES, cut_rules
 from tui_agent.context.summary import CutText
+from tui_agent.context.token_counts import Counted, History, sections_of
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
+from tui_agent.context.window_fit import Fitted, Fitting
 from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema

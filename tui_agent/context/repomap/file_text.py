@@ -9,7 +9,7 @@ import re
 import stat
 from typing import NamedTuple
 
-from tui_agent.context.repomap.listing import MAX_BYTES
+from tui_agent.context.repomap.file_list import MAX_BYTES
 
 HEAD = 8_192
 _ESCAPE = 27

@@ -8,14 +8,14 @@ import time
 from array import array
 from collections.abc import Sequence
 
-from tui_agent.context.repomap.cleaning import PLAIN, Cleaner
-from tui_agent.context.repomap.kept import Found, Kept
+from tui_agent.context.repomap.file_list import Entry
+from tui_agent.context.repomap.file_text import read
+from tui_agent.context.repomap.index_db import Found, Kept
 from tui_agent.context.repomap.languages import KNOWN, Languages
-from tui_agent.context.repomap.listing import Entry
-from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.tally import name_hash, pieces_of, pieces_of_names, times_of, told
 from tui_agent.context.repomap.views import Symbol
+from tui_agent.context.repomap.word_counts import name_hash, pieces_of, pieces_of_names, times_of, told
 
 BATCH = 200
 SHORT = 3

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from tui_agent.context.found_commands import FILES, KINDS, Found, commands_of
+from tui_agent.context.project_commands import FILES, KINDS, Found, commands_of
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 

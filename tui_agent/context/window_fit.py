@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tui_agent.context.budgets import ORDER, Room
-from tui_agent.context.counting import Counted
 from tui_agent.context.summary import STORY
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.token_counts import Counted
+from tui_agent.context.truncation import head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (

@@ -9,10 +9,10 @@ from math import sqrt
 from operator import attrgetter
 
 from tui_agent.context.repomap.graph import unpacked
-from tui_agent.context.repomap.places import first_name, kind_of
+from tui_agent.context.repomap.path_kinds import first_name, kind_of
+from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
-from tui_agent.context.repomap.words import Query
 
 FIRM, FIRST, SEEDS = 4, 10, 8
 """Files that nothing moves; files that are chosen without regard to what else is a test; files whose kin count."""

@@ -9,24 +9,24 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.budget import detailed_files, room_of, symbols_at, tokens_of
-from tui_agent.context.repomap.cleaning import Cleaner
-from tui_agent.context.repomap.completing import completed
-from tui_agent.context.repomap.ending import Ending
+from tui_agent.context.repomap.cancellation import Ending
 from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
-from tui_agent.context.repomap.kept import Known
+from tui_agent.context.repomap.file_list import Listing
+from tui_agent.context.repomap.file_text import read
+from tui_agent.context.repomap.index_db import Known
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.listing import Listing
-from tui_agent.context.repomap.mentioned import Alike, mentioned
-from tui_agent.context.repomap.places import by_first_name, is_entry, kind_of, weight_of
+from tui_agent.context.repomap.named_files import Alike, mentioned
+from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, kind_of, weight_of
+from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
-from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.redacted_text import Cleaner
+from tui_agent.context.repomap.related_files import completed
 from tui_agent.context.repomap.rendering import rendered
 from tui_agent.context.repomap.scan import Scan
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import Text, Texts
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
-from tui_agent.context.repomap.words import Query
 
 ENOUGH = 300
 """From so many files that match a question, those that do not are only counted."""

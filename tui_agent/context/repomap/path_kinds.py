@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from tui_agent.config.places import is_test
-from tui_agent.context.repomap.words import Query
+from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 """What a match counts in a document, a test, configuration or foreign code. Documents least: they say the same as a

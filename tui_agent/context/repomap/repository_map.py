@@ -15,21 +15,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.context.repomap import history, indexing, worker
-from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
-from tui_agent.context.repomap.cleaning import Cleaner
-from tui_agent.context.repomap.ending import Ending
-from tui_agent.context.repomap.held import BROKEN, Held
-from tui_agent.context.repomap.indexing import UNSETTLED
-from tui_agent.context.repomap.kept import place
+from tui_agent.context.repomap import history, worker
+from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap.cancellation import Ending
+from tui_agent.context.repomap.file_list import Entry, Listing, examine
+from tui_agent.context.repomap.file_scan import Look
+from tui_agent.context.repomap.index_db import place
+from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.listing import Entry, Listing, examine
-from tui_agent.context.repomap.looking import Look
-from tui_agent.context.repomap.named import Defined, defined
+from tui_agent.context.repomap.open_index import BROKEN, Held
+from tui_agent.context.repomap.query import Ask, from_index, from_scan, view
+from tui_agent.context.repomap.question_words import Query
+from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.snapshot import Snapshot
+from tui_agent.context.repomap.symbol_search import Defined, defined
 from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.views import MapView
-from tui_agent.context.repomap.words import Query
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from tui_agent.context.repomap.kept import Kept, Known, opened, remove
+from tui_agent.context.repomap.index_db import Kept, Known, opened, remove
 from tui_agent.context.repomap.snapshot import Snapshot
 
 BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.context.repomap.places import first_name
+from tui_agent.context.repomap.path_kinds import first_name
 
 MOST = 8
 MOST_NAMES = 200
