@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.base import fold

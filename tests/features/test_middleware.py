@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.clock import FakeClock, SequentialIds
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.middleware.prompts import BUNDLED, PromptTexts
 from tui_agent.engine.middleware.sections import prompt_sections

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session.fold import SessionState

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     choose = arguments.resume == CHOOSE and not as_lines
     if arguments.resume is not None and not choose:
         options = replace(
-            options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
+            options, session=import_module("tui_agent.cli.sessions.resume").chosen(options, arguments.resume)
         )
     return open_lines(options) if as_lines else open_app(options, choose=choose)
 

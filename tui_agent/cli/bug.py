@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.cli.config import leaves
-from tui_agent.cli.doctor import examine
+from tui_agent.cli.doctor.command import examine
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, printable, say, say_json
 from tui_agent.config.files import read_regular, write_private

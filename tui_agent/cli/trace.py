@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, say, say_json, seconds, size, warn, width
-from tui_agent.cli.parts import print_part
+from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURES, SPAN_STATES, TURN_ENDS
 from tui_agent.folds.trace.fold import Span, Trace, TraceView

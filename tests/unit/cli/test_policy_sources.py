@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.policy import Bench
+from tui_agent.cli.policy.command import Bench
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.api import OwnedApi

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import require_sandbox
-from tui_agent.cli.doctor import sandbox, secrets
-from tui_agent.cli.run import warn_unconfined
+from tui_agent.cli.doctor.command import sandbox, secrets
+from tui_agent.cli.run.command import warn_unconfined
 from tui_agent.config.options import SessionOptions
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings

@@ -18,7 +18,7 @@ import anyio
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.cli.session_care import WHICH
+from tui_agent.cli.sessions.maintenance import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -28,7 +28,7 @@ from tui_agent.wiring.ground import Ground, ground
 from tui_agent.workspace.checkpoints.limits import limits_of
 
 if TYPE_CHECKING:
-    from tui_agent.cli.reverting import Reverted, Wish
+    from tui_agent.cli.sessions.revert_run import Reverted, Wish
 
 EXAMPLES = """\
 examples:
@@ -80,7 +80,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
     if arguments.preview:
         _preview(arguments, session, base)
         return Exit.DONE
-    reverting = import_module("tui_agent.cli.reverting")
+    reverting = import_module("tui_agent.cli.sessions.revert_run")
     wish = reverting.Wish(
         to_seq=arguments.to,
         conversation=not arguments.files,

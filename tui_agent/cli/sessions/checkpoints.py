@@ -6,7 +6,7 @@ from dataclasses import asdict
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import moment, say, say_json, table
-from tui_agent.cli.session_tree import WHICH
+from tui_agent.cli.sessions.tree import WHICH
 from tui_agent.folds.session.checkpoints import Checkpoint, checkpoints
 from tui_agent.store.reader import iterate_records
 from tui_agent.wiring.ground import ground

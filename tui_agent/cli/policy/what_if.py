@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json, warn, width
-from tui_agent.cli.policy_rules import PLACE
-from tui_agent.cli.policy_trial import CHANGES, Change, Tally, Trial, Tried, unanswered
+from tui_agent.cli.policy.decision_diff import CHANGES, Change, Tally, Trial, Tried, unanswered
+from tui_agent.cli.policy.rules import PLACE
 from tui_agent.errors import UsageError
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.rules.grammar import Rule

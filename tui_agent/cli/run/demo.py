@@ -81,8 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
 def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
     """The scenario without a screen: the same way as `run` goes, and at its end back and forward again."""
     # By name: the app's process must not load the engine.
-    coda = import_module("tui_agent.cli.demo_end").there_and_back
-    status: int = import_module("tui_agent.cli.run").one_turn(options, prompt, as_json=as_json, coda=coda)
+    coda = import_module("tui_agent.cli.run.demo_end").there_and_back
+    status: int = import_module("tui_agent.cli.run.command").one_turn(
+        options, prompt, as_json=as_json, coda=coda
+    )
     return status
 
 

@@ -13,11 +13,11 @@ from typing import TextIO
 
 import anyio
 
-from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import plain_json, say
-from tui_agent.cli.parts import PartStream
-from tui_agent.cli.telling import Telling
+from tui_agent.cli.run.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
+from tui_agent.cli.run.parts import PartStream
+from tui_agent.cli.run.progress import Telling
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import unpriced
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_once(options, begin)
     tell_end = partial(finish, as_json=arguments.json)
     # By name: it reads what a killed run left behind, which no other run has a use for.
-    kept_running = import_module("tui_agent.cli.supervise").kept_running
+    kept_running = import_module("tui_agent.cli.run.supervisor").kept_running
     status: int = kept_running(
         options, begin, arguments.retry_crashed, run_once, tell_end, by_line=arguments.json
     )

@@ -68,7 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     records = read_records(folder)
     if arguments.rerun:
         # By name: only this needs an engine.
-        again: int = import_module("tui_agent.cli.rerun").rerun(base, folder, records, as_json=arguments.json)
+        again: int = import_module("tui_agent.cli.replay.rerun").rerun(
+            base, folder, records, as_json=arguments.json
+        )
         return again
     seq = place(records, arguments.to)
     if arguments.headless:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tui_agent import __version__
-from tui_agent.cli import doctor_startup
-from tui_agent.cli.doctor_children import bounded_by, ended_by, holding, why_unbounded
+from tui_agent.cli.doctor import startup as doctor_startup
+from tui_agent.cli.doctor.child_processes import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, size
 from tui_agent.config.options import SessionOptions

@@ -5,8 +5,8 @@ Invariant: a line is said once in a run, however often that happens.
 
 import sys
 
-from tui_agent.cli.headless import Show
 from tui_agent.cli.output import say
+from tui_agent.cli.run.headless import Show
 from tui_agent.folds.context.cut_labels import learnt, not_whole, too_long
 from tui_agent.folds.text.labels import LATER, unmapped
 from tui_agent.protocol.envelope import Envelope, Record

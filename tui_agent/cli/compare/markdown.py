@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tui_agent.cli.compare_table import rows
+from tui_agent.cli.compare.table import rows
 from tui_agent.export.markdown import code, fenced, inline, quote
 from tui_agent.export.story import clean
 from tui_agent.folds.comparison.fold import Comparison

@@ -14,7 +14,7 @@ import anyio
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json
-from tui_agent.cli.session_care import WHICH
+from tui_agent.cli.sessions.maintenance import WHICH
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
@@ -156,7 +156,7 @@ def make_fork(
     fork_point(home, arguments.at)
     wish = beginning(records_until(home, arguments.at), arguments.at, wished(arguments))
     if wish.change.model or wish.change.reasoning_effort:
-        import_module("tui_agent.cli.fork_model").check(base, home, wish)
+        import_module("tui_agent.cli.sessions.fork_model").check(base, home, wish)
     place = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
     try:
         below, note = anyio.run(_place, home, wish.at_seq, _whole(worktree), _whole(folder) or place)

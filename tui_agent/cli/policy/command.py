@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.cli import policy_rules, policy_try
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
-from tui_agent.cli.policy_rules import PLACE
+from tui_agent.cli.policy import rules as policy_rules
+from tui_agent.cli.policy import what_if as policy_try
+from tui_agent.cli.policy.rules import PLACE
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy

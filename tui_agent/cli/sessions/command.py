@@ -3,18 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli import (
-    export,
-    session_care,
-    session_checkpoints,
-    session_fork,
-    session_name,
-    session_preview,
-    session_revert,
-    session_search,
-    session_tree,
-    session_what_if,
-)
+from tui_agent.cli import export
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import (
     faint,
@@ -29,6 +18,15 @@ from tui_agent.cli.output import (
     warn,
     width,
 )
+from tui_agent.cli.sessions import checkpoints as session_checkpoints
+from tui_agent.cli.sessions import fork as session_fork
+from tui_agent.cli.sessions import maintenance as session_care
+from tui_agent.cli.sessions import name as session_name
+from tui_agent.cli.sessions import preview as session_preview
+from tui_agent.cli.sessions import revert as session_revert
+from tui_agent.cli.sessions import search as session_search
+from tui_agent.cli.sessions import tree as session_tree
+from tui_agent.cli.sessions import what_if as session_what_if
 from tui_agent.cli.trace import WHICH
 from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold

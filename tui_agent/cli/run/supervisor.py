@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from tui_agent.cli.headless import Begin, Outcome
 from tui_agent.cli.output import say
-from tui_agent.cli.whole_lines import WholeLines
+from tui_agent.cli.run.headless import Begin, Outcome
+from tui_agent.cli.run.line_relay import WholeLines
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.folds.transcript.fold import Transcript

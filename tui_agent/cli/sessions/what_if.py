@@ -10,10 +10,10 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from tui_agent.cli.compare import compare_sessions
+from tui_agent.cli.compare.command import compare_sessions
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say
-from tui_agent.cli.session_fork import Made, add_arguments, make_fork, wished
+from tui_agent.cli.sessions.fork import Made, add_arguments, make_fork, wished
 from tui_agent.engine.command_checks import nothing_to_answer
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
@@ -69,7 +69,9 @@ def what_if(arguments: argparse.Namespace) -> int:
     made = make_fork(base, arguments, arguments.worktree, arguments.folder, own=True)
     _tell(made)
     place = options.cwd if arguments.cwd is not None else _workspace(home) or options.cwd
-    status: int = import_module("tui_agent.cli.run").go_on(replace(options, session=made.id, cwd=place))
+    status: int = import_module("tui_agent.cli.run.command").go_on(
+        replace(options, session=made.id, cwd=place)
+    )
     compare_sessions(base, made.parent, made.id, as_json=arguments.json)
     return status
 

@@ -8,8 +8,8 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent.cli.compare_markdown import to_markdown
-from tui_agent.cli.compare_table import table
+from tui_agent.cli.compare.markdown import to_markdown
+from tui_agent.cli.compare.table import table
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, say_text, warn, width
 from tui_agent.cli.trace import WHICH

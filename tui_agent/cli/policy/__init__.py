@@ -1,0 +1,1 @@
+"""L7: `tui-agent policy` and its verbs."""

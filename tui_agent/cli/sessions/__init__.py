@@ -1,0 +1,1 @@
+"""L7: `tui-agent sessions` and its verbs."""
