@@ -49,7 +49,7 @@ from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.session.forking import detach_checkpoints, fork_checkpoints
+from tui_agent.session.fork_workspace import detach_checkpoints, fork_checkpoints
 from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import history_lines, read_records
 from tui_agent.store.redaction.redactor import Redactor

@@ -38,7 +38,7 @@ class ErrorStream(io.TextIOBase):
     def _known(self) -> Redacting:
         if self._redactor is None:
             # By name: only what goes wrong needs it, and it is slow to load.
-            made: Redacting = import_module("tui_agent.session.cleaning").fault_redactor(
+            made: Redacting = import_module("tui_agent.session.fault_redaction").fault_redactor(
                 dict(os.environ), working_folder(self._words)
             )
             self._redactor = made

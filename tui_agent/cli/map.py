@@ -150,7 +150,9 @@ def redaction(root: Path, found: paths.Paths) -> RedactionOptions:
     """Return what is neither shown nor kept. Settings are loaded only where the user's have a table `[redaction]`."""
     if "redaction" not in (read_small(found.user_config) or ""):
         return RedactionOptions(Keys(os.environ, found.secrets).secrets())
-    known: RedactionOptions = import_module("tui_agent.session.cleaning").known_redaction(os.environ, root)
+    known: RedactionOptions = import_module("tui_agent.session.fault_redaction").known_redaction(
+        os.environ, root
+    )
     return known
 
 

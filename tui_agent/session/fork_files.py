@@ -18,7 +18,7 @@ from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
-from tui_agent.session.forking import STORE
+from tui_agent.session.fork_workspace import STORE
 from tui_agent.store.forks import fork_point
 from tui_agent.store.reader import iterate_records
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow

@@ -226,7 +226,7 @@ class RemoteSession:
     def last_words(self) -> str:
         """The end of what the engine wrote to standard error, without secrets."""
         # By name: what looks for secrets takes 30 ms to load, and only an engine that failed has such words.
-        clean: Callable[..., str] = import_module("tui_agent.session.cleaning").without_secrets
+        clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").without_secrets
         return clean(self._handle.last_words(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:

@@ -15,7 +15,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.events.files import CheckpointPlanned
-from tui_agent.session.forking import STORE, state_of
+from tui_agent.session.fork_workspace import STORE, state_of
 from tui_agent.store.reader import read_records
 from tui_agent.workspace.checkpoints.borrowed_objects import borrow
 from tui_agent.workspace.checkpoints.limits import Limits

@@ -94,7 +94,7 @@ class Faults:
     def _clean(self, text: str) -> str:
         app = self._live.app
         # By name: only a fault needs it.
-        clean: Callable[..., str] = import_module("tui_agent.session.cleaning").without_secrets
+        clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").without_secrets
         return clean(text, app.environ, app.options.cwd)
 
     def _write(self, what: str, detail: str) -> None:

@@ -255,7 +255,7 @@ class Frame(App[int]):
     def broke(self, name: str, error: BaseException) -> str:
         """Say what broke beside the screen; the app lives. Gives what it said."""
         # By name: only a fault needs it.
-        clean = import_module("tui_agent.session.cleaning").without_secrets
+        clean = import_module("tui_agent.session.fault_redaction").without_secrets
         words = clean(repr(error), self.environ, self.options.cwd)
         said = f"{name or 'Something'} broke: {words}. /doctor looks why."
         self.say(said, "error")

@@ -15,8 +15,8 @@ from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.redaction import RedactionOptions
-from tui_agent.session.cleaning import redaction_options
 from tui_agent.session.clock import RandomIds, SystemClock
+from tui_agent.session.fault_redaction import redaction_options
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.user_rules import configured_redactor
 from tui_agent.store.sessions import SessionStore

@@ -18,7 +18,7 @@ from anyio import to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.commands import Close
-from tui_agent.session.cleaning import fault_redactor
+from tui_agent.session.fault_redaction import fault_redactor
 from tui_agent.session.local import LocalSession
 from tui_agent.session.wire import (
     LINE_LIMIT,

@@ -15,7 +15,7 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.forking import state_of
+from tui_agent.session.fork_workspace import state_of
 from tui_agent.store.line import seal
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore

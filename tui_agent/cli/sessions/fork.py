@@ -20,8 +20,8 @@ from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork_files import add_folder, files_then, records_until
-from tui_agent.session.fork_wish import beginning
-from tui_agent.session.forking import add_worktree, fork_checkpoints, state_of
+from tui_agent.session.fork_request import beginning
+from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, state_of
 from tui_agent.store.forks import fork_point
 from tui_agent.wiring.ground import Ground, ground
 

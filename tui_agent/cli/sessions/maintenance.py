@@ -11,7 +11,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, amount, session_options
 from tui_agent.cli.output import say, say_json, size, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
-from tui_agent.session.forking import (
+from tui_agent.session.fork_workspace import (
     checkpoint_notes,
     detach_checkpoints,
     verify_checkpoints,

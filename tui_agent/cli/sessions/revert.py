@@ -22,7 +22,7 @@ from tui_agent.cli.sessions.maintenance import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.session.forking import state_of
+from tui_agent.session.fork_workspace import state_of
 from tui_agent.store.lineage import stands
 from tui_agent.wiring.ground import Ground, ground
 from tui_agent.workspace.checkpoints.limits import limits_of

@@ -22,8 +22,8 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.session.fork_files import records_until
-from tui_agent.session.fork_wish import beginning
-from tui_agent.session.forking import state_of
+from tui_agent.session.fork_request import beginning
+from tui_agent.session.fork_workspace import state_of
 from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\

@@ -18,7 +18,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
-from tui_agent.session.users_git import users_git
+from tui_agent.session.user_git import users_git
 from tui_agent.store.reader import read_records
 from tui_agent.workspace.checkpoints.alternates import where_gone
 from tui_agent.workspace.checkpoints.limits import Limits, limits_of
