@@ -16,7 +16,7 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessag
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.kept import KEPT, LONG
+from tui_agent.store.fold_cache import KEPT, LONG
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.scan import records
 from tui_agent.wiring.session import session

@@ -14,7 +14,7 @@ from tui_agent.folds.trace.measure_labels import Units, told
 from tui_agent.folds.trace.measures import Measures
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
-from tui_agent.store.flaws import flaws
+from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records
 from tui_agent.store.verify import verify
 from tui_agent.wiring.ground import ground

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tui_agent.folds.session.branches import Stretch, on_branch, stretches
 from tui_agent.folds.session.snapshot import FORMAT, Standing, loaded
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.kept import kept, rest
+from tui_agent.store.fold_cache import kept, rest
 from tui_agent.store.lineage import cut
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import iterate_records

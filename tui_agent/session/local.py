@@ -22,7 +22,7 @@ from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.ids import CommandId, RunId, SessionId
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.store.kept import LONG, keep
+from tui_agent.store.fold_cache import LONG, keep
 from tui_agent.store.log import SessionLog
 
 

@@ -27,7 +27,7 @@ from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.remote_follower import RemoteFollower
 from tui_agent.session.wire import Closed, Failed, Held, Opened, Trouble, command_line, read_line
-from tui_agent.store.kept import kept
+from tui_agent.store.fold_cache import kept
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_end, read_tail
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_agent.protocol.ids import SessionId
+from tui_agent.store.chunks import pieces_from
 from tui_agent.store.index_rows import Stand
-from tui_agent.store.pieces import pieces_from
-from tui_agent.store.searched import searched
+from tui_agent.store.search_text import searched
 from tui_agent.store.summary import summarise
 
 MOST_PLACES = 100_000

@@ -121,7 +121,7 @@ def _object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _inflated(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """The event whose payload as a whole is a blob (see `store.shrink.outsource`)."""
+    """The event whose payload as a whole is a blob (see `store.payload.outsource`)."""
     raw = _object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):

@@ -14,11 +14,11 @@ from tui_agent.folds.session.branches import Move, Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.store.blobs import BlobStore, Redacting
-from tui_agent.store.branching import NEWEST, branch_of, moves
+from tui_agent.store.chunks import first_line, line_at
 from tui_agent.store.files import FileOps
+from tui_agent.store.head_moves import NEWEST, branch_of, moves
 from tui_agent.store.line import decode
 from tui_agent.store.names import is_session_id
-from tui_agent.store.pieces import first_line, line_at
 
 CRC_PLACE = slice(-10, -2)
 """Where the checksum stands in a line without its newline."""

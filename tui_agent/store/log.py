@@ -24,16 +24,16 @@ from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
+from tui_agent.store.fold_cache import Place
 from tui_agent.store.follow import LogFollower
-from tui_agent.store.kept import Place
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
+from tui_agent.store.payload import Shrinker
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.recent import Recent
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
-from tui_agent.store.shrink import Shrinker
 
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line that are kept for the envelope around the payload."""

@@ -17,9 +17,9 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
-from tui_agent.store.bulk import many_objects
+from tui_agent.store.chunks import lines_with, offset_before, pieces
+from tui_agent.store.gc_pause import many_objects
 from tui_agent.store.lineage import Lineage, Strand, blobs_of, cut, lineage
-from tui_agent.store.pieces import lines_with, offset_before, pieces
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_lines
 

@@ -20,11 +20,11 @@ from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.figures import MOST
-from tui_agent.store.glimpse import glimpse
 from tui_agent.store.index_rows import SCHEMA, take_in
 from tui_agent.store.index_search import Found
+from tui_agent.store.preview import glimpse
 from tui_agent.store.reader import read_records
+from tui_agent.store.session_stats import MOST
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import SessionSummary, summarise
 

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import RunFinished, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.ids import RequestId, RunId
-from tui_agent.store.pieces import offset_before
+from tui_agent.store.chunks import offset_before
 from tui_agent.store.reader import (
     TAIL_BYTES,
     LogTail,

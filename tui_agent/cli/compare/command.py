@@ -18,7 +18,7 @@ from tui_agent.export.writing import free_name, write_new
 from tui_agent.folds.base import branch
 from tui_agent.folds.comparison.fold import Comparison, compare
 from tui_agent.folds.comparison.side import Branch
-from tui_agent.store.flaws import flaws
+from tui_agent.store.damage_report import flaws
 from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore

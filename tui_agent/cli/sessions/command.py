@@ -33,7 +33,7 @@ from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.store.flaws import flaws
+from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records, stored_lines
 from tui_agent.store.summary import SessionSummary
 from tui_agent.wiring.ground import ground

@@ -19,8 +19,8 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
-from tui_agent.store.flaws import flaws
-from tui_agent.store.glimpse import Glimpse, glimpse
+from tui_agent.store.damage_report import flaws
+from tui_agent.store.preview import Glimpse, glimpse
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import SessionSummary
 from tui_agent.wiring.ground import Ground, ground

@@ -14,9 +14,9 @@ from tui_agent.folds.session.turn_outcome import Outcome, Said
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
+from tui_agent.store.chunks import first_line
 from tui_agent.store.family import Relative, family
 from tui_agent.store.line import decode
-from tui_agent.store.pieces import first_line
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.summary import SessionSummary, summarise
 from tui_agent.wiring.ground import ground

@@ -15,10 +15,10 @@ from pydantic_core import to_json
 
 from tui_agent import __version__
 from tui_agent.protocol.envelope import Record
+from tui_agent.store.chunks import pieces_from
 from tui_agent.store.files import FileOps, write_file
 from tui_agent.store.line import LINE_LIMIT, intact
 from tui_agent.store.lineage import CRC_PLACE, blobs_of
-from tui_agent.store.pieces import pieces_from
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import NOTHING_YET, Sieve, Survey, ended_requests, seq_of, sifted
 

@@ -10,8 +10,8 @@ from typing import Final
 from tui_agent.folds.session.branches import Move, Stretch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.store.chunks import lines_with
 from tui_agent.store.line import decode, salvage
-from tui_agent.store.pieces import lines_with
 
 NEWEST: Final = 1 << 62
 """Behind every event."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tui_agent.folds.text.labels import stepped_over, unknown_events
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record, UnknownEvent
+from tui_agent.store.chunks import pieces
 from tui_agent.store.line import version_of
 from tui_agent.store.lineage import Strand, lineage
-from tui_agent.store.pieces import pieces
 from tui_agent.store.scan import lines, order_of
 
 _NAMED = 10

@@ -25,8 +25,8 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
+from tui_agent.store.chunks import pieces_from
 from tui_agent.store.line import decode, intact
-from tui_agent.store.pieces import pieces_from
 from tui_agent.store.scan import lines, seq_of
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]

@@ -12,8 +12,8 @@ from pathlib import Path
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
+from tui_agent.store.chunks import pieces
 from tui_agent.store.line import decode
-from tui_agent.store.pieces import pieces
 
 _WANTED = re.compile(
     rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
