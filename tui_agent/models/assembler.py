@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tui_agent.models import normalise
+from tui_agent.models import normalisation as normalise
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.model import (

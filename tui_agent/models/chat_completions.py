@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tui_agent.models import bridging, chat_messages, faults, pricing
+from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import Exchange, HttpStreams
 from tui_agent.ports.clock import Clock

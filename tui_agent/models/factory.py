@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from tui_agent.config.settings import ModelProfile
 from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS
 from tui_agent.errors import ConfigError
-from tui_agent.models import bridging, efforts, pricing
+from tui_agent.models import efforts, pricing
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.names import require_name

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import anyio
 import anyio.to_thread
 
-from tui_agent.models import bridging, chat_messages, faults, pricing
+from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chat_completions import FINISHES, usage_of
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock
