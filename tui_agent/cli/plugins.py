@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.config.keep import keep_disabled
 from tui_agent.config.layers import read_toml
+from tui_agent.config.user_file import keep_disabled
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import Found, discover

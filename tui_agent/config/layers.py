@@ -19,8 +19,8 @@ from tui_agent.config import dotenv, hooks
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.powers import refused_key
 from tui_agent.config.project import Project, projects, ruling
+from tui_agent.config.project_powers import refused_key
 from tui_agent.config.settings import (
     CheckpointSettings,
     Config,

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 from tui_agent.config.files import write_private
 from tui_agent.config.paths import PROJECT_FOLDER, Paths
-from tui_agent.config.powers import refused_config
 from tui_agent.config.project_files import ProjectFiles, key_of, look
+from tui_agent.config.project_powers import refused_config
 from tui_agent.errors import ConfigError
 
 Decision: TypeAlias = Literal["trusted", "without"]

@@ -7,7 +7,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tui_agent.config import layers
-from tui_agent.config.keep import keep_model, model_lines
+from tui_agent.config.user_file import keep_model, model_lines
 from tui_agent.config.vendors import VENDORS
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView

@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio
 
 from tui_agent import __version__
-from tui_agent.config.keep import keep_readable
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.user_file import keep_readable
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.components import EngineParts
