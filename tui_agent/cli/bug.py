@@ -18,7 +18,7 @@ from tui_agent.config.files import read_regular, write_private
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_faults
 from tui_agent.errors import SessionNotFound
-from tui_agent.export.writing import free_name
+from tui_agent.export.output_file import free_name
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelFailed

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tui_agent.errors import CheckpointError, UsageError
-from tui_agent.export.writing import new_file
+from tui_agent.export.output_file import new_file
 from tui_agent.folds.base import branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken

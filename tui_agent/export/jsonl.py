@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.export.redacted import Outgoing
+from tui_agent.export.redacted_log import Outgoing
 from tui_agent.store.redaction.redactor import Redactor
 
 

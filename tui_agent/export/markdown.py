@@ -7,8 +7,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_agent.export.story import Change, Story, Texts
-from tui_agent.export.words import (
+from tui_agent.export.labels import (
     AUTHORS,
     SAID,
     answered,
@@ -21,6 +20,7 @@ from tui_agent.export.words import (
     tool_words,
     turn_end,
 )
+from tui_agent.export.story import Change, Story, Texts
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,

@@ -13,8 +13,8 @@ from tests.stubs.checkpoints import begun, git, snapshot, taken, workspace, writ
 from tests.stubs.store import said, store
 from tui_agent.errors import CheckpointError
 from tui_agent.export.archive import export_archive
+from tui_agent.export.archive_import import import_archive
 from tui_agent.export.html.page import to_html
-from tui_agent.export.importing import import_archive
 from tui_agent.export.story import load
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings

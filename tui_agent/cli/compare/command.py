@@ -14,7 +14,7 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, say_text, warn, width
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
-from tui_agent.export.writing import free_name, write_new
+from tui_agent.export.output_file import free_name, write_new
 from tui_agent.folds.base import branch
 from tui_agent.folds.comparison.fold import Comparison, compare
 from tui_agent.folds.comparison.side import Branch

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tui_agent.export.html.markup import Child, Safe, el, join
 from tui_agent.export.html.prose import prose
+from tui_agent.export.labels import AUTHORS, block_text
 from tui_agent.export.story import Change, Texts
-from tui_agent.export.words import AUTHORS, block_text
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
 from tui_agent.protocol.unicode_text import counted
 

@@ -10,8 +10,8 @@ from tui_agent import __version__
 from tui_agent.export.html.blocks import counts
 from tui_agent.export.html.markup import Safe, el, join
 from tui_agent.export.html.rows import Row, rows
+from tui_agent.export.labels import changed_files, cost, duration, facts
 from tui_agent.export.story import Story
-from tui_agent.export.words import changed_files, cost, duration, facts
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import counted
 
