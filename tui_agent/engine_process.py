@@ -7,7 +7,7 @@ from tui_agent.lazy_import import load
 
 def main() -> int:
     """Serve one session and return the exit status."""
-    status: int = load("tui_agent.wiring.piped").main()
+    status: int = load("tui_agent.wiring.engine_main").main()
     return status
 
 

@@ -41,7 +41,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/tui/faults.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/replay/faults.py": "a part of a replay that breaks is told, and the others are shown",
     "tui_agent/tui/pump.py": "what fails in showing one frame is told, and the next one comes",
-    "tui_agent/wiring/hooking.py": "a plugin's hook that fails is said in its reply, a listener that fails is not called again",
+    "tui_agent/wiring/hooks.py": "a plugin's hook that fails is said in its reply, a listener that fails is not called again",
 }
 """Files that may catch `Exception`, each with its reason."""
 

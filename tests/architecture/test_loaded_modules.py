@@ -100,7 +100,7 @@ def test_what_a_direct_client_leaves_out_can_still_be_had() -> None:
     assert {"click", "h2"} <= loaded("import tui_agent.models.http, httpx._main, httpcore._async.http2")
 
 
-@pytest.mark.parametrize("module", ["tui_agent.wiring.piped", "tui_agent.wiring.session"])
+@pytest.mark.parametrize("module", ["tui_agent.wiring.engine_main", "tui_agent.wiring.session"])
 def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: str) -> None:
     assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken", "httpx", "yaml"}
 

@@ -29,7 +29,7 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.blobs import BlobStore
-from tui_agent.wiring.contributing import touched
+from tui_agent.wiring.context import touched
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 

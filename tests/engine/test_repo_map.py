@@ -21,7 +21,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.settings import MapChoice
-from tui_agent.wiring.mapping import SessionMaps, index_folder
+from tui_agent.wiring.repomap import SessionMaps, index_folder
 
 
 @dataclass

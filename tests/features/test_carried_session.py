@@ -16,7 +16,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.store.reader import read_records
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 OLD, NEW = "ses_0000000000000001", "ses_0000000000000002"

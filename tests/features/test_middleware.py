@@ -27,7 +27,7 @@ from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")

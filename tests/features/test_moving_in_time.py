@@ -17,7 +17,7 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.settings import AgentState
 from tui_agent.store.reader import read_records
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 OLD, FORK = "ses_0000000000000001", "ses_0000000000000002"

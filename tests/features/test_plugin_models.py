@@ -11,7 +11,7 @@ from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.session import session
 

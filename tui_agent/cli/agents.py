@@ -9,7 +9,7 @@ from tui_agent.config.agent_files import FOLDER
 from tui_agent.engine.middleware.subagents import OWN, Subagents
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.plugins import plugin_places, tools_of
 

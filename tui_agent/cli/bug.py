@@ -25,7 +25,7 @@ from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_end
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 NEWEST = 400
 """Events that are looked at."""

@@ -10,7 +10,7 @@ from tui_agent.cli.output import say, say_json
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.bundle import checkout_part
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -12,7 +12,7 @@ from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
 from tui_agent.export.files import FORMATS, default_name, export
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -13,7 +13,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 
 EXAMPLES = """\

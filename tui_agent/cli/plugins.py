@@ -13,7 +13,7 @@ from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import Found, discover
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.plugin_host.manifest import usable_name
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.plugins import plugin_places
 
 EXAMPLES = """\

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say
 from tui_agent.store.redaction.redactor import Hit, Redactor, clipped, merged, spliced
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

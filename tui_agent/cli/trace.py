@@ -17,7 +17,7 @@ from tui_agent.folds.trace.parts import Parts
 from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records
 from tui_agent.store.verify import verify
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

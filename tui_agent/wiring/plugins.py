@@ -14,7 +14,7 @@ from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.agent import Agent
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 
 PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 

@@ -44,15 +44,16 @@ from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.gc_pause import many_objects
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_marks
-from tui_agent.wiring import confining, judging
-from tui_agent.wiring.contributing import Contributing
-from tui_agent.wiring.ground import Ground, ground, require_decision
-from tui_agent.wiring.hooking import hooks, listeners
-from tui_agent.wiring.mapping import SessionMaps, index_folder
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.base import Ground, ground, require_decision
+from tui_agent.wiring.compaction import shrinking
+from tui_agent.wiring.context import Contributing
+from tui_agent.wiring.hooks import hooks, listeners
 from tui_agent.wiring.models import client_for, model_factory
 from tui_agent.wiring.plugins import agents_of, load_plugins, require_agent, tools_of
+from tui_agent.wiring.repomap import SessionMaps, index_folder
 from tui_agent.wiring.settings import apply_options, settings_of, take_on_changes
-from tui_agent.wiring.shrinking import shrinking
 from tui_agent.workspace.checkpoints.limits import limits_of
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 from tui_agent.workspace.local.environment import LocalEnvironment

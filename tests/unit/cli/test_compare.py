@@ -13,7 +13,7 @@ from tui_agent.cli.compare.table import table
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -15,8 +15,8 @@ from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.offers import OfferedPolicyTable
 from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
-from tui_agent.wiring import judging
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import Ground, ground
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 

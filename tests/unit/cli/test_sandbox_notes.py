@@ -10,7 +10,7 @@ from tui_agent.cli.run.command import warn_unconfined
 from tui_agent.config.options import SessionOptions
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.workspace.local.secret_files import MOST
 
 NONE = Sandbox(why_not="bubblewrap is not installed (its program is called bwrap).")

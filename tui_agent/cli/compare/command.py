@@ -23,7 +23,7 @@ from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import summarise
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 EXAMPLES = """\
 examples:

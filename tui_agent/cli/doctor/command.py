@@ -22,8 +22,8 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.environment import SecretFile
-from tui_agent.wiring import confining
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.base import Ground, ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.plugins import plugin_places
 from tui_agent.workspace.checkpoints.limits import git_program, why_unavailable

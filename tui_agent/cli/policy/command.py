@@ -20,8 +20,9 @@ from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
-from tui_agent.wiring import confining, judging
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.base import Ground, ground
 from tui_agent.wiring.plugins import outside_plugins
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.secret_files import public_certificates

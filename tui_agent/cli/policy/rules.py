@@ -5,8 +5,8 @@ import argparse
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json_lines, warn
 from tui_agent.policy.rules.grammar import Rule
-from tui_agent.wiring import judging
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.plugins import outside_plugins
 
 PLACE = ("place", "extensions", "project")

@@ -13,8 +13,8 @@ from tui_agent.errors import UsageError
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.store.decision_scan import decided_in
-from tui_agent.wiring import judging
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import Ground, ground
 from tui_agent.wiring.plugins import outside_plugins
 
 EXAMPLES = """\

@@ -19,7 +19,7 @@ from tui_agent.folds.moments import moment
 from tui_agent.folds.views_json import views_to_json
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.reader import read_records
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

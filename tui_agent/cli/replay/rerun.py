@@ -42,8 +42,8 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, Turn
 from tui_agent.session.resume import begin
 from tui_agent.store.lineage import blobs_of, lineage
 from tui_agent.store.sessions import SessionStore
-from tui_agent.wiring import judging
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import Ground
 from tui_agent.wiring.plugins import plugin_places
 from tui_agent.workspace.local.environment import LocalEnvironment
 

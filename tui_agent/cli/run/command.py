@@ -25,7 +25,7 @@ from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.wiring.ground import ground, require_decision
+from tui_agent.wiring.base import ground, require_decision
 from tui_agent.wiring.session import session as opened
 
 EXAMPLES = """\

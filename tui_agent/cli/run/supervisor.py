@@ -27,7 +27,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records, read_tail
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 STOPS = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE))
 RunOnce = Callable[[SessionOptions, Begin], int]

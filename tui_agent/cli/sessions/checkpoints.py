@@ -9,7 +9,7 @@ from tui_agent.cli.output import moment, say, say_json, table
 from tui_agent.cli.sessions.tree import WHICH
 from tui_agent.folds.session.checkpoints import Checkpoint, checkpoints
 from tui_agent.store.reader import iterate_records
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

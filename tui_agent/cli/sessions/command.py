@@ -36,7 +36,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records, stored_lines
 from tui_agent.store.summary import SessionSummary
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -23,7 +23,7 @@ from tui_agent.session.fork_files import add_folder, files_then, records_until
 from tui_agent.session.fork_request import beginning
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, state_of
 from tui_agent.store.forks import fork_point
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 EXAMPLES = """\
 examples:

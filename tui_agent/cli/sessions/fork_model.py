@@ -5,7 +5,7 @@ from pathlib import Path
 from tui_agent.errors import UsageError
 from tui_agent.session.fork_request import Beginning
 from tui_agent.session.fork_workspace import state_of
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 from tui_agent.wiring.models import model_factory
 
 

@@ -20,7 +20,7 @@ from tui_agent.store.prune import Waste, clear, sizes, waste
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.verify import verify
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 from tui_agent.workspace.checkpoints.limits import Limits
 
 Ask = Callable[[str], str]

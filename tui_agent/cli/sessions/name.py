@@ -7,7 +7,7 @@ from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.errors import UsageError
 from tui_agent.protocol.events.session import SessionTitled
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -23,7 +23,7 @@ from tui_agent.store.damage_report import flaws
 from tui_agent.store.preview import Glimpse, glimpse
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import SessionSummary
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 EXAMPLES = """\
 examples:

@@ -9,7 +9,7 @@ from tui_agent.cli.output import moment, say, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.store.sessions import SessionStore
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 SHOWN = 20
 

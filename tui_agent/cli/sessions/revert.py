@@ -24,7 +24,7 @@ from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestore
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.session.fork_workspace import state_of
 from tui_agent.store.lineage import stands
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 from tui_agent.workspace.checkpoints.limits import limits_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestore
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.settings import AgentState
 from tui_agent.session.local import LocalSession
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 from tui_agent.wiring.session import session as opened
 
 PayloadT = TypeVar("PayloadT", bound=Payload)

@@ -11,7 +11,7 @@ from tui_agent.cli.options import Parser, add_verb, count, session_options
 from tui_agent.cli.output import faint, moment, printable, say, say_json, say_json_lines, size, warn, width
 from tui_agent.errors import StoreError
 from tui_agent.store.index_search import Found
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 EXAMPLES = """\
 examples:

@@ -19,7 +19,7 @@ from tui_agent.store.family import Relative, family
 from tui_agent.store.line import decode
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.summary import SessionSummary, summarise
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

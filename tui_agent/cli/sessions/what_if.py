@@ -24,7 +24,7 @@ from tui_agent.protocol.events.session import ForkChange
 from tui_agent.session.fork_files import records_until
 from tui_agent.session.fork_request import beginning
 from tui_agent.session.fork_workspace import state_of
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

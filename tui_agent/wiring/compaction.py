@@ -2,7 +2,7 @@
 
 from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.engine.middleware.prompts import PromptTexts
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 
 REDUCED_BY = 0.7
 """What is left of a context whose old outputs were put away, where there are enough of them."""

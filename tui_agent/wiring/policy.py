@@ -17,7 +17,7 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.policy import Deed
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 
 RULES = "policy.toml"
 PROGRAMS = "programs.toml"

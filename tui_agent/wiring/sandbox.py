@@ -10,7 +10,7 @@ from tui_agent.policy.places.sandbox_places import (
     steering_names,
 )
 from tui_agent.policy.places.visibility import may_hold_secrets
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 from tui_agent.workspace.sandbox import detection as detect
 from tui_agent.workspace.sandbox.confinement import Confinement
 from tui_agent.workspace.sandbox.detection import Found

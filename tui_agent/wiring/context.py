@@ -32,8 +32,8 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.log import SessionLog
-from tui_agent.wiring.ground import Ground
-from tui_agent.wiring.mapping import SessionMaps
+from tui_agent.wiring.base import Ground
+from tui_agent.wiring.repomap import SessionMaps
 
 
 class Contributing:

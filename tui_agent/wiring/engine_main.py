@@ -32,7 +32,7 @@ from tui_agent.session.wire import (
     record_line,
 )
 from tui_agent.store.log import SessionLog
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 LAST_WORDS = 2.0

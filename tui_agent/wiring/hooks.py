@@ -21,7 +21,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import AskHook, Hook, HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 from tui_agent.workspace.local.hook_command import HookCommand, read_answer
 
 CHANGED = "The project's files are not those that were trusted. `tui-agent trust` shows and decides."
