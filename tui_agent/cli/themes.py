@@ -6,7 +6,7 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import coloured, say, say_json, table
 from tui_agent.errors import UsageError
-from tui_agent.tui.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
+from tui_agent.tui.theme.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
 from tui_agent.wiring.base import ground
 
 EXAMPLES = """\

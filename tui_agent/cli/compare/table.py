@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from tui_agent.cli.output import printable
 from tui_agent.folds.comparison.fold import Comparison
-from tui_agent.tui.compare.figures import Cell, beginning, figures, missing, tools, who
+from tui_agent.tui.screens.compare.figures import Cell, beginning, figures, missing, tools, who
 
 LABELS = 17
 GAP = 2

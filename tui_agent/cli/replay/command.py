@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.freeze()  # what was read stays: collecting it again and again would only cost time
     # By name: the screen's library is only for who has a screen.
     recording = import_module("tui_agent.session.recorded").RecordedSession(folder)
-    status: int = import_module("tui_agent.tui.replay.app").run_replay(
+    status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(
         options, recording, to_seq=seq, speed=arguments.speed
     )
     return status

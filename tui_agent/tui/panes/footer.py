@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from textual.strip import Strip
 
-from tui_agent.tui.panes.base import LinePane
-from tui_agent.tui.rows import Part, cells, doing, row, wide
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, cells, doing, row, wide
 
 
 class Footer(LinePane):

@@ -65,7 +65,7 @@ def worth_looking(query: str) -> bool:
 
 
 def _defined(root: Path, query: str) -> Sequence[Symbol]:
-    found: Sequence[Symbol] = import_module("tui_agent.tui.prompt.defined").defined(root, query)
+    found: Sequence[Symbol] = import_module("tui_agent.tui.prompt.git_symbols").defined(root, query)
     return found
 
 

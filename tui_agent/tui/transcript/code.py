@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.style import Style
 
-from tui_agent.tui.palette import Palette
 from tui_agent.tui.text import width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from rich.style import Style
 
 from tui_agent.tui.links import Address, address_of
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
+from tui_agent.tui.transcript.style import Look
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -15,9 +15,9 @@ from rich.style import Style
 
 from tui_agent.tui.links import address_of
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme import MIN_CONTRAST, Role, contrast
-from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
+from tui_agent.tui.transcript.style import Look
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import Row
-from tui_agent.tui.transcript.stream import MarkdownStream
 
 
 @dataclass(slots=True)

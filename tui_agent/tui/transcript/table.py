@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from tui_agent.tui.text import width
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row, Run, width_of, wrap
+from tui_agent.tui.transcript.style import Look
 
 Cell: TypeAlias = list[Run]
 GAP: Final = 2

@@ -1,0 +1,1 @@
+"""L7: the map of the repository."""

@@ -1,0 +1,1 @@
+"""L7: the trace of the open session, span by span."""
