@@ -151,7 +151,7 @@ def modules(code: str) -> set[str]:
 
 def test_the_first_paint_loads_the_screens_library_and_light_modules_only() -> None:
     more = modules(FIRST_PAINT) - modules(LIBRARY)
-    assert len(more) <= 72, f"{len(more)} modules beside the library: {sorted(more)}"
+    assert len(more) <= 77, f"{len(more)} modules beside the library: {sorted(more)}"
     late = ("pydantic", "markdown_it", "pygments.lexers", "anyio", "tui_agent.protocol", "tui_agent.folds")
     assert not [
         name

@@ -1,4 +1,4 @@
-"""L7: Open the full-screen app on a workspace, with a first message if one is given.
+"""Open the full-screen app on a workspace, with a first message if one is given.
 
 With --screen-reader, and on a terminal that cannot draw (TERM=dumb), the same session as lines: nothing is redrawn,
 and a number answers a question.

@@ -1,4 +1,4 @@
-"""L7: The themes: list them, or show one in this terminal's colours."""
+"""The themes: list them, or show one in this terminal's colours."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""L2: what a path alone says of a file: whether it is a test. Invariant: pure; the same for every spelling of letter case."""
+"""What a path alone says of a file: whether it is a test. Invariant: pure; the same for every spelling of letter case."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""L7: the full-screen app: what keys and intents mean before and while a session is open, and how it is left.
+"""The full-screen app: what keys and intents mean before and while a session is open, and how it is left.
 
 Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in `live`,
 which is imported once, by name, after the first paint; what is typed before that is kept.

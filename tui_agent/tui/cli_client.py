@@ -1,4 +1,4 @@
-"""L7: questions that the command line answers, asked as a program beside the app: sessions, models, doctor.
+"""Questions that the command line answers, asked as a program beside the app: sessions, models, doctor.
 
 Invariant: nothing here blocks the loop or touches the terminal; what the program says comes back as text or JSON lines.
 """

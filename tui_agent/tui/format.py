@@ -1,4 +1,4 @@
-"""L7: numbers as people read them: durations, tokens, money, shares, sizes, ages.
+"""Numbers as people read them: durations, tokens, money, shares, sizes, ages.
 
 Invariant: pure; every figure carries its unit, and the same figure is written the same everywhere.
 """

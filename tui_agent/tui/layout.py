@@ -1,4 +1,4 @@
-"""L7: which parts of the screen exist at which size.
+"""Which parts of the screen exist at which size.
 
 Invariant: pure; `shape(width, height)` is the only place that knows the breakpoints.
 """

@@ -1,4 +1,4 @@
-"""L7: the frame: what is painted first, its sizes, its looks, and the short words above the prompt.
+"""The frame: what is painted first, its sizes, its looks, and the short words above the prompt.
 
 Invariant: knows no session. Its widgets have their final sizes in the first frame; only typing and resizing lay out.
 """

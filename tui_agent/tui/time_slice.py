@@ -1,4 +1,4 @@
-"""L7: giving way in long work on the loop, so that keys are answered and rows painted in between.
+"""Giving way in long work on the loop, so that keys are answered and rows painted in between.
 
 Invariant: it waits for nothing.
 """

@@ -1,4 +1,4 @@
-"""L7: what breaks beside a screen, or a part of one, told like what breaks beside the app.
+"""What breaks beside a screen, or a part of one, told like what breaks beside the app.
 
 Invariant: Textual tells a worker's end only to whoever started it; without this the fault would be silent.
 """

@@ -1,4 +1,4 @@
-"""L6: composition: the map of a session's workspace, made off the loop.
+"""Composition: the map of a session's workspace, made off the loop.
 
 Invariant: nothing is read before a map is wanted; files with secrets never come near it.
 """

@@ -1,4 +1,4 @@
-"""L7: a comparison as Markdown that reads well in any viewer. Invariant: what a model or a file said stays what it is: text."""
+"""A comparison as Markdown that reads well in any viewer. Invariant: what a model or a file said stays what it is: text."""
 
 from collections.abc import Iterator
 

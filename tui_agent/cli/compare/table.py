@@ -1,4 +1,4 @@
-"""L7: a comparison as lines of plain text, two columns wide. Invariant: nothing is cut off: what is long goes on below."""
+"""A comparison as lines of plain text, two columns wide. Invariant: nothing is cut off: what is long goes on below."""
 
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""L7: A recorded session as it was at any of its events, in the app with a timeline: no model, no tool runs.
+"""A recorded session as it was at any of its events, in the app with a timeline: no model, no tool runs.
 
 Reads the session's log and writes nothing, so it works on a session that another process holds. With --headless it
 prints what every pane showed at an event, as one JSON object.

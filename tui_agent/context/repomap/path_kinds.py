@@ -1,4 +1,4 @@
-"""L3: what a path alone says about a file: a test, a document, foreign code, a beginning.
+"""What a path alone says about a file: a test, a document, foreign code, a beginning.
 
 Invariant: pure; the same for every spelling of letter case.
 """

@@ -1,4 +1,4 @@
-"""L3: which files of an index define a name that is half typed, for completion.
+"""Which files of an index define a name that is half typed, for completion.
 
 Invariant: reads the index as it is: nothing is listed, parsed or built. No more than `MOST_FILES` files are looked into
 for each way in which the name is sought.

@@ -1,4 +1,4 @@
-"""L7: actions about branches and forks: the tree, a fork, a what-if, the checkpoints."""
+"""Actions about branches and forks: the tree, a fork, a what-if, the checkpoints."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""L7: actions that choose among things: effort, agent, policy, theme; `model` has those on models."""
+"""Actions that choose among things: effort, agent, policy, theme; `model` has those on models."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast

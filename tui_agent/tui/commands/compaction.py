@@ -1,4 +1,4 @@
-"""L7: summarising what was said, and what a summary stands for: bring it back, keep it, take the summary back."""
+"""Summarising what was said, and what a summary stands for: bring it back, keep it, take the summary back."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

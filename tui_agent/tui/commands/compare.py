@@ -1,4 +1,4 @@
-"""L7: the action that sets this session beside another one, or one of its branches beside another."""
+"""The action that sets this session beside another one, or one of its branches beside another."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

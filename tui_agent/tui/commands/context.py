@@ -1,4 +1,4 @@
-"""L7: the context screen: bar with its limits, sections in numbers, what comes next."""
+"""The context screen: bar with its limits, sections in numbers, what comes next."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""L7: what the session changed in files, file by file, from the contents before and after.
+"""What the session changed in files, file by file, from the contents before and after.
 
 Invariant: every count is one of the lines that are shown: what was changed and changed back counts for nothing.
 """

@@ -1,4 +1,4 @@
-"""L7: what works here: the checks of `tui-agent doctor` for this session, and the app's own look at its terminal.
+"""What works here: the checks of `tui-agent doctor` for this session, and the app's own look at its terminal.
 
 Invariant: the checks run in a program that has no terminal, so what they say of one is left out.
 """

@@ -1,4 +1,4 @@
-"""L7: the session as a file for others. Invariant: written on this command only, to a new file beside the work."""
+"""The session as a file for others. Invariant: written on this command only, to a new file beside the work."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final

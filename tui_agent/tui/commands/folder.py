@@ -1,4 +1,4 @@
-"""L7: a few facts about the working folder for the start page. Blocking: called in a thread."""
+"""A few facts about the working folder for the start page. Blocking: called in a thread."""
 
 from pathlib import Path
 

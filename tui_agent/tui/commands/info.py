@@ -1,4 +1,4 @@
-"""L7: actions that only show: help, status, panes in full, what is there. They work while a turn runs."""
+"""Actions that only show: help, status, panes in full, what is there. They work while a turn runs."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""L7: events as JSON: those of a span, or one alone. Invariant: what is shown is what the log holds."""
+"""Events as JSON: those of a span, or one alone. Invariant: what is shown is what the log holds."""
 
 import json
 from typing import TYPE_CHECKING

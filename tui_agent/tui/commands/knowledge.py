@@ -1,4 +1,4 @@
-"""L7: what the agent can read up on: skills, notes of earlier sessions, and a first AGENTS.md.
+"""What the agent can read up on: skills, notes of earlier sessions, and a first AGENTS.md.
 
 Invariant: skills are shown as the session has them; notes as they lie in their folder now.
 """

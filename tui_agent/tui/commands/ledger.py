@@ -1,4 +1,4 @@
-"""L7: the context screen's lower half: which tools, files and messages fill the context, and how requests differ."""
+"""The context screen's lower half: which tools, files and messages fill the context, and how requests differ."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

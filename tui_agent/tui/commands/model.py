@@ -1,4 +1,4 @@
-"""L7: actions that choose who answers: a model by name or from what there is, a provider and its key, the default.
+"""Actions that choose who answers: a model by name or from what there is, a provider and its key, the default.
 
 Invariant: a list is there at once with what the app knows itself; what is asked for fills in later. A typed key is in
 memory only, unless the user asked to keep it.

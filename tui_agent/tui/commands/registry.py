@@ -1,4 +1,4 @@
-"""L7: what each action of the registry does, by name.
+"""What each action of the registry does, by name.
 
 Invariant: a handler reads views and submits commands or opens something to look at; rules about sessions are the
 engine's. A test holds these names and the registry together.

@@ -1,4 +1,4 @@
-"""L7: the action that shows the open session as it was at any event."""
+"""The action that shows the open session as it was at any event."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""L7: actions that go back and forth in time."""
+"""Actions that go back and forth in time."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""L7: actions about sessions: which one, another one, its name, its queue, its trace."""
+"""Actions about sessions: which one, another one, its name, its queue, its trace."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""L7: what a word behind /session means: a session to open, or a name for this one.
+"""What a word behind /session means: a session to open, or a name for this one.
 
 Invariant: a word that looks like an id but is none neither makes a session nor becomes a name; any other single word
 becomes one after a question.

@@ -1,4 +1,4 @@
-"""L7: actions on the work itself: run, read, search, copy, write elsewhere."""
+"""Actions on the work itself: run, read, search, copy, write elsewhere."""
 
 import shlex
 from collections.abc import Callable

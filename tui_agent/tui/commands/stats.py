@@ -1,4 +1,4 @@
-"""L7: a session in figures: `/status` and `/cost`. Invariant: a number here is the one that the panes show."""
+"""A session in figures: `/status` and `/cost`. Invariant: a number here is the one that the panes show."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""L7: the action on this folder's own files."""
+"""The action on this folder's own files."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""L7: opening a sheet to read. Invariant: every handler that only shows goes through here."""
+"""Opening a sheet to read. Invariant: every handler that only shows goes through here."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

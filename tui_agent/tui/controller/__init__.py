@@ -1,1 +1,1 @@
-"""L7: the open session as the app drives it: start, input, questions, drawing, undo, and errors."""
+"""The open session as the app drives it: start, input, questions, drawing, undo, and errors."""

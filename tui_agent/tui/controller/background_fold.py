@@ -1,4 +1,4 @@
-"""L7: a long session's whole, folded beside the screen while its end is shown and used; then it takes its place.
+"""A long session's whole, folded beside the screen while its end is shown and used; then it takes its place.
 
 Invariant: it takes the place of what is shown only once it has every event that is shown; until then it touches no pane.
 """

@@ -1,4 +1,4 @@
-"""L7: texts and records that are read when they are wanted: blobs, events, the last answer, the models of this machine."""
+"""Texts and records that are read when they are wanted: blobs, events, the last answer, the models of this machine."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

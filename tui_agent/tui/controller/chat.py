@@ -1,4 +1,4 @@
-"""L7: the transcript widget in its place: views in, its messages out, long texts read when they come into sight.
+"""The transcript widget in its place: views in, its messages out, long texts read when they come into sight.
 
 Invariant: before the first message the start page stands there; a session has one transcript, which is never rebuilt.
 """

@@ -1,4 +1,4 @@
-"""L7: the app's second half: the session, its views, and everything that knows the protocol.
+"""The app's second half: the session, its views, and everything that knows the protocol.
 
 Invariant: imported once, after the first paint (`app` names it; nothing else imports it before). It submits commands
 and hands views on; what the screen looks like is the panes' matter.

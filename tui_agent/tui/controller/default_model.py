@@ -1,4 +1,4 @@
-"""L7: the model to start with from now on: offered once another one is chosen, written only when the user says yes.
+"""The model to start with from now on: offered once another one is chosen, written only when the user says yes.
 
 Invariant: the user's file is touched by `write` alone, and `write` is called for an explicit yes alone.
 """

@@ -1,4 +1,4 @@
-"""L7: how a demo ends in the app: its turn is taken back with its files, and brought forward again.
+"""How a demo ends in the app: its turn is taken back with its files, and brought forward again.
 
 Invariant: these are the commands that a user has; typing, or doing anything else, skips what has not begun, and what
 was taken back then comes forward at once.

@@ -1,4 +1,4 @@
-"""L7: what outlives the app beside the log: the unsent message, and the messages of the history.
+"""What outlives the app beside the log: the unsent message, and the messages of the history.
 
 Invariant: an unsent message is on the disk within `DRAFT_S` of the last key, and gone once it was sent. It makes no
 session: until something was said it lies beside the sessions.

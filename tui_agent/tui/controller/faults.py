@@ -1,4 +1,4 @@
-"""L7: faults of the screen itself: said once, written down, and kept from stopping what works.
+"""Faults of the screen itself: said once, written down, and kept from stopping what works.
 
 Invariant: the log is the engine's alone, so a fault of a view stands in a file beside the sessions, 0600, without
 secrets; `tui-agent bug` puts its end into the report. What is not told twice: the same view failing in the same way.

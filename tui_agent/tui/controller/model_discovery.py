@@ -1,4 +1,4 @@
-"""L7: what there is to begin with: keys in the environment, servers on this machine that answer, the demo.
+"""What there is to begin with: keys in the environment, servers on this machine that answer, the demo.
 
 Invariant: only this machine is asked (loopback addresses), each server once, within a second.
 """

@@ -1,4 +1,4 @@
-"""L7: the pump: follows the session, folds what comes, and hands frames to the panes.
+"""The pump: follows the session, folds what comes, and hands frames to the panes.
 
 Invariant: every record is folded exactly once and in order; a frame comes at most every `FRAME_S` seconds; folding
 never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read. A fault in showing

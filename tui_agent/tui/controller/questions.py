@@ -1,4 +1,4 @@
-"""L7: opens the question that waits longest, and closes it when it no longer waits.
+"""Opens the question that waits longest, and closes it when it no longer waits.
 
 Invariant: at most one question is open; one that was put aside stays in the status line and comes back with Esc's
 counterpart, Enter on an empty prompt, or a click.

@@ -1,4 +1,4 @@
-"""L7: looking on at a session that another process holds. Invariant: its log is only read; nothing is held or written."""
+"""Looking on at a session that another process holds. Invariant: its log is only read; nothing is held or written."""
 
 import asyncio
 from importlib import import_module

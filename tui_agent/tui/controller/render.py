@@ -1,4 +1,4 @@
-"""L7: frames: which pane is given which view, and what the status line, the title and the prompt's row then say.
+"""Frames: which pane is given which view, and what the status line, the title and the prompt's row then say.
 
 Invariant: called at most as often as the pump makes frames; panes paint only what differs.
 """

@@ -1,4 +1,4 @@
-"""L7: going back and forth in time: which message, what goes back, what that would do, and what was left alone.
+"""Going back and forth in time: which message, what goes back, what that would do, and what was left alone.
 
 Invariant: nothing is put back that was not shown before; what someone else changed too is asked about by its name.
 """

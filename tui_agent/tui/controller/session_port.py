@@ -1,4 +1,4 @@
-"""L7: what the app knows of a session and its engine, whatever they run in.
+"""What the app knows of a session and its engine, whatever they run in.
 
 Invariant: protocols only; a test's session and the remote one fit them alike.
 """

@@ -1,4 +1,4 @@
-"""L7: opening sessions and letting go of them: the first one, another one, the same one in a new engine.
+"""Opening sessions and letting go of them: the first one, another one, the same one in a new engine.
 
 Invariant: what is sent while a session opens goes to that session, in the order in which it was sent; where the session
 cannot be opened it returns to the prompt. Nothing that was typed is lost.

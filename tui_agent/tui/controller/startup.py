@@ -1,4 +1,4 @@
-"""L7: what happens once after the first paint: the configuration, the first page, the watch on the themes."""
+"""What happens once after the first paint: the configuration, the first page, the watch on the themes."""
 
 import asyncio
 from collections.abc import Mapping

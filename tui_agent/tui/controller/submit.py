@@ -1,4 +1,4 @@
-"""L7: what the prompt sends: a message, a slash command, or a shell line.
+"""What the prompt sends: a message, a slash command, or a shell line.
 
 Invariant: what is refused goes back into the prompt to be changed, before what was typed since.
 """

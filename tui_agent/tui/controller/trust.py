@@ -1,4 +1,4 @@
-"""L7: the app's side of trust in a folder's own files: asked before anything of them is used, shown again by `/trust`.
+"""The app's side of trust in a folder's own files: asked before anything of them is used, shown again by `/trust`.
 
 Invariant: the engine that was started ahead uses none of them; where they are trusted now, another one is started in its
 place before a session is open.

@@ -1,1 +1,1 @@
-"""L7: the session as plain lines, for screen readers and plain terminals."""
+"""The session as plain lines, for screen readers and plain terminals."""

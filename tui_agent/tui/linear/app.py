@@ -1,4 +1,4 @@
-"""L7: the session as lines, for screen readers and plain terminals: one line an event, questions as numbered lists.
+"""The session as lines, for screen readers and plain terminals: one line an event, questions as numbered lists.
 
 Invariant: nothing is ever redrawn; every line is cleaned; what waits for an answer is announced once, and a number
 answers it.

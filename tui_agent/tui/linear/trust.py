@@ -1,4 +1,4 @@
-"""L7: the question whether a folder's own files may be used, in lines.
+"""The question whether a folder's own files may be used, in lines.
 
 Invariant: only the number that says so trusts anything; the end of input trusts nothing.
 """

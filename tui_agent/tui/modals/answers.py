@@ -1,4 +1,4 @@
-"""L7: the four answers of an approval, in their fixed order.
+"""The four answers of an approval, in their fixed order.
 
 Invariant: an answer that is not offered stays in sight and says why; a rule of any length takes two rows at most, while it
 is edited four.

@@ -1,4 +1,4 @@
-"""L7: the approval: what exactly would happen, its effects, and four answers in their fixed order.
+"""The approval: what exactly would happen, its effects, and four answers in their fixed order.
 
 Invariant: the thing asked about can be read whole, and it cannot be allowed before what matters of it was in sight, be
 the screen as small as it may: where a part of it is left out, the first yes shows that; the answers never leave the screen; keys are ignored for the first 300 ms; text typed

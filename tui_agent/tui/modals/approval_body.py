@@ -1,4 +1,4 @@
-"""L7: what an approval is about: the thing itself and its effects, as rows of its sheet.
+"""What an approval is about: the thing itself and its effects, as rows of its sheet.
 
 Invariant: the thing stands whole and unshortened; effects stand in their fixed order.
 """

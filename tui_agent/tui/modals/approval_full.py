@@ -1,4 +1,4 @@
-"""L7: the exact thing that an approval is about, whole, with every hidden character shown.
+"""The exact thing that an approval is about, whole, with every hidden character shown.
 
 Invariant: nothing is left out, shortened or invisible; long lines wrap with their continuation indented.
 """

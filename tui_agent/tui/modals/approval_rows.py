@@ -1,4 +1,4 @@
-"""L7: the rows of an approval: the question, what scrolls, what stands below it, the answers and the keys.
+"""The rows of an approval: the question, what scrolls, what stands below it, the answers and the keys.
 
 Invariant: reads the approval and changes nothing of it; the answers and the way out always have their rows.
 """

@@ -1,4 +1,4 @@
-"""L7: what a command line does, a row for each of its commands.
+"""What a command line does, a row for each of its commands.
 
 Invariant: pure; nothing is left out: what has no room beside stands below.
 """

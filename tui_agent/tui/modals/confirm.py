@@ -1,4 +1,4 @@
-"""L7: a question that is answered by one key. Invariant: Enter and Esc never do what cannot be undone."""
+"""A question that is answered by one key. Invariant: Enter and Esc never do what cannot be undone."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""L7: a command exactly as it runs, in rows from which it can be read back letter by letter.
+"""A command exactly as it runs, in rows from which it can be read back letter by letter.
 
 Invariant: nothing is left out, shortened or invisible. What cannot be seen stands as a sign (`<U+202E>`, `<tab>`,
 `<40 blanks>`, `<300 line breaks>`), and what only reads like one has its `<` as a sign; no row of a line but its last

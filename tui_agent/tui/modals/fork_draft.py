@@ -1,4 +1,4 @@
-"""L7: what a fork's form holds while it is filled in: its lines, what is chosen on each, what is typed.
+"""What a fork's form holds while it is filled in: its lines, what is chosen on each, what is typed.
 
 Invariant: no drawing; only what can be is ever chosen.
 """

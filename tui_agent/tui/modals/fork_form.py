@@ -1,4 +1,4 @@
-"""L7: the form of a fork: where it works, and for a what-if the one thing that is different in it.
+"""The form of a fork: where it works, and for a what-if the one thing that is different in it.
 
 Invariant: nothing is made here, the wish comes back; what cannot be is named with its reason and cannot be chosen.
 """

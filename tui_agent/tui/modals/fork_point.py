@@ -1,4 +1,4 @@
-"""L7: an event from which a session can be gone on with elsewhere, and the wish for it in words of the command line.
+"""An event from which a session can be gone on with elsewhere, and the wish for it in words of the command line.
 
 Invariant: plain data; what is asked of the command line is made here and nowhere else.
 """

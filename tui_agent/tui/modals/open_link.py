@@ -1,4 +1,4 @@
-"""L7: asks before a link leaves the screen for the browser. Invariant: where it leads is read before anything opens."""
+"""Asks before a link leaves the screen for the browser. Invariant: where it leads is read before anything opens."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""L7: choose one of a list: type to filter, arrows or a click to choose, Enter to use.
+"""Choose one of a list: type to filter, arrows or a click to choose, Enter to use.
 
 Invariant: the list is only data; what is chosen comes back as its value. Esc gives nothing and undoes a preview.
 """

@@ -1,4 +1,4 @@
-"""L7: `/policy`: what each profile does, the sandbox, the rules in force, and taking one of this session back.
+"""`/policy`: what each profile does, the sandbox, the rules in force, and taking one of this session back.
 
 Invariant: it shows what is in force and posts wishes; nothing is changed here. Rules of files come late, and are only
 shown.

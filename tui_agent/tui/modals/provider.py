@@ -1,4 +1,4 @@
-"""L7: a provider typed in: address, model, key.
+"""A provider typed in: address, model, key.
 
 Invariant: the key is shown as dots and leaves this form only as `Provider.key`; nothing is stored here.
 """

@@ -1,4 +1,4 @@
-"""L7: the agent asks: words, one of several answers, or a plan to approve, edit or refuse.
+"""The agent asks: words, one of several answers, or a plan to approve, edit or refuse.
 
 Invariant: Esc puts the question aside, it never answers; what was typed stays.
 """

@@ -1,4 +1,4 @@
-"""L7: the question whether a folder's own files may be used: what they are, what each could do, what is in them.
+"""The question whether a folder's own files may be used: what they are, what each could do, what is in them.
 
 Invariant: what is shown is what was read and would be trusted; Enter and Esc trust nothing unless `Trust` was chosen;
 names and contents are shown whole, with invisible characters as code points.

@@ -1,4 +1,4 @@
-"""L7: a sheet of text to read: help, status, JSON, a diff, what a program said. Invariant: read only; any length."""
+"""A sheet of text to read: help, status, JSON, a diff, what a program said. Invariant: read only; any length."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar

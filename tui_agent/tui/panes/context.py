@@ -1,4 +1,4 @@
-"""L7: the context pane as rows: bar with its limits, sections, and the level in words.
+"""The context pane as rows: bar with its limits, sections, and the level in words.
 
 Invariant: pure; the figures of the sections, as they are written, add up to the head's.
 """

@@ -1,4 +1,4 @@
-"""L7: the footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key, and where
+"""The footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key, and where
 there is no room for all the way out is not among those that go."""
 
 from collections.abc import Sequence

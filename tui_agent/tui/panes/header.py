@@ -1,4 +1,4 @@
-"""L7: the header: who runs what, under which policy, at what cost, with how much context.
+"""The header: who runs what, under which policy, at what cost, with how much context.
 
 Invariant: policy, cost and context are named at every width; nothing here depends on what the body shows.
 """

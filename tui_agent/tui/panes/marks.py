@@ -1,4 +1,4 @@
-"""L7: what stands out on a line of time: its symbol, its word, its role, and which of two in one place is shown.
+"""What stands out on a line of time: its symbol, its word, its role, and which of two in one place is shown.
 
 Invariant: a mark looks the same wherever it stands.
 """

@@ -1,4 +1,4 @@
-"""L7: the context meter as cells: bar, ticks, colour and words.
+"""The context meter as cells: bar, ticks, colour and words.
 
 Invariant: pure; the same fraction has the same colour and the same words everywhere.
 """

@@ -1,4 +1,4 @@
-"""L7: a short word to the user above the prompt: what was refused and why, what was done.
+"""A short word to the user above the prompt: what was refused and why, what was done.
 
 Invariant: it covers, it moves nothing; it is wrapped, and where it has no room it names the key that shows all of it; it
 goes by itself or with the next message.

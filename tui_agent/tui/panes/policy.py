@@ -1,4 +1,4 @@
-"""L7: how a policy is coloured and what it says in a few words. Invariant: the name always stands beside the colour."""
+"""How a policy is coloured and what it says in a few words. Invariant: the name always stands beside the colour."""
 
 from tui_agent.tui.theme.theme import Role
 

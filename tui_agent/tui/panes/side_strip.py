@@ -1,4 +1,4 @@
-"""L7: the one-line strip that stands for the side panes where there is no room for them."""
+"""The one-line strip that stands for the side panes where there is no room for them."""
 
 from typing import TYPE_CHECKING
 

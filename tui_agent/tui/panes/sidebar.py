@@ -1,4 +1,4 @@
-"""L7: the side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
+"""The side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
 
 Invariant: one widget, drawn row by row, so nothing that happens in a session ever asks for a layout.
 """

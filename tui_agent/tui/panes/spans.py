@@ -1,4 +1,4 @@
-"""L7: a trace's spans as rows: what is shown, in which order, under which name. Used by the side pane and the screen.
+"""A trace's spans as rows: what is shown, in which order, under which name. Used by the side pane and the screen.
 
 Invariant: pure; failed and denied spans are never hidden by a fold that the user did not make.
 """

@@ -1,4 +1,4 @@
-"""L7: what stands where the chat will be: how to begin. With no model, what was found and what else there is.
+"""What stands where the chat will be: how to begin. With no model, what was found and what else there is.
 
 Invariant: every row says what it does and the key for it; nothing has been sent anywhere when this is shown.
 """

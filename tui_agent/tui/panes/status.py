@@ -1,4 +1,4 @@
-"""L7: the status line: one word for the state, what runs, for how long, and the lit stage of the pipeline.
+"""The status line: one word for the state, what runs, for how long, and the lit stage of the pipeline.
 
 Invariant: whether the app is idle, running, waiting or failed reads at column 2 to 4; only the symbol ever blinks.
 """

@@ -1,4 +1,4 @@
-"""L7: what the status line says about a session's state. Invariant: pure; one mood at a time, waiting before running."""
+"""What the status line says about a session's state. Invariant: pure; one mood at a time, waiting before running."""
 
 from typing import TYPE_CHECKING
 

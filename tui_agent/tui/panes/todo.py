@@ -1,4 +1,4 @@
-"""L7: the task list as rows. Invariant: pure; every state is a mark and a weight, colour only repeats it."""
+"""The task list as rows. Invariant: pure; every state is a mark and a weight, colour only repeats it."""
 
 from typing import TYPE_CHECKING
 

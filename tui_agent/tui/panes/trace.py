@@ -1,4 +1,4 @@
-"""L7: the trace pane as rows: the newest turn open, older ones in one row each.
+"""The trace pane as rows: the newest turn open, older ones in one row each.
 
 Invariant: pure; the newest rows are always in sight, and no more rows are made than there is room for.
 """

@@ -1,4 +1,4 @@
-"""L7: what a paste stands in the text as: a long one and a picture as a chip, `[pasted 312 lines]`, whose meaning is held
+"""What a paste stands in the text as: a long one and a picture as a chip, `[pasted 312 lines]`, whose meaning is held
 beside it; paths of the workspace as mentions.
 
 Invariant: expanding gives back every pasted character; a chip that was deleted from the text means nothing any more. Only a

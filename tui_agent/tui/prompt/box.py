@@ -1,4 +1,4 @@
-"""L7: the prompt: bar, editor, policy row, and the completion menu that stands above it.
+"""The prompt: bar, editor, policy row, and the completion menu that stands above it.
 
 Invariant: its height changes with what is typed, never by itself; the menu covers, it moves nothing.
 """

@@ -1,4 +1,4 @@
-"""L7: the editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
+"""The editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
 Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that of keys which came in one
 go each finds the text as the ones before left it; it knows nothing of sessions. Whatever is put into it is cleaned.

@@ -1,4 +1,4 @@
-"""L7: names that are defined in the workspace, as git finds them in the lines that define something.
+"""Names that are defined in the workspace, as git finds them in the lines that define something.
 
 Invariant: no more than `MOST`, the likeliest first, sources before tests; where there is no git, none.
 """

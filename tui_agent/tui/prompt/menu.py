@@ -1,4 +1,4 @@
-"""L7: the completion menu: up to 8 rows directly above the prompt, in its columns.
+"""The completion menu: up to 8 rows directly above the prompt, in its columns.
 
 Invariant: it shows candidates and knows which one is chosen; what choosing means is the prompt's matter.
 """

@@ -1,4 +1,4 @@
-"""L7: the queued messages, above the prompt: what waits, when it goes, and how to send, edit or remove it.
+"""The queued messages, above the prompt: what waits, when it goes, and how to send, edit or remove it.
 
 Invariant: all of them are counted; a row is one line of the message, cleaned.
 """

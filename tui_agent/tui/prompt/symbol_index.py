@@ -1,4 +1,4 @@
-"""L7: names that are defined in the workspace, for `@` completion: of the map's index where it has some, else what git finds.
+"""Names that are defined in the workspace, for `@` completion: of the map's index where it has some, else what git finds.
 
 Invariant: loaded when a session opens, not for the first screen; the index is read as it is.
 """

@@ -1,4 +1,4 @@
-"""L7: names that are defined in the workspace, for `@` completion: when they are looked for, and what was found.
+"""Names that are defined in the workspace, for `@` completion: when they are looked for, and what was found.
 
 Invariant: only names that hold what was typed. Nothing here is asked for while somebody types, and what looks for names
 is loaded no earlier.

@@ -1,4 +1,4 @@
-"""L7: what of a session is not in the context as it was said, as rows to choose from and as a text to read."""
+"""What of a session is not in the context as it was said, as rows to choose from and as a text to read."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""L7: the background jobs of the open session: what runs, for how long, what it printed, and the way to end it.
+"""The background jobs of the open session: what runs, for how long, what it printed, and the way to end it.
 
 Invariant: the list is the fold's; what a job printed is shown as it comes, its end always in sight.
 """

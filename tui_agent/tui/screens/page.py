@@ -1,4 +1,4 @@
-"""L7: a full screen of a list and what is known of the chosen row: title, columns, rows, detail at the right.
+"""A full screen of a list and what is known of the chosen row: title, columns, rows, detail at the right.
 
 Invariant: header and footer stand where they were; where there is no room for both, Enter opens the detail in place of
 the list and Esc goes back to it; what was said goes by itself.

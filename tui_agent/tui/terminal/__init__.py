@@ -1,1 +1,1 @@
-"""L7: the terminal beside its cells: key sequences, title, clipboard, and hang-up."""
+"""The terminal beside its cells: key sequences, title, clipboard, and hang-up."""

@@ -1,4 +1,4 @@
-"""L7: tells Textual's parser of terminal input what Alt+Enter is: Esc and a carriage return, as one sequence.
+"""Tells Textual's parser of terminal input what Alt+Enter is: Esc and a carriage return, as one sequence.
 
 Invariant: the parser decides by what came together, as for every other sequence; Esc alone, and Enter after it, stay
 two keys.

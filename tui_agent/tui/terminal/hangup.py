@@ -1,4 +1,4 @@
-"""L7: notices that the terminal is gone, also where no SIGHUP tells it (an orphan, `nohup`, a closed pipe).
+"""Notices that the terminal is gone, also where no SIGHUP tells it (an orphan, `nohup`, a closed pipe).
 
 Invariant: costs nothing while the terminal is there; without it the input thread would read an end of file for ever.
 """

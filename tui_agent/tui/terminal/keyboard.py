@@ -1,4 +1,4 @@
-"""L7: the terminal's bytes as keys and pastes, where Textual's own parser takes them for something else.
+"""The terminal's bytes as keys and pastes, where Textual's own parser takes them for something else.
 
 Invariant: what lies between the two marks of a paste is text, whatever it contains; no byte of it is a key. Esc that was
 typed before other keys stays Esc, also where all of them come in one read.

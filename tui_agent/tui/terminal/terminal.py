@@ -1,4 +1,4 @@
-"""L7: what the app says to the terminal beside its cells: title, notice, clipboard, and the words it leaves behind.
+"""What the app says to the terminal beside its cells: title, notice, clipboard, and the words it leaves behind.
 
 Invariant: nothing foreign reaches the terminal uncleaned, and what was set is set back on leaving.
 """

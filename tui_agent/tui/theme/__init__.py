@@ -1,1 +1,1 @@
-"""L7: themes: colour roles, symbols, and what the first frame needs of them."""
+"""Themes: colour roles, symbols, and what the first frame needs of them."""

@@ -1,4 +1,4 @@
-"""L7: styles for line-drawn widgets: a role (and what is said by weight) to a rich or a Textual style.
+"""Styles for line-drawn widgets: a role (and what is said by weight) to a rich or a Textual style.
 
 Invariant: the only place where a role becomes a style. The same arguments give the same object, so styles can be
 compared and cached by identity; `Palette.key` names everything that its styles depend on.

@@ -1,4 +1,4 @@
-"""L7: the transcript's scrollbar: a thumb of half cells and nothing else. Invariant: one column, no track."""
+"""The transcript's scrollbar: a thumb of half cells and nothing else. Invariant: one column, no track."""
 
 from typing import ClassVar, Final
 

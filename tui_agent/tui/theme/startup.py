@@ -1,4 +1,4 @@
-"""L7: what the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
+"""What the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
 slow to load; `live` reads that one afterwards and corrects what differs.
 
 Invariant: imports nothing slow and never fails: what cannot be read is the default.

@@ -1,4 +1,4 @@
-"""L7: the symbols of the screens, in a Unicode and an ASCII set.
+"""The symbols of the screens, in a Unicode and an ASCII set.
 
 Invariant: both sets have the same names, and every symbol is one cell wide.
 """

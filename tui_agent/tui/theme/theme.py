@@ -1,4 +1,4 @@
-"""L7: theme files: the colour roles by name, read from TOML, checked, and handed to Textual.
+"""Theme files: the colour roles by name, read from TOML, checked, and handed to Textual.
 
 Invariant: a theme is exactly the roles of `ROLES` and nothing else; a file that misses or adds one is refused with a
 message that names it. A pair that is hard to read is a warning, never a refusal. Nothing here watches files.

@@ -1,4 +1,4 @@
-"""L7: watches the theme folders, so that a theme in use is drawn anew when its file is saved.
+"""Watches the theme folders, so that a theme in use is drawn anew when its file is saved.
 
 Invariant: the only importer of watchfiles in the app; imported after the first paint, by name. A file that cannot be
 used changes nothing on the screen.

@@ -1,4 +1,4 @@
-"""L7: what folds by itself when its turn is over: good output, and long runs of reads into one row.
+"""What folds by itself when its turn is over: good output, and long runs of reads into one row.
 
 Invariant: what the user opened or folded, and what is being read, is left alone.
 """

@@ -1,4 +1,4 @@
-"""L7: display blocks as body rows under a tool's or a notice's head row.
+"""Display blocks as body rows under a tool's or a notice's head row.
 
 Invariant: a block of any kind gives rows, and `limit` only hides whole rows, saying how many. Texts that are not there
 yet show their preview until they are.

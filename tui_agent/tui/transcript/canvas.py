@@ -1,4 +1,4 @@
-"""L7: the drawn side of the transcript widget: views in, strips out.
+"""The drawn side of the transcript widget: views in, strips out.
 
 Invariant: only rows on the screen become strips, and only rows that differ from what stands there are painted. The
 widget's size never depends on its content, so content never lays the screen out again.

@@ -1,4 +1,4 @@
-"""L7: source code as styled runs, with the theme's five code roles.
+"""Source code as styled runs, with the theme's five code roles.
 
 Invariant: the same lines give the same runs however they arrived: lines are coloured in groups whose bounds depend on
 the lines alone. Pygments is loaded at the first use, because importing it before the first paint would delay that.

@@ -1,4 +1,4 @@
-"""L7: what the app can ask of the transcript: go to, fold, find, copy.
+"""What the app can ask of the transcript: go to, fold, find, copy.
 
 Invariant: nothing here reads keys or the mouse.
 """

@@ -1,4 +1,4 @@
-"""L7: a unified diff as rows: line numbers, a sign column, code colours, changed words strong.
+"""A unified diff as rows: line numbers, a sign column, code colours, changed words strong.
 
 Invariant: every line of the diff is one logical row; sign and number say what the colour says, so it reads without colour.
 """

@@ -1,4 +1,4 @@
-"""L7: an entry of any type as rows, and a cheap guess of how many there will be.
+"""An entry of any type as rows, and a cheap guess of how many there will be.
 
 Invariant: rows depend on the entry, the look and what is in `Shown`, and on nothing else; so they can be cached by those.
 """

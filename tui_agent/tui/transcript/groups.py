@@ -1,4 +1,4 @@
-"""L7: the one row that stands for many reads and searches of a finished turn.
+"""The one row that stands for many reads and searches of a finished turn.
 
 Invariant: counts and time are those of the calls that it stands for.
 """

@@ -1,4 +1,4 @@
-"""L7: the inline part of Markdown as styled runs that know where in the source they stand.
+"""The inline part of Markdown as styled runs that know where in the source they stand.
 
 Invariant: no HTML, image or foreign address is ever acted on; where a link leads is shown whole beside its label, and
 only an address of the web can be clicked. What entities stand for is cleaned like all that is foreign.

@@ -1,4 +1,4 @@
-"""L7: which rows the transcript has and where: slots for entries, guessed until they are drawn, folded, grouped.
+"""Which rows the transcript has and where: slots for entries, guessed until they are drawn, folded, grouped.
 
 Invariant: a slot's height is exact once it was drawn under the present look; only slots that are asked for are drawn;
 drawn rows of slots that were not asked for lately are dropped. Slots keep their entry's index.

@@ -1,4 +1,4 @@
-"""L7: one finished piece of Markdown (a paragraph, an item, a heading, a fence) as rows.
+"""One finished piece of Markdown (a paragraph, an item, a heading, a fence) as rows.
 
 Invariant: the rows follow from the piece alone, its place in the source and the look; nothing after it can change them.
 Lists are set tight, and an item shows the number that its source has.

@@ -1,4 +1,4 @@
-"""L7: where one piece of Markdown ends and the next begins, line by line.
+"""Where one piece of Markdown ends and the next begins, line by line.
 
 Invariant: the cut between two pieces depends on the lines up to it alone, never on how the text arrived; so rendering
 while it streams and rendering at once are the same.

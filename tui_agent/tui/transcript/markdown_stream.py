@@ -1,4 +1,4 @@
-"""L7: Markdown that grows: finished pieces are rendered once and stay; only the open piece is drawn again.
+"""Markdown that grows: finished pieces are rendered once and stay; only the open piece is drawn again.
 
 Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The work of an update
 follows what was added and the size of the open paragraph or item; fences and tables freeze line by line.

@@ -1,4 +1,4 @@
-"""L7: what people and the model say, as rows: messages, thinking, questions, and the row that ends a turn.
+"""What people and the model say, as rows: messages, thinking, questions, and the row that ends a turn.
 
 Invariant: a message of the user stands on its own surface behind the bar; an answer has no symbol; no text is cut.
 """

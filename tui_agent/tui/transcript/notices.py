@@ -1,4 +1,4 @@
-"""L7: what happened beside the talk, as rows: retries, errors that help, compaction, the user's own shell commands.
+"""What happened beside the talk, as rows: retries, errors that help, compaction, the user's own shell commands.
 
 Invariant: first what happened, then to what, then what is kept, then what to do; an error is never one line of jargon.
 """

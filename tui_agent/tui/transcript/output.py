@@ -1,4 +1,4 @@
-"""L7: output of programs as rows: colours of SGR sequences kept where they can be read, everything else made harmless.
+"""Output of programs as rows: colours of SGR sequences kept where they can be read, everything else made harmless.
 
 Invariant: a colour is either one of the theme's roles or a foreign one with enough contrast; backgrounds, blinking,
 hidden text and every other control sequence are dropped; where a link leads stands behind its words. A line that was

@@ -1,4 +1,4 @@
-"""L7: one entry's place in the layout. Invariant: plain; only the layout and its ages write it."""
+"""One entry's place in the layout. Invariant: plain; only the layout and its ages write it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""L7: what a renderer needs to know of the screen: palette, symbols, widths and the gutter's columns.
+"""What a renderer needs to know of the screen: palette, symbols, widths and the gutter's columns.
 
 Invariant: plain and frozen; two equal looks draw equal rows, so a look is part of every cache key.
 """

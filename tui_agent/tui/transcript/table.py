@@ -1,4 +1,4 @@
-"""L7: tables of runs: column widths that fit, cells that wrap inside their column, alignment.
+"""Tables of runs: column widths that fit, cells that wrap inside their column, alignment.
 
 Invariant: every cell's text is shown whole; a table that cannot fit gets narrower columns, never fewer.
 """

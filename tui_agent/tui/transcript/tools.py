@@ -1,4 +1,4 @@
-"""L7: a tool call as rows: the head row of the ledger (state, verb, target, outcome, time) and its body.
+"""A tool call as rows: the head row of the ledger (state, verb, target, outcome, time) and its body.
 
 Invariant: state stands in column 2, the verb in 4, the target in 14, the time at the right edge; a command is wrapped,
 never cut. What failed or was denied is open and says why; what went well folds when the next message begins.

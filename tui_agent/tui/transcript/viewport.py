@@ -1,4 +1,4 @@
-"""L7: the part of the rows that is on the screen, and how it moves when rows come, go or turn out higher than guessed.
+"""The part of the rows that is on the screen, and how it moves when rows come, go or turn out higher than guessed.
 
 Invariant: while `anchored` the last row is at the bottom; else the row at the top stays the same row of the same entry.
 Pure: no Textual, no clock.

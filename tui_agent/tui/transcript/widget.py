@@ -1,4 +1,4 @@
-"""L7: the transcript as a person uses it: keys, mouse, selection, folding, finding.
+"""The transcript as a person uses it: keys, mouse, selection, folding, finding.
 
 Invariant: intents only; what an action, a link or a copied text leads to is the app's business.
 """

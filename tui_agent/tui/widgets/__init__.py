@@ -1,1 +1,1 @@
-"""L7: the widgets that panes, modals and screens share: rows, lists, fields and sheets."""
+"""The widgets that panes, modals and screens share: rows, lists, fields and sheets."""

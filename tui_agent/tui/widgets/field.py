@@ -1,4 +1,4 @@
-"""L7: one line of typed text, as a value: for answers inside rows, filters and forms.
+"""One line of typed text, as a value: for answers inside rows, filters and forms.
 
 Invariant: no widget; `key` says whether it took the key, `parts` draws it with its cursor.
 """

@@ -1,4 +1,4 @@
-"""L7: the base of line-drawn widgets.
+"""The base of line-drawn widgets.
 
 Invariant: `draw` gives the rows for the present size; only rows that differ from the last ones are painted again, and
 nothing here ever asks for a layout.

@@ -1,4 +1,4 @@
-"""L7: rows in a scrolling, line-drawn widget: JSON, diffs, help, previews of any length.
+"""Rows in a scrolling, line-drawn widget: JSON, diffs, help, previews of any length.
 
 Invariant: only the visible rows are composed; scrolling costs the same for ten rows and for fifty thousand.
 """

@@ -1,4 +1,4 @@
-"""L7: rows of which one is chosen: arrows, paging, the wheel and a press move; only rows in sight are drawn.
+"""Rows of which one is chosen: arrows, paging, the wheel and a press move; only rows in sight are drawn.
 
 Invariant: the rows are whoever made the list's; it knows how many there are and which one is chosen.
 """

@@ -1,4 +1,4 @@
-"""L7: what a screen does with keys that lies over others.
+"""What a screen does with keys that lies over others.
 
 Invariant: none of its keys reaches what lies below it, and none is used by a screen that is closed already: the second
 of two quick keys must not close what lies below.

@@ -1,4 +1,4 @@
-"""L7: rows of cells: parts on the left, parts on the right, padded to the width with the surface's ground.
+"""Rows of cells: parts on the left, parts on the right, padded to the width with the surface's ground.
 
 Invariant: a row is exactly as wide as it was asked to be. Where both sides do not fit the right one stays whole and
 the left one is cut; no text goes into a row but through `tui.text`.

@@ -1,4 +1,4 @@
-"""L7: the sheet that every modal is drawn on: bar, head, scrolling body, foot.
+"""The sheet that every modal is drawn on: bar, head, scrolling body, foot.
 
 Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
 ignored for `DEAF_S` where an answer typed a moment too early would do harm: by when they were pressed, not by when they

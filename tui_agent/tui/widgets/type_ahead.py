@@ -1,4 +1,4 @@
-"""L7: keys that were meant for the prompt when a question appeared under someone's hands.
+"""Keys that were meant for the prompt when a question appeared under someone's hands.
 
 Invariant: they answer nothing, and what was typed is not lost. A single key to an empty prompt may be an answer that
 came too early: it is neither.

@@ -1,1 +1,1 @@
-"""L7: two branches of one session, or two sessions, side by side."""
+"""Two branches of one session, or two sessions, side by side."""

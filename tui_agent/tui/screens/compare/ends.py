@@ -1,4 +1,4 @@
-"""L7: the lower part of a comparison: one file that ends otherwise, the tests that fail, the answers and the tools.
+"""The lower part of a comparison: one file that ends otherwise, the tests that fail, the answers and the tools.
 
 Invariant: nothing of a diff or an answer is cut off: it wraps, and the rows scroll.
 """

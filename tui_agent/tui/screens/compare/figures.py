@@ -1,4 +1,4 @@
-"""L7: the rows of a comparison in words: time, cost, tokens and the rest, with amounts for bars and what stands out.
+"""The rows of a comparison in words: time, cost, tokens and the rest, with amounts for bars and what stands out.
 
 Invariant: pure, and drawn by nobody here: the screen, the table on standard output and the Markdown tell the same.
 """

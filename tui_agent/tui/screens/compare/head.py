@@ -1,4 +1,4 @@
-"""L7: the upper part of a comparison: whose the columns are, the figures with their bars, and both lines of time.
+"""The upper part of a comparison: whose the columns are, the figures with their bars, and both lines of time.
 
 Invariant: drawn from plain data; it has the same rows whatever the figures are; only what was counted has a bar.
 """

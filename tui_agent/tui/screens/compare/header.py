@@ -1,4 +1,4 @@
-"""L7: the header of a comparison: the chip, that nothing runs here, and how many branches stand below."""
+"""The header of a comparison: the chip, that nothing runs here, and how many branches stand below."""
 
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.tui.panes.header import Header

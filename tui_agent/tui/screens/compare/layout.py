@@ -1,4 +1,4 @@
-"""L7: where things stand in a comparison at one width, and rows of pieces that begin at fixed columns.
+"""Where things stand in a comparison at one width, and rows of pieces that begin at fixed columns.
 
 Invariant: pure; what one column has never runs into the next.
 """

@@ -1,4 +1,4 @@
-"""L7: a comparison as the command line gives it. Invariant: nothing is read here; what is no comparison is a sentence."""
+"""A comparison as the command line gives it. Invariant: nothing is read here; what is no comparison is a sentence."""
 
 from pydantic import TypeAdapter, ValidationError
 

@@ -1,4 +1,4 @@
-"""L7: two branches side by side: figures, lines of time that play together, where the files differ, and the answers.
+"""Two branches side by side: figures, lines of time that play together, where the files differ, and the answers.
 
 Invariant: reads and shows; no model and no tool runs, and nothing is written but the export that is asked for.
 """

@@ -1,1 +1,1 @@
-"""L7: the map of the repository."""
+"""The map of the repository."""

@@ -1,4 +1,4 @@
-"""L7: why a file of the map stands where it does, and what the model gets of the map, at the right of the list.
+"""Why a file of the map stands where it does, and what the model gets of the map, at the right of the list.
 
 Invariant: drawn from what the list knows; nothing is asked for it.
 """

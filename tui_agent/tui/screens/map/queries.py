@@ -1,4 +1,4 @@
-"""L7: what the map's screen asks the command line, and the rows that it makes of the answer.
+"""What the map's screen asks the command line, and the rows that it makes of the answer.
 
 Invariant: one question goes on at a time, the newest; what came of an older one is never shown.
 """

@@ -1,4 +1,4 @@
-"""L7: the map's screen asks the command line: for the map, and while the index is built, how far that is.
+"""The map's screen asks the command line: for the map, and while the index is built, how far that is.
 
 Invariant: one question goes on at a time, the newest, and what came of an older one is never shown; a map of half an index
 is made anew once that is whole.

@@ -1,4 +1,4 @@
-"""L7: the rows of the map of the repository: files with their score, and below them what is shown of them."""
+"""The rows of the map of the repository: files with their score, and below them what is shown of them."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""L7: the map of the repository: what the model is shown of it, why each file stands where it does, and the ways to steer it.
+"""The map of the repository: what the model is shown of it, why each file stands where it does, and the ways to steer it.
 
 Invariant: the ranking is the command line's, which is the model's; what is pinned, hidden and how long the map is are
 settings of the session. A key waits for no answer.

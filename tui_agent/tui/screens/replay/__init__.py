@@ -1,1 +1,1 @@
-"""L7: a recorded session as it was at any event, with a line to move on."""
+"""A recorded session as it was at any event, with a line to move on."""

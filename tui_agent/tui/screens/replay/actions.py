@@ -1,4 +1,4 @@
-"""L7: what keys mean in a replay, and what can be begun from one of its moments: fork, revert, copy, export.
+"""What keys mean in a replay, and what can be begun from one of its moments: fork, revert, copy, export.
 
 Invariant: what cannot be done here is neither offered nor named.
 """

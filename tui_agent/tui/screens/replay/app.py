@@ -1,4 +1,4 @@
-"""L7: the app that only replays: one recorded session, no engine, nothing written. Invariant: Esc leaves it."""
+"""The app that only replays: one recorded session, no engine, nothing written. Invariant: Esc leaves it."""
 
 import gc
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""L7: the transcript of a replay: shows any moment, told what differs from the one before.
+"""The transcript of a replay: shows any moment, told what differs from the one before.
 
 Invariant: what two moments share is neither laid out nor drawn again.
 """

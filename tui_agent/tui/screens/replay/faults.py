@@ -1,4 +1,4 @@
-"""L7: faults of a replay's own screen: said once each, and kept from stopping what works.
+"""Faults of a replay's own screen: said once each, and kept from stopping what works.
 
 Invariant: a part that cannot be drawn takes no other with it; the header names the first that lacks something.
 """

@@ -1,4 +1,4 @@
-"""L7: the header of a replay: the chip, what it does not do, and what was spent and filled by then."""
+"""The header of a replay: the chip, what it does not do, and what was spent and filled by then."""
 
 from tui_agent.tui import format as units
 from tui_agent.tui.panes.header import Header

@@ -1,4 +1,4 @@
-"""L7: a replay of a session that goes on: what comes to its log comes to its line.
+"""A replay of a session that goes on: what comes to its log comes to its line.
 
 Invariant: whoever stands at the end stays there; who stands elsewhere is not moved.
 """

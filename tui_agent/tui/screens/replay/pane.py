@@ -1,4 +1,4 @@
-"""L7: the line of a replay: state, activity, what stands out, the head, and times; a press or a drag moves the head.
+"""The line of a replay: state, activity, what stands out, the head, and times; a press or a drag moves the head.
 
 Invariant: one row where the terminal is small, four where it is low, else seven; drawn from plain data.
 """

@@ -1,4 +1,4 @@
-"""L7: where a replay stands on its line, and how it moves by itself. Invariant: pure; time is told, never asked for."""
+"""Where a replay stands on its line, and how it moves by itself. Invariant: pure; time is told, never asked for."""
 
 from typing import Final, Literal, TypeAlias
 

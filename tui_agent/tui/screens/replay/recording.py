@@ -1,4 +1,4 @@
-"""L7: what a replay needs of a session, and what can be begun from one of its moments."""
+"""What a replay needs of a session, and what can be begun from one of its moments."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""L7: a recorded session as it was at any event: chat, todo, trace, context and cost, over a line to move on.
+"""A recorded session as it was at any event: chat, todo, trace, context and cost, over a line to move on.
 
 Invariant: nothing here runs a model or a tool or writes; a key folds a bounded number of events, however long the log.
 """

@@ -1,1 +1,1 @@
-"""L7: the list of all sessions."""
+"""The list of all sessions."""

@@ -1,4 +1,4 @@
-"""L7: what is begun from the list of sessions: open, replay, fork, compare, export, rename, remove.
+"""What is begun from the list of sessions: open, replay, fork, compare, export, rename, remove.
 
 Invariant: what changes or removes something is done by the command line, and what cannot be undone is asked about.
 """

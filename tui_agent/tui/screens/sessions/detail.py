@@ -1,4 +1,4 @@
-"""L7: what is known of one session, at the right of the list. Invariant: drawn from the list's row at once, filled in
+"""What is known of one session, at the right of the list. Invariant: drawn from the list's row at once, filled in
 from `sessions preview` where it came; what is not known is not shown."""
 
 import time

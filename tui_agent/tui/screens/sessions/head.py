@@ -1,4 +1,4 @@
-"""L7: above the list of sessions: all of them in sums, what is looked for, and the columns' names."""
+"""Above the list of sessions: all of them in sums, what is looked for, and the columns' names."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""L7: what the list of sessions asks the command line: the list, a search, a preview.
+"""What the list of sessions asks the command line: the list, a search, a preview.
 
 Invariant: of each kind one question goes on at a time, the newest; what came of an older one is never shown.
 """

@@ -1,4 +1,4 @@
-"""L7: the sessions as rows: parsed, filtered, sorted, by day, each fork below its parent. Invariant: pure; time is told."""
+"""The sessions as rows: parsed, filtered, sorted, by day, each fork below its parent. Invariant: pure; time is told."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

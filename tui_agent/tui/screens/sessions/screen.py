@@ -1,4 +1,4 @@
-"""L7: all sessions: found as you type, sorted, by day, with what is known of the chosen one; from here they are opened,
+"""All sessions: found as you type, sorted, by day, with what is known of the chosen one; from here they are opened,
 replayed, forked, compared, exported, renamed and removed.
 
 Invariant: nothing here reads a store; every answer comes from the command line, beside the screen, and one that is no

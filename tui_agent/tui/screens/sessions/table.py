@@ -1,4 +1,4 @@
-"""L7: how the list of sessions is drawn: its columns at every width, its rows, what was found marked in them.
+"""How the list of sessions is drawn: its columns at every width, its rows, what was found marked in them.
 
 Invariant: a row is drawn when it is seen; groups and gaps are never chosen.
 """

@@ -1,1 +1,1 @@
-"""L7: the trace of the open session, span by span."""
+"""The trace of the open session, span by span."""

@@ -1,4 +1,4 @@
-"""L7: the trace in full: every span with its measures and its place in time, filters, and what is known of one.
+"""The trace in full: every span with its measures and its place in time, filters, and what is known of one.
 
 Invariant: only rows in sight are drawn, so fifty thousand spans scroll like ten; following a live session keeps the
 chosen span chosen.

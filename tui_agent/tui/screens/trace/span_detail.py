@@ -1,4 +1,4 @@
-"""L7: what is known of one span: when, how long, decided by whom, what came out. Invariant: views only, all cleaned."""
+"""What is known of one span: when, how long, decided by whom, what came out. Invariant: views only, all cleaned."""
 
 import time
 from collections.abc import Callable

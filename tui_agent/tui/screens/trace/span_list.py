@@ -1,4 +1,4 @@
-"""L7: the rows of the trace screen: spans in columns, with a bar in real time proportion.
+"""The rows of the trace screen: spans in columns, with a bar in real time proportion.
 
 Invariant: a row is drawn when it is seen; the order is the view's; a filter hides rows, it changes nothing.
 """

@@ -1,1 +1,1 @@
-"""L7: walking through the branches and forks of a session, and through its checkpoints."""
+"""Walking through the branches and forks of a session, and through its checkpoints."""

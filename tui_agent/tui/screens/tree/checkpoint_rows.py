@@ -1,4 +1,4 @@
-"""L7: what `sessions checkpoints --json` says, as rows.
+"""What `sessions checkpoints --json` says, as rows.
 
 Invariant: plain data; a field that is missing or of another type is empty, nothing is raised.
 """

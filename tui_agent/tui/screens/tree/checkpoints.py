@@ -1,4 +1,4 @@
-"""L7: the checkpoints of the open session: what each changed, by whom, and the way back to it.
+"""The checkpoints of the open session: what each changed, by whom, and the way back to it.
 
 Invariant: nothing moves by looking; going back asks first, as `/revert` does.
 """

@@ -1,4 +1,4 @@
-"""L7: from an event to a fork that is open: asked where, made by the command line, opened where nothing runs.
+"""From an event to a fork that is open: asked where, made by the command line, opened where nothing runs.
 
 Invariant: a session that runs is left alone: then the fork is made and named, not opened.
 """

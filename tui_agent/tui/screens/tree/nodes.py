@@ -1,4 +1,4 @@
-"""L7: what `sessions tree --json` says, as rows: branches and forks, each with the messages that were said on it.
+"""What `sessions tree --json` says, as rows: branches and forks, each with the messages that were said on it.
 
 Invariant: plain data; a field that is missing or of another type is empty, nothing is raised.
 """

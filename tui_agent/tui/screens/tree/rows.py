@@ -1,4 +1,4 @@
-"""L7: the rows of the tree and what is known of one. Invariant: pure drawing; state, name, turns, cost and age in columns."""
+"""The rows of the tree and what is known of one. Invariant: pure drawing; state, name, turns, cost and age in columns."""
 
 import time
 from collections.abc import Sequence

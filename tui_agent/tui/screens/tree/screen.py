@@ -1,4 +1,4 @@
-"""L7: the tree of a session: its branches and the sessions around it, what was said on each, and the ways from there.
+"""The tree of a session: its branches and the sessions around it, what was said on each, and the ways from there.
 
 Invariant: nothing moves by looking; what goes back asks first, as `/revert` does.
 """
