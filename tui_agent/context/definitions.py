@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from tui_agent.config.test_files import is_test
+from tui_agent.config.path_kind import is_test
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import SymbolPlace

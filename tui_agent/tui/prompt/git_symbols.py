@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.config.git import ask_git
-from tui_agent.config.test_files import is_test
+from tui_agent.config.path_kind import is_test
 from tui_agent.tui.prompt.symbols import Symbol, worth_looking
 
 MOST: Final = 20
