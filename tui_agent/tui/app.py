@@ -17,21 +17,21 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import on
+from textual import events, on
 from textual.app import SuspendNotSupported
-from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
+from tui_agent.tui.actions import Action, KeyHint, Scope, footer
 from tui_agent.tui.controller.drafts import way_back
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.terminal.terminal import catch_signals, edit_text, farewell, last_words, release_signals
+from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
@@ -41,27 +41,13 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.session_port import AppSession
 
 Spawn = Callable[[SessionOptions], "AppSession"]
-AFTER_A_FAULT = (
-    ("Enter", "try again"),
-    ("/model", "switch"),
-    ("/doctor", "check all"),
-    ("Ctrl+P", "palette"),
-)
 COLLECTED = 20_000, 20, 20
 """When the collector works: events that are decoded and folded by the thousand make nothing for it, but set it off."""
 TWICE_S = 1.5
 
 
-class AgentApp(Frame):
+class AgentApp(Frame, inherit_bindings=False):
     """The app. `spawn` opens a session (tests inject their own)."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key, f"do('{action.name}')", show=False, priority=key != "escape", id=action.name)
-        for action in ACTIONS
-        if action.scope in ("app", "transcript") and action.name != "scroll"
-        for key in action.keys
-        if " " not in key  # a key pressed twice is told apart where the first one is handled
-    ]
 
     def __init__(
         self,
@@ -84,7 +70,6 @@ class AgentApp(Frame):
         """Words for the product's command line, to go on with after leaving."""
         self.choose = False
         """A session is to be chosen first."""
-        self.actions: tuple[Action, ...] = ACTIONS
         self.live: Live | None = None
         self.answer = ""
         self.left = False
@@ -136,25 +121,35 @@ class AgentApp(Frame):
 
     # -- intents ---------------------------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the main screen are dead while something lies over it, but for Ctrl+C and what lies over it instead."""
-        if action == "do" and len(self.screen_stack) > 1:
-            name = str(parameters[0]) if parameters else ""
-            return name == "copy_or_stop" or (self.live is not None and self.live.lays_over(name))
-        return super().check_action(action, parameters)
-
-    def action_do(self, name: str) -> None:
-        """A key of the registry."""
-        if name == "none":
+    async def on_event(self, event: events.Event) -> None:
+        """Every event goes through here first: the app's keys apply before those of the focused widget."""
+        if isinstance(event, events.Key) and not event.is_forwarded and self._take_key(event.key):
             return
-        if name == "copy_or_stop":
-            self.copy_or_stop()
-        elif name == "stop":
+        await super().on_event(event)
+
+    def on_key(self, event: events.Key) -> None:
+        """The key that stops means that only where nothing below has a use for it."""
+        if len(self.screen_stack) == 1 and self.key_map.means(event.key, "stop"):
             self.stop()
-        elif self.live is not None and len(self.screen_stack) > 1:
-            self.live.lay_over(name)
-        else:
-            self.do(name)
+
+    def _take_key(self, key: str) -> bool:
+        """Carry out a key of the app or the transcript; return False where it is no such key, or none that applies.
+
+        While something lies over the main screen, only those keys apply that copy, or open something in its place.
+        """
+        for action, choice in self.key_map.find(key, ("app", "transcript")):
+            name = action.name
+            covered = len(self.screen_stack) > 1
+            if name == "copy_or_stop":
+                self.copy_or_stop()
+            elif name == "stop" or (covered and (self.live is None or not self.live.lays_over(name))):
+                continue
+            elif covered and self.live is not None:
+                self.live.lay_over(name)
+            else:
+                self.do(("page_up", "page_down")[choice] if name == "scroll" else name)
+            return True
+        return False
 
     def do(self, name: str, argument: str = "") -> None:
         """Carry out an action of the registry; before the session is open it waits."""
@@ -217,7 +212,7 @@ class AgentApp(Frame):
             return
         interrupted = self.live is not None and self.live.interrupt()
         what = "Interrupted." if interrupted else "Nothing runs."
-        self.say(f"{what} Ctrl+C again leaves; the session is kept.")
+        self.say(f"{what} {self.key_map.key_of('copy_or_stop')} again leaves; the session is kept.")
 
     def copy_text(self, text: str) -> None:
         """Into the clipboard."""
@@ -242,10 +237,9 @@ class AgentApp(Frame):
             self.say("The editor gave nothing back; the message is as it was.", "warning")
         return changed
 
-    def remap(self, actions: tuple[Action, ...], keys: Mapping[str, str]) -> None:
+    def use_keys(self, actions: tuple[Action, ...]) -> None:
         """Use the user's keys."""
-        self.actions = actions
-        self.set_keymap(dict(keys))
+        self.key_map = KeyMap(actions)
         self.prompt.use(actions)
         self.show_keys()
 
@@ -261,7 +255,9 @@ class AgentApp(Frame):
         elif self.live is not None and self.live.chat.start.has_focus:
             scopes = ("start", "app")
         if len(scopes) > 1 and self.live is not None and self.live.failed:
-            self.footer.set_keys(AFTER_A_FAULT)
+            commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
+            hint = self.key_map.hint
+            self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
         without = self.live.asking.without if asked is not None and self.live is not None else frozenset()
         if running and self.live is not None and not self.live.state.turn_running:
@@ -269,9 +265,9 @@ class AgentApp(Frame):
         actions = [action for action in self.actions if action.name not in without]
         keys = footer(actions, scopes, running=running)
         if scopes == ("menu",) and not self.prompt.menu.runs:
-            keys = [(key, "take it" if key == "Enter" else word) for key, word in keys]
-        if len(scopes) > 1 and not running:
-            keys.append((QUIT.shown, QUIT.footer))
+            keys = [key._replace(word="take it") if key.action == "accept" else key for key in keys]
+        if len(scopes) > 1 and not running and (quits := self.key_map.key_of("copy_or_stop")):
+            keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 
     def broke(self, name: str, error: BaseException) -> str:

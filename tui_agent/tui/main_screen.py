@@ -7,17 +7,17 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
+from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
@@ -31,6 +31,7 @@ from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.startup import FirstLook, first_look, named_theme
 from tui_agent.tui.theme.theme import textual_theme
+from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Looks
 
 if TYPE_CHECKING:
@@ -45,14 +46,13 @@ PAINT_S = 0.005
 """Between two paints that keys ask for."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(Screen[None], inherit_bindings=False):
     """The main screen; nothing in it moves the focus by Tab.
 
     What a key changes is painted at once. Textual's own timer beats 60 times a second and leaves a beat out after each
     paint, so that a key would wait for up to 33 ms while an answer streams in.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,shift+tab", "app.do('none')", show=False)]
     AUTO_FOCUS = "#editor"
     hurried_until = 0.0
     hurried_at = 0.0
@@ -99,6 +99,7 @@ class Frame(App[int]):
         self.set_reactive(App.theme, theme.name)
         self.stylesheet.set_variables(self.get_css_variables())
         self.options = options
+        self.key_map = KeyMap()
         self.clock = clock
         self.start: Start | None = None
         """The page before the first message, once it is loaded."""
@@ -147,6 +148,11 @@ class Frame(App[int]):
         if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
             self.screen.hurry()
         await super().on_event(event)
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The registry's actions, with the user's keys."""
+        return self.key_map.actions
 
     # -- for the app that fills it -----------------------------------------------------------------------------------
 

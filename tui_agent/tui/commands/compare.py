@@ -40,7 +40,6 @@ def compare(live: "Live", argument: str) -> None:
         live.app.session_id,
         live.state.title,
         folder_of(live),
-        live.app.actions,
         lambda side: _keep(live, names, side),
         nothing,
         live.app.say,

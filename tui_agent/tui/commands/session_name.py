@@ -84,7 +84,7 @@ def _ask(live: "Live", name: str) -> None:
         lambda: live.app.looks,
         f"Call this session {shown}?",
         [f"There is no session {shown} to open; /sessions shows them all."],
-        yes=("enter", "call it so"),
+        yes=("confirm_go", "call it so"),
         no="leave its name",
         level="info",
     )

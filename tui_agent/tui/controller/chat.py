@@ -111,7 +111,7 @@ class ChatWidget(TranscriptWidget):
 
     def on_key(self, event: events.Key) -> None:
         """What is typed goes to the prompt; Tab and Esc lead back to it, / looks for words."""
-        editor = self.chat.app.prompt.editor
+        editor, keys = self.chat.app.prompt.editor, self.chat.app.key_map
         typed = event.character if event.is_printable else None
         if typed == "/" and editor.text.strip():
             self.chat.find("")  # a message is being written: on to the next hit
@@ -121,10 +121,10 @@ class ChatWidget(TranscriptWidget):
             editor.put("/find ")
         elif typed is not None:
             editor.insert(typed)
-        elif event.key == "escape" and self.chat.escape():
+        elif keys.means(event.key, "stop") and self.chat.escape():
             event.stop()
             return
-        elif event.key not in ("tab", "escape"):
+        elif not (keys.means(event.key, "stop") or keys.means(event.key, "to_chat")):
             return
         event.stop()
         event.prevent_default()

@@ -168,7 +168,8 @@ class Live:
         if action is not None and action.ground and self.running:
             said = action.slash or action.shown
             what = "Your command" if self.state.shell is not None else "A turn"
-            self.app.say(f"{what} is running. {said} can be used after it; Esc stops it.", "warning")
+            stops = self.app.key_map.key_of("stop")
+            self.app.say(f"{what} is running. {said} can be used after it; {stops} stops it.", "warning")
             return
         below = self.app.screen
         handler(self, argument.strip())
@@ -200,7 +201,8 @@ class Live:
             return
         now = time.monotonic()
         before, self._escaped_at = self._escaped_at, now
-        if now - before < TWICE_S and self.connected and not self.app.prompt.editor.text:
+        twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
+        if twice and self.connected and not self.app.prompt.editor.text:
             self._escaped_at = 0.0
             self.act("revert")
 

@@ -38,9 +38,17 @@ async def offer_to_look_on(live: "Live", options: SessionOptions, fault: Session
             look_on(live, folder)
 
     said = (fault.message, "You can look on from here and see what happens there. Nothing is written.")
-    title, yes = "Open in another window", ("enter", "look on (read only)")
+    title = "Open in another window"
     live.app.push_screen(
-        Confirm(lambda: live.app.looks, title, said, yes=yes, no="not now", level="info"), answered
+        Confirm(
+            lambda: live.app.looks,
+            title,
+            said,
+            yes=("confirm_go", "look on (read only)"),
+            no="not now",
+            level="info",
+        ),
+        answered,
     )
 
 

@@ -11,12 +11,12 @@ from tui_agent.config.secrets import Keys
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
-from tui_agent.tui.actions import remapped, unknown_keys
 from tui_agent.tui.commands.folder import folder_facts
 from tui_agent.tui.controller.model_discovery import Server, first_choices, ready_choices, servers
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED
 from tui_agent.tui.theme.startup import theme_files, theme_folders
+from tui_agent.tui.widgets import key_settings
 
 if TYPE_CHECKING:
     from tui_agent.tui.controller.controller import Live
@@ -38,11 +38,11 @@ def configure(live: "Live") -> None:
         else:
             listed = ", ".join(sorted(named))
             app.say(f"There is no theme '{config.theme}'. There are: {listed}.", "warning")
-    keys = {name: key if isinstance(key, str) else ", ".join(key) for name, key in config.keys.items()}
-    if keys:
-        app.remap(remapped(keys), keys)
-        if wrong := unknown_keys(keys):
-            app.say(f"[keys] in config.toml: {' '.join(wrong)}", "warning")
+    if config.keys:
+        keys = key_settings.apply_key_settings(config.keys)
+        app.use_keys(keys.actions)
+        if keys.faults:
+            app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
     app.prompt.editor.use_vim(on=config.vim)
     if not app.options.policy:
         app.header.policy_hint = config.policy

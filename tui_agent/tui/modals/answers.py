@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Answer = Literal["y", "s", "a", "n"]
 ANSWERS: tuple[Answer, ...] = ("y", "s", "a", "n")
+_ACTIONS: dict[Answer, str] = {"y": "yes", "s": "yes_session", "a": "always", "n": "no"}
 _WORDS: dict[Answer, str] = {
     "y": "Yes, this once",
     "s": "Yes, this session",
@@ -25,7 +26,6 @@ _WORDS: dict[Answer, str] = {
 }
 _SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _BESIDE = 27
-_SHOWS_IT = "E shows it"
 _EITHER = "not offered either"
 _MOST = 2
 _TYPED = 4
@@ -46,7 +46,7 @@ def answer_rows(sheet: "Approval", width: int) -> list[Strip]:
         words = doing(sheet.style("t1" if choice.offered else "t3", ground, bold=chosen), wish)
         left: list[Part] = [
             (mark, sheet.style("accent", ground)),
-            (answer.upper(), key_style),
+            (_key(sheet, answer), key_style),
             ("  ", fill),
             (_WORDS[answer].ljust(_BESIDE - 5), words),
         ]
@@ -63,9 +63,14 @@ def answer_rows(sheet: "Approval", width: int) -> list[Strip]:
     return rows
 
 
+def _key(sheet: "Approval", answer: Answer) -> str:
+    """Return the key of an answer, as printed."""
+    return sheet.key_map.key_of(_ACTIONS[answer])
+
+
 def typed_row(sheet: "Approval", width: int) -> Strip:
     """What is typed alone, for the smallest screens."""
-    key: Part = (f"{sheet.chosen.upper()} ", sheet.style("accent", "selection", bold=True))
+    key: Part = (f"{_key(sheet, sheet.chosen)} ", sheet.style("accent", "selection", bold=True))
     return sheet.line(width, [key, *_typed(sheet, sheet.chosen, max(1, width - 2), "selection", most=1)[0]])
 
 
@@ -75,7 +80,8 @@ def _typed(
     """What is typed, in as many rows as it needs: a rule is kept as it stands, so that all of it is to be in sight."""
     field = sheet.field_of(answer)
     assert field is not None
-    hint = "a word to the agent; Enter sends it" if answer == "n" else "the rule"
+    says = f"a word to the agent; {sheet.key_map.key_of('say_it')} sends it"
+    hint = says if answer == "n" else "the rule"
     fill, cursor = doing(sheet.style(ground=ground), f"answer {answer}"), sheet.style("on-accent", "accent")
     if most == 1 or not field.text:
         return [field.parts(room, fill, cursor, hint, sheet.style("t3", ground))]
@@ -98,7 +104,11 @@ def _reach(sheet: "Approval", answer: Answer, room: int) -> list[str]:
     if len(pieces) <= _MOST + (not choice.offered):
         return pieces
     ellipsis = sheet.looks.symbols.ellipsis
-    hint = f" {_SHOWS_IT}" if answer == "a" and "edit_rule" not in sheet.without else ""
+    hint = (
+        f" {sheet.key_map.key_of('edit_rule')} shows it"
+        if answer == "a" and "edit_rule" not in sheet.without
+        else ""
+    )
     cut = fit(" ".join(pieces[_MOST - 1 : _MOST + 1]), max(1, room - len(hint)), ellipsis)
     return [*pieces[: _MOST - 1], cut + hint]
 
@@ -110,7 +120,7 @@ def answers_in_one(sheet: "Approval", width: int) -> Strip:
     if sheet.gated:
         word = " reads on" if width >= 16 else ""
         left = [
-            ("Space", sheet.style("accent", bold=True)),
+            (sheet.key_map.key_of("approval_read"), sheet.style("accent", bold=True)),
             (word, sheet.style()),
             ("  "[: width - 6], sheet.style()),
         ]
@@ -121,7 +131,7 @@ def answers_in_one(sheet: "Approval", width: int) -> Strip:
         ground: Role = "selection" if chosen else "s3"
         wish = f"answer {answer}"
         left.append(
-            (answer.upper(), doing(sheet.style("accent" if offered else "t3", ground, bold=True), wish))
+            (_key(sheet, answer), doing(sheet.style("accent" if offered else "t3", ground, bold=True), wish))
         )
         if width >= 34 or (sheet.gated and width >= 20):
             left.append((f" {_SHORT[answer]}", doing(sheet.style("t1" if offered else "t3", ground), wish)))

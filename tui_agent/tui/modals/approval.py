@@ -16,6 +16,7 @@ from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.answers import ANSWERS, Answer
 from tui_agent.tui.modals.approval_body import Asked
 from tui_agent.tui.modals.approval_full import ReadLong
@@ -37,6 +38,26 @@ class Approval(Sheet[DecidePermission | None]):
     """Gives a `DecidePermission`, or None when the request went away."""
 
     deaf: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "approval"
+    key_methods = {
+        "yes": ("answer", "y"),
+        "yes_session": ("answer", "s"),
+        "always": ("answer", "a"),
+        "no": ("answer", "n"),
+        "approval_give": "give_chosen",
+        "approval_choose": "move",
+        "whole_file": ("show_whole", "whole_file"),
+        "whole_command": ("show_whole", "whole_command"),
+        "edit_rule": "edit_rule",
+        "show_policy": "toggle_policy",
+        "refuse": "refuse",
+        "approval_scroll": "scroll_rows",
+        "approval_read": "read_on",
+        "say_it": "give_typed",
+        "keep_rule": "give_typed",
+        "to_answers": "leave_field",
+        "from_rule": "leave_field",
+    }
 
     def __init__(
         self,
@@ -178,7 +199,8 @@ class Approval(Sheet[DecidePermission | None]):
         if answer == "y" and self.sight.below and not self.gated:
             return Choice(reach=reach, rule=f"{counted(self.sight.below, 'row')} not seen yet")
         if self.gated:
-            why = "to its end first" if self.expanded else "D first, to its end"
+            whole = self.key_map.key_of("whole_file" if self.asked.runs is None else "whole_command")
+            why = "to its end first" if self.expanded else f"{whole} first, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)
         found = next((one for one in self.request.choices if one.reach == reach), None)
         if found is None:
@@ -192,61 +214,66 @@ class Approval(Sheet[DecidePermission | None]):
 
     # -- answering -------------------------------------------------------------------------------------------------
 
-    def take_key(self, key: str, character: str | None) -> bool:
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of the field that is open, else that of the answers, and that of all sheets."""
         if self.typing:
-            return self._type(key, character)
-        match key.lower():
-            case "y" | "s" | "a" | "n":
-                self._answer(key.lower())  # type: ignore[arg-type]
-            case "enter":
-                self._answer(self.chosen)
-            case "up" | "k" | "shift+tab":
-                self.chosen = _beside(self.chosen, -1)
-                self.redraw()
-            case "down" | "j" | "tab":
-                self.chosen = _beside(self.chosen, 1)
-                self.redraw()
-            case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
-                if self.sight.unseen:
-                    self._show_rest(self.chosen)
-                    return True
-                self.expanded, self.policy_shown = not self.expanded, False
-                self.redraw(keep=False)
-            case "e":
-                self._edit_rule()
-            case "p":
-                self._show_policy(on=not self.policy_shown)
-            case "escape" if self.policy_shown:
-                self._show_policy(on=False)
-            case "escape":
-                self._decide("n")
-            case "ctrl+up":
-                self.scroll_rows(-1)
-            case "ctrl+down":
-                self.scroll_rows(1)
-            case "space":
-                self.scroll_rows(self._body.size.height)
-            case _:
-                return False
+            return "rule" if self.chosen == "a" else "reason", "sheet"
+        return self.scope, "sheet"
+
+    def type_key(self, key: str, character: str | None) -> bool:
+        field = self.field_of(self.chosen)
+        taken = field is not None and field.key(key, character)
+        if taken:
+            self.redraw()
+        return taken
+
+    def give_chosen(self) -> None:
+        """Give the chosen answer."""
+        self.answer(self.chosen)
+
+    def move(self, step: int) -> None:
+        """Choose the answer above or below."""
+        self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + step) % len(ANSWERS)]
+        self.redraw()
+
+    def show_whole(self, name: str) -> bool:
+        """Show all of the change or the command, or less of it again."""
+        if name in self.without:
+            return False
+        if self.sight.unseen:
+            self._show_rest(self.chosen)
+        else:
+            self.expanded, self.policy_shown = not self.expanded, False
+            self.redraw(keep=False)
         return True
 
-    def _type(self, key: str, character: str | None) -> bool:
-        field = self.field_of(self.chosen)
-        if field is None:
-            return False
-        if key == "escape":
-            self.rule = None
-            self._set_typing(on=False)
-        elif key == "enter":
-            if self.chosen != "n" and self.sight.unseen:
-                self._show_rest(self.chosen)
-            else:
-                self._decide(self.chosen)
-            return True
-        elif not field.key(key, character):
-            return False
-        self.redraw()
-        return True
+    def read_on(self) -> None:
+        """Move on by a page."""
+        self.scroll_rows(self._body.size.height)
+
+    def toggle_policy(self) -> None:
+        """Show what the policies let happen, or the question again."""
+        self.policy_shown = not self.policy_shown
+        self.redraw(keep=False)
+
+    def refuse(self) -> None:
+        """Say no; from the policies, go back to the question."""
+        if self.policy_shown:
+            self.toggle_policy()
+        else:
+            self._decide("n")
+
+    def give_typed(self) -> None:
+        """Give the answer with the words, or the rule, that are typed."""
+        if self.chosen != "n" and self.sight.unseen:
+            self._show_rest(self.chosen)
+        else:
+            self._decide(self.chosen)
+
+    def leave_field(self) -> None:
+        """Go back to the answers."""
+        self.rule = None
+        self._set_typing(on=False)
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -257,11 +284,8 @@ class Approval(Sheet[DecidePermission | None]):
         else:
             self.spare(events.Paste(event.text))
 
-    def _show_policy(self, *, on: bool) -> None:
-        self.policy_shown = on
-        self.redraw(keep=False)
-
-    def _edit_rule(self) -> None:
+    def edit_rule(self) -> None:
+        """Open the rule that `always` would keep in its field."""
         choice = self.choice("a")
         if "edit_rule" not in self.without:
             self.chosen = "a"
@@ -272,7 +296,8 @@ class Approval(Sheet[DecidePermission | None]):
         self.typing = on
         self.redraw()
 
-    def _answer(self, answer: Answer) -> None:
+    def answer(self, answer: Answer) -> None:
+        """Give an answer, where it is offered; what was left out comes into sight first."""
         if not self.choice(answer).offered:
             self.chosen = answer
             self.redraw()
@@ -308,8 +333,4 @@ class Approval(Sheet[DecidePermission | None]):
     def clicked(self, wish: str) -> None:
         answer = wish.removeprefix("answer ")
         if answer in ANSWERS:
-            self._answer(answer)
-
-
-def _beside(answer: Answer, by: int) -> Answer:
-    return ANSWERS[(ANSWERS.index(answer) + by) % len(ANSWERS)]
+            self.answer(answer)

@@ -135,7 +135,14 @@ class Asked:
         rows = self.deeds(width, grave=True)
         if len(rows) <= room:
             return rows
-        return [*rows[: room - 1], *self._notes(width, "and more: D shows all")] if room else []
+        return (
+            [
+                *rows[: room - 1],
+                *self._notes(width, f"and more: {self._sheet.key_map.key_of('whole_command')} shows all"),
+            ]
+            if room
+            else []
+        )
 
     def around(self, width: int) -> list[Strip]:
         """Where it runs, what takes it back and why it is asked about."""
@@ -211,7 +218,13 @@ class Asked:
             for rule in granted:
                 rows += [self._sheet.line(width, [(piece, style())]) for piece in wrap(named(rule), width)]
         rows.append(self._sheet.line(width, []))
-        return [*rows, *self._notes(width, "Shift+Tab or /policy changes it, after this answer.")]
+        return [
+            *rows,
+            *self._notes(
+                width,
+                f"{self._sheet.key_map.key_of('next_policy')} or /policy changes it, after this answer.",
+            ),
+        ]
 
     def _folder(self, cwd: str) -> str:
         home = str(Path.home())

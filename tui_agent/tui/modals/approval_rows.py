@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.modals.answers import answer_rows, answers_in_one, typed_row
 from tui_agent.tui.modals.approval_plan import Effects, Plan, plan_change, plan_command
 from tui_agent.tui.modals.effects import question_of
@@ -84,7 +85,10 @@ class ApprovalRows:
         ground = self._sheet.style("accent", "sunk")
 
         def row(count: int) -> Strip:
-            said = f"  {ellipsis} {counted(count, 'more line')}, D shows all"
+            key = self._sheet.key_map.key_of(
+                "whole_file" if self._sheet.asked.runs is None else "whole_command"
+            )
+            said = f"  {ellipsis} {counted(count, 'more line')}, {key} shows all"
             return self._sheet.line(width, [(said, ground)], ground="sunk")
 
         return row
@@ -160,22 +164,20 @@ class ApprovalRows:
         last = self._sheet.keys_line(width, self._keys(), quiet)
         return [*rows, self._sheet.line(width, []), *answer_rows(self._sheet, width), *self._gap(width), last]
 
-    def _keys(self) -> list[tuple[str, str]]:
+    def _keys(self) -> list[KeyHint]:
+        hint, less = self._sheet.key_map.hint, "less" if self._sheet.expanded else ""
         if self._sheet.typing and self._sheet.chosen == "a":
-            return [("Enter", "allow always"), ("Esc", "back")]
+            return [hint("keep_rule"), hint("from_rule")]
         if self._sheet.typing:
-            return [("Enter", "say it"), ("Esc", "back")]
+            return [hint("say_it"), hint("to_answers")]
         if self._sheet.policy_shown:
-            return [("P", "back"), ("Esc", "back")]
+            return [hint("show_policy", "back"), hint("refuse", "back")]
         if self._sheet.gated and self._sheet.expanded:
-            return [("Space", "read on"), ("D", "less"), ("Esc", "no")]
-        keys = [("Enter", "choose")]
-        if "whole_file" not in self._sheet.without:
-            keys.append(("D", "less" if self._sheet.expanded else "whole change"))
-        if "whole_command" not in self._sheet.without:
-            keys.append(("D", "less" if self._sheet.expanded else "whole command"))
-        if "edit_rule" not in self._sheet.without:
-            keys.append(("E", "edit the rule"))
+            whole = "whole_file" if self._sheet.asked.runs is None else "whole_command"
+            return [hint("approval_read", "read on"), hint(whole, "less"), hint("refuse")]
+        keys = [hint("approval_give", "choose")]
+        words = {"whole_file": less, "whole_command": less, "edit_rule": ""}
+        keys += [hint(name, word) for name, word in words.items() if name not in self._sheet.without]
         if len(keys) == 1:
-            keys.append(("P", "show the policy"))
-        return [*keys, ("Esc", "no")]
+            keys.append(hint("show_policy", "show the policy"))
+        return [*keys, hint("refuse")]

@@ -21,7 +21,14 @@ def open_link(app: "AgentApp", written: str) -> None:
             app.open_url(address.shown)
 
     said = (address.shown, f"It leads to {address.host}.")
-    yes = ("y", "open it in the browser")
     app.push_screen(
-        Confirm(lambda: app.looks, "Open this address?", said, yes=yes, no="leave it", level="info"), answered
+        Confirm(
+            lambda: app.looks,
+            "Open this address?",
+            said,
+            yes=("confirm_yes", "open it in the browser"),
+            no="leave it",
+            level="info",
+        ),
+        answered,
     )

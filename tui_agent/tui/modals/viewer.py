@@ -7,9 +7,10 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -17,7 +18,19 @@ DrawBody = Callable[["Viewer", int], list[Strip]]
 
 
 class Viewer(Sheet[None]):
-    """`draw` gives the rows for a width; `plain` is what C copies. `actions` are more keys: key, word, intent."""
+    """`draw` gives the rows for a width; `plain` is what can be copied. `extra` names more actions, which can be done
+    now."""
+
+    scope: ClassVar[Scope] = "viewer"
+    key_methods = {
+        "view_scroll": "scroll_rows",
+        "view_line": "scroll_line",
+        "view_page": "scroll_further",
+        "view_ends": "scroll_to_end",
+        "view_copy": "copy",
+        "view_close": "close",
+        "help": "close",
+    }
 
     most_width: ClassVar[int] = 104
 
@@ -29,7 +42,6 @@ class Viewer(Sheet[None]):
         *,
         plain: str = "",
         right: str = "",
-        actions: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         super().__init__(looks)
         self.named = title
@@ -38,7 +50,7 @@ class Viewer(Sheet[None]):
         self.right = right
         self.verdict: tuple[str, Role] = "", "t2"
         """What stands behind `right`, in its colour."""
-        self.extra = tuple(actions)
+        self.extra: Sequence[str] = ()
         self.follows: frozenset[ViewName] = frozenset()
         """The views that it shows as they change; with none it stands as it was opened."""
         self.opened_by = ""
@@ -60,35 +72,29 @@ class Viewer(Sheet[None]):
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        keys = [("Up/Down", "scroll")] + [(key.upper(), word) for key, word, _ in self.extra]
-        if self.plain:
-            keys.append(("C", "copy"))
-        return [*gap, self.keys_line(width, [*keys, ("Esc", "close")])]
+        names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
+        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in names])]
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        match key:
-            case "up" | "k":
-                self.scroll_rows(-1)
-            case "down" | "j" | "enter":
-                self.scroll_rows(1)
-            case "space":
-                self.scroll_rows(self._body.size.height)
-            case "home" | "g":
-                self._body.scroll_home(animate=False)
-            case "end" | "G":
-                self._body.scroll_end(animate=False)
-            case "q" | "f1":
-                self.close()
-            case "c" if self.plain:
-                self.app.copy_text(self.plain)  # type: ignore[attr-defined]
-            case _:
-                wish = next((intent for one, _, intent in self.extra if one == key), "")
-                if not wish:
-                    return False
-                self.dismiss(None)
-                name, _, argument = wish.partition(" ")
-                self.app.post_message(Intent(name, argument))
-        return True
+    def scroll_line(self) -> None:
+        """Move on by a line."""
+        self.scroll_rows(1)
+
+    def scroll_further(self) -> None:
+        """Move on by a page."""
+        self.scroll_rows(self._body.size.height)
+
+    def scroll_to_end(self, step: int) -> None:
+        """Go to the beginning, or to the end."""
+        if step < 0:
+            self._body.scroll_home(animate=False)
+        else:
+            self._body.scroll_end(animate=False)
+
+    def copy(self) -> bool:
+        """Copy the text, where it has one."""
+        if self.plain:
+            self.app.copy_text(self.plain)  # type: ignore[attr-defined]
+        return bool(self.plain)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()

@@ -119,15 +119,8 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def use(self, actions: Sequence[Action]) -> None:
-        """Take commands and keys from the registry."""
+        """Take the commands from the registry."""
         self.actions = commands(actions)
-        keymap: dict[str, tuple[str, ...]] = {"up": ("choose_up",), "down": ("choose_down",)}
-        for action in actions:
-            if action.scope in ("prompt", "menu"):
-                for key in action.keys:
-                    if "+down" not in key:
-                        keymap[key] = (*keymap.get(key, ()), action.name)
-        self.editor.keymap = keymap
 
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
@@ -136,7 +129,8 @@ class Prompt(Vertical):
         `unconfined`: it is known that nothing confines commands."""
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
-        self._policy, self._note, self.running = policy, note, running
+        self._policy, self._note = policy, note
+        self.running = self.editor.running = running
         self._waits_for, self._unconfined = waits_for, unconfined
         self._say()
 

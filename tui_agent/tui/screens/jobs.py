@@ -34,9 +34,17 @@ NOTHING: Final = "No background job yet. The agent starts one where a command is
 
 
 class JobsScreen(Page):
-    """Keys: E ends the chosen job, A all of them, Enter shows the whole output."""
+    """The list; its keys are in the registry, scope `jobs`."""
 
     scope: ClassVar[Scope] = "jobs"
+    use_action = "job_output"
+    key_methods = {
+        "job_row": "move",
+        "job_output": "enter",
+        "job_end": "end_chosen",
+        "jobs_end": "end_all",
+        "jobs_leave": "close_detail_or_leave",
+    }
 
     def __init__(self, live: "Live") -> None:
         super().__init__(live)
@@ -66,10 +74,10 @@ class JobsScreen(Page):
         """Only keys that do something: without a job there is nothing to end or to read."""
         super().show_keys()
         job = self.chosen
-        idle = {"Up/Down", "Enter"} if job is None else set[str]()
-        idle |= set() if job is not None and job.running else {"E"}
-        idle |= set() if any(one.running for one in self.shown) else {"A"}
-        self.footer.set_keys([one for one in self.footer.keys if one[0] not in idle])
+        idle = {"job_row", "job_output"} if job is None else set[str]()
+        idle |= set() if job is not None and job.running else {"job_end"}
+        idle |= set() if any(one.running for one in self.shown) else {"jobs_end"}
+        self.footer.set_keys([hint for hint in self.footer.keys if hint.action not in idle])
 
     @property
     def chosen(self) -> JobView | None:
@@ -143,9 +151,9 @@ class JobsScreen(Page):
 
     # -- what can be done ------------------------------------------------------------------------------------------
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
         if self.chosen is not None:
-            super()._enter()
+            super().enter()
 
     def use(self) -> None:
         job = self.chosen
@@ -167,13 +175,8 @@ class JobsScreen(Page):
             return job.whole or job.output
         return await self.live.reading.read_text(job.whole)
 
-    def take_key(self, key: str) -> None:
-        if key == "e":
-            self._end_one()
-        elif key == "a":
-            self._end_all()
-
-    def _end_one(self) -> None:
+    def end_chosen(self) -> None:
+        """End the job under the cursor."""
         job = self.chosen
         if job is not None and job.running:
             self.live.submit(StopJob(job_id=job.job_id))
@@ -181,14 +184,15 @@ class JobsScreen(Page):
         elif job is not None:
             self.say(f"{job.job_id} does not run any more.", "warning")
 
-    def _end_all(self) -> None:
+    def end_all(self) -> None:
+        """End all jobs, after a question."""
         running = [job for job in self.shown if job.running]
         if not running:
             self.say("No job runs.", "warning")
             return
         said = [named(f"{job.job_id}  {job.command}") for job in running]
         title = f"End {counted(len(running), 'background job')}?"
-        question = Confirm(self.looks_of, title, said, yes=("y", "end them"), no="let them run")
+        question = Confirm(self.looks_of, title, said, yes=("confirm_yes", "end them"), no="let them run")
         self.app.push_screen(question, lambda yes: self.live.submit(StopJob()) if yes else None)
 
 

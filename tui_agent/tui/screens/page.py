@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.strip import Strip
 
-from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.commands.viewer import whole_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
@@ -25,10 +25,10 @@ from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
-from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 from tui_agent.tui.worker_errors import Told
 
@@ -70,11 +70,21 @@ class Detail(Lines):
         self._draw()
 
 
-class Page(Told, Screen[None]):
-    """Subclasses draw rows, fill the detail and take keys; `scope` names their keys in the registry."""
+class Page(KeyActions, Told, Screen[None]):
+    """Subclasses draw rows and fill the detail; `scope` holds their keys."""
 
     AUTO_FOCUS = "Listing"
     scope: ClassVar[Scope]
+    use_action: ClassVar[str]
+    """The action that uses the chosen row. Where list and detail take turns, its key first shows the detail."""
+    detail_word: ClassVar[str] = "show"
+    """The word in the footer for that."""
+    key_methods = {
+        "page_scroll": "move_page",
+        "page_ends": "move_to_end",
+        "whole_note": "show_whole_note",
+        "help": "open_help",
+    }
     DEFAULT_CSS = """
     Page { background: $s0; }
     Page #page-body { height: 1fr; }
@@ -99,7 +109,6 @@ class Page(Told, Screen[None]):
         self.listing = Listing(self.looks_of, self.draw_row)
         self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
-        self.note.key = "D"
         self._open = False
         """The detail stands in place of the list."""
         self._said = 0
@@ -124,10 +133,13 @@ class Page(Told, Screen[None]):
         self.show_head()
 
     def show_keys(self) -> None:
-        """The footer of this page. Where list and detail take turns Enter first shows the detail."""
-        keys = footer(self.live.app.actions, (self.scope,), running=False)
+        """The footer of this page."""
+        keys = self.key_map.hints(self.scope)
         if self.narrow and not self._open:
-            keys = [(key, "show" if key == "Enter" else word) for key, word in keys]
+            keys = [
+                hint._replace(word=self.detail_word) if hint.action == self.use_action else hint
+                for hint in keys
+            ]
         self.footer.set_keys(keys)
 
     @property
@@ -170,9 +182,6 @@ class Page(Told, Screen[None]):
         """Enter on the chosen row."""
         raise NotImplementedError
 
-    def take_key(self, key: str) -> None:
-        """Any key that is not the list's."""
-
     # -- for subclasses --------------------------------------------------------------------------------------------
 
     def style(
@@ -194,6 +203,7 @@ class Page(Told, Screen[None]):
         self._said += 1
         mine = self._said
         self.note.text, self.note.level = text, level
+        self.note.key = self.key_map.key_of("whole_note")
         self.note.display = True
         self.note.styles.height = len(self.note.lines(self.app.size.width))
         self.note.show()
@@ -219,32 +229,61 @@ class Page(Told, Screen[None]):
     @on(Listing.Used)
     def _used(self, event: Listing.Used) -> None:
         event.stop()
-        self._enter()
+        self.enter()
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
-            return
-        key = small(event.key)
-        match key:
-            case "escape" | "q" if self._open and self.narrow:
-                self._turn(False)
-            case "escape" | "q":
-                self.dismiss(None)
-            case "d" | "ctrl+o" if whole_note(self.live, self.note):
-                self.hush()
-            case "enter":
-                self._enter()
-            case "f1":
-                self.dismiss(None)
-                self.live.app.do("help")
-            case "up" | "down" | "pageup" | "pagedown" if self._open and self.narrow:
-                by = {"up": -1, "down": 1}.get(key, self.detail.size.height * (-1) ** (key == "pageup"))
-                self.detail.scroll_relative(y=by, animate=False, force=True)
-            case _:
-                if not self.listing.take_key(key):
-                    self.take_key(key)
+        if claims_key(self, event):
+            self.run_key(event.key)
 
-    def _enter(self) -> None:
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the page's own scope, and those of all pages and lists."""
+        return self.scope, "page", "rows"
+
+    @property
+    def _detail_alone(self) -> bool:
+        """Whether the detail stands in place of the list."""
+        return self._open and self.narrow
+
+    def close_detail_or_leave(self) -> None:
+        """Go back to the list, or leave the page."""
+        if self._detail_alone:
+            self._turn(False)
+        else:
+            self.dismiss(None)
+
+    def show_whole_note(self) -> bool:
+        """Show all of a message that has no room; False where there is none."""
+        shown = whole_note(self.live, self.note)
+        if shown:
+            self.hush()
+        return shown
+
+    def open_help(self) -> None:
+        """Leave the page, and open the help."""
+        self.dismiss(None)
+        self.live.app.do("help")
+
+    def move(self, step: int) -> None:
+        """Choose the row above or below; scroll the detail where it stands alone."""
+        if self._detail_alone:
+            self.detail.scroll_relative(y=step, animate=False, force=True)
+        else:
+            self.listing.move(step)
+
+    def move_page(self, step: int) -> None:
+        """The same, by a page."""
+        if self._detail_alone:
+            self.move(step * self.detail.size.height)
+        else:
+            self.listing.move_page(step)
+
+    def move_to_end(self, step: int) -> bool:
+        """Choose the first or the last row; False where the key has another use."""
+        self.listing.move_to_end(step)
+        return True
+
+    def enter(self) -> None:
+        """Use the chosen row; where list and detail take turns, show its detail first."""
         if self.narrow and not self._open and self.listing.count:
             self._turn(True)
         else:

@@ -4,6 +4,7 @@ Invariant: the ranking is the command line's, which is the model's; what is pinn
 settings of the session. A key waits for no answer.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
@@ -11,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.settings import MapChoice
-from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.screens.map.detail import MapDetail
 from tui_agent.tui.screens.map.queries import MapFile, MapLine, key_of, lines_of
 from tui_agent.tui.screens.map.requests import Asking
@@ -21,9 +22,9 @@ from tui_agent.tui.screens.sessions.head import SessionsHead, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.listing import Listing
-from tui_agent.tui.widgets.modal_keys import takes
 from tui_agent.tui.widgets.rows import part, row
 
 if TYPE_CHECKING:
@@ -62,6 +63,23 @@ class MapScreen(Page):
     """Keys are in the registry, scopes `map` and `map_find`."""
 
     scope: ClassVar[Scope] = "map"
+    use_action = "map_mention"
+    detail_word = "more about it"
+    key_methods = {
+        "map_row": "move",
+        "map_mention": "enter",
+        "map_insert": "use",
+        "map_pin": ("toggle", "pinned"),
+        "map_hide": ("toggle", "hidden"),
+        "map_budget": "change_length",
+        "map_inject": "switch_injection",
+        "map_refresh": "read_again",
+        "map_find": "begin_question",
+        "map_leave": "close_detail_or_leave",
+        "map_ask": "ask",
+        "map_keep": "leave_field",
+        "map_rows": "leave_field_for_rows",
+    }
     AUTO_FOCUS = "MapListing"
     DEFAULT_CSS = """
     MapScreen MapListing {
@@ -105,11 +123,10 @@ class MapScreen(Page):
             self.show_detail()
 
     def show_keys(self) -> None:
-        scope: Scope = "map_find" if self.top.typing else "map"
-        keys = footer(self.live.app.actions, (scope,), running=False)
-        if self.narrow and not self._open and not self.top.typing:
-            keys = [(key, "more about it" if key == "Enter" else word) for key, word in keys]
-        self.footer.set_keys(keys)
+        if self.top.typing:
+            self.footer.set_keys(self.key_map.hints("map_find"))
+        else:
+            super().show_keys()
 
     def _fit(self) -> None:
         super()._fit()
@@ -190,26 +207,47 @@ class MapScreen(Page):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if not self.top.typing or event.key in ("up", "down", "f1"):
-            self._look(typing=False)
-            super().on_key(event)
-        elif takes(self, event):
-            self._typed(event)
+        if claims_key(self, event) and not self.run_key(event.key) and self.top.typing:
+            self._type(event)
 
-    def _typed(self, event: events.Key) -> None:
-        match event.key:
-            case "enter":
-                self._look(typing=False, keep=not self._anew)
-                self.asking.begin()
-            case "escape":
-                self._look(typing=False)
-            case _:
-                if self._anew and event.key in EDITS:
-                    self.top.field.insert(self.asking.asked)
-                self._anew = False
-                self.top.hint = HINT
-                self.top.field.key(event.key, event.character)
-                self.top.show()
+    def key_scopes(self) -> Sequence[Scope]:
+        return ("map_find", "rows") if self.top.typing else super().key_scopes()
+
+    def _type(self, event: events.Key) -> None:
+        if self._anew and event.key in EDITS:
+            self.top.field.insert(self.asking.asked)
+        self._anew = False
+        self.top.hint = HINT
+        self.top.field.key(event.key, event.character)
+        self.top.show()
+
+    def ask(self) -> None:
+        """Ask for the map for the question that is typed."""
+        self._look(typing=False, keep=not self._anew)
+        self.asking.begin()
+
+    def leave_field(self) -> None:
+        """Leave the question as it was."""
+        self._look(typing=False)
+
+    def leave_field_for_rows(self, step: int) -> None:
+        """Leave the question as it was, and choose a row."""
+        self.leave_field()
+        self.move(step)
+
+    def move_page(self, step: int) -> None:
+        if not self.top.typing:
+            super().move_page(step)
+
+    def move_to_end(self, step: int) -> bool:
+        """Choose the first or the last row; a field that is typed in keeps the key."""
+        if not self.top.typing:
+            super().move_to_end(step)
+        return not self.top.typing
+
+    def open_help(self) -> None:
+        self._look(typing=False)
+        super().open_help()
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -220,33 +258,20 @@ class MapScreen(Page):
         self.top.field.insert(event.text)
         self.top.show()
 
-    def take_key(self, key: str) -> None:
-        match key:
-            case "slash":
-                self.top.field, self._anew = Field(), True
-                self._look(typing=True)
-            case "at":
-                self.use()
-            case "p":
-                self._toggle("pinned")
-            case "h":
-                self._toggle("hidden")
-            case "plus" | "equals_sign":
-                self._longer(1)
-            case "minus":
-                self._longer(-1)
-            case "i":
-                self._inject()
-            case "r":
-                self.asking.begin(refresh=True)
-            case _:
-                pass
+    def begin_question(self) -> None:
+        """Type another question."""
+        self.top.field, self._anew = Field(), True
+        self._look(typing=True)
 
-    def _enter(self) -> None:
+    def read_again(self) -> None:
+        """Read all files again."""
+        self.asking.begin(refresh=True)
+
+    def enter(self) -> None:
         if self.chosen is None:
             self.use()
         else:
-            super()._enter()
+            super().enter()
 
     def use(self) -> None:
         """Mention the chosen file in the message, and go back to it."""
@@ -259,7 +284,7 @@ class MapScreen(Page):
         editor.insert(f"{ahead}@{path} ")
         self.dismiss(None)
 
-    def _toggle(self, which: str) -> None:
+    def toggle(self, which: str) -> None:
         """Pin or hide, or no more; what is the one is not the other."""
         one = self._meant("pin" if which == "pinned" else "hide")
         if one is None:
@@ -284,7 +309,9 @@ class MapScreen(Page):
             self.say(f"There is nothing to {what} yet: {why}.", "warning")
         return self.chosen
 
-    def _longer(self, by: int) -> None:
+    def change_length(self, step: int) -> None:
+        """Make the map longer, or shorter."""
+        by = -step
         now = self.choice.max_tokens
         others = [one for one in LENGTHS if (one > now if by > 0 else one < now)]
         if not others:
@@ -301,7 +328,8 @@ class MapScreen(Page):
             self.live.submit(SetMapChoice(choice=choice))
         self.asking.begin()
 
-    def _inject(self) -> None:
+    def switch_injection(self) -> None:
+        """Give the model a map by itself, or not."""
         settings = self.live.state.settings
         if settings is None or not self.live.connected:
             self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual import events
-
 from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
@@ -38,36 +36,26 @@ class Deeds:
         """What was typed into the search, while the field is for a name."""
         self.looked_for = ""
         """What was looked for, while the field is for a name."""
-        self._keys: dict[str, Callable[[Row], None]] = {
-            "r": self._replay,
-            "f": self._fork,
-            "c": self._compare,
-            "x": self._export,
-            "n": self._rename,
-            "delete": self._remove,
-        }
 
     @property
     def title(self) -> str:
         """What the list is for, where not only for opening."""
         return f"   compare {self._comparing.name} with …" if self._comparing is not None else ""
 
-    def begin(self, key: str) -> None:
-        """Do what the key means to the chosen session; nothing where it means nothing."""
-        deed, row = self._keys.get(key), self._screen.chosen
-        if deed is not None and row is not None:
-            deed(row)
+    @property
+    def _replays(self) -> str:
+        return self._screen.key_map.key_of("sessions_replay")
 
-    def take_key(self, event: events.Key) -> bool:
-        """Keys while a name is typed, or a second session is chosen."""
-        if self._renaming is not None:
-            self._type(self._renaming, event)
-            return True
-        if self._comparing is not None and event.key == "escape":
-            self._comparing = None
-            self._screen.show_head()
-            return True
-        return False
+    @property
+    def renaming(self) -> bool:
+        """Whether a name is typed."""
+        return self._renaming is not None
+
+    def stop_comparing(self) -> bool:
+        """Choose no second session any more; False where none was to be chosen."""
+        was, self._comparing = self._comparing, None
+        self._screen.show_head()
+        return was is not None
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -82,19 +70,24 @@ class Deeds:
                 self._compared(first, row)
             return
         if row.newer:
-            self._screen.say("A newer version wrote this session. R replays it.", "warning")
+            self._screen.say(f"A newer version wrote this session. {self._replays} replays it.", "warning")
             return
         self._screen.dismiss(None)
         if row.id != self._live.app.session_id:
             self._live.act("open_session", row.id)
 
-    def _replay(self, row: Row) -> None:
+    def replay(self, row: Row) -> None:
+        """Show it as it was at any event."""
         look_on(self._live, Path(row.path))
 
-    def _compare(self, row: Row) -> None:
+    def compare(self, row: Row) -> None:
+        """Choose another one to compare it with."""
         self._comparing = row
         self._screen.show_head()
-        self._screen.say("Choose the other session; Enter compares, Esc stops.")
+        key = self._screen.key_map.key_of
+        self._screen.say(
+            f"Choose the other session; {key('sessions_open')} compares, {key('sessions_leave')} stops."
+        )
 
     def _compared(self, first: Row, second: Row) -> None:
         self._live.act("compare", f"{first.id} {second.id}")
@@ -111,10 +104,12 @@ class Deeds:
 
         self._screen.run_worker(ask(), name=what, group="deed", exit_on_error=False)
 
-    def _fork(self, row: Row) -> None:
+    def fork(self, row: Row) -> None:
         """At its end, and where it is to work is asked, as everywhere."""
         if row.newer or row.damaged:
-            self._screen.say("This session cannot be gone on with here. R replays it.", "warning")
+            self._screen.say(
+                f"This session cannot be gone on with here. {self._replays} replays it.", "warning"
+            )
             return
         spot = Spot(
             session=row.id, at_seq=row.events - 1, workspace=row.workspace, after=row.name, model=row.model
@@ -127,7 +122,7 @@ class Deeds:
         if on_top and level == "done":
             self._screen.answers.read()
 
-    def _export(self, row: Row) -> None:
+    def export(self, row: Row) -> None:
         """Write it as a page; that goes on where the list is left meanwhile."""
         folder = folder_of(self._live)
         wanted = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
@@ -139,7 +134,8 @@ class Deeds:
         self._screen.say(f"Writing the session as html to {clean_line(folder)} …")
         self._live.worker(write(), "export")
 
-    def _remove(self, row: Row) -> None:
+    def remove(self, row: Row) -> None:
+        """Delete it, after a question."""
         if row.id == self._live.app.session_id:
             self._screen.say(
                 "This session is open here. /new or another one first; then it can be deleted.", "warning"
@@ -170,7 +166,11 @@ class Deeds:
                 )
 
         sheet = Confirm(
-            self._screen.looks_of, "Delete this session?", said, yes=("y", "delete it for good"), no="keep it"
+            self._screen.looks_of,
+            "Delete this session?",
+            said,
+            yes=("confirm_yes", "delete it for good"),
+            no="keep it",
         )
         self._live.app.push_screen(sheet, answered)
 
@@ -180,27 +180,25 @@ class Deeds:
 
     # -- a name ----------------------------------------------------------------------------------------------------
 
-    def _rename(self, row: Row) -> None:
+    def rename(self, row: Row) -> None:
+        """Type another name for it."""
         top = self._screen.top
         self.looked_for = top.field.text.strip()
         self._renaming, self._found = row, top.field
         top.field, top.asked, top.typing = Field(row.title), "new name", True
         top.said = ""
-        self._screen.footer.set_keys([("Enter", "keep this name"), ("Esc", "leave it as it was")])
+        self._screen.show_keys()
         top.show()
 
-    def _type(self, row: Row, event: events.Key) -> None:
-        top = self._screen.top
-        if event.key not in ("enter", "escape"):
-            top.field.key(event.key, event.character)
-            top.show()
-            return
+    def end_renaming(self, *, keep: bool) -> None:
+        """Give the field back to the search, and the session the name that was typed where it is to be kept."""
+        row, top = self._renaming, self._screen.top
         title = top.field.text.strip()
         self._renaming = None
         top.field, top.asked, top.typing = self._found, "", False
         self._screen.show_keys()
         top.show()
-        if event.key == "enter" and title and title != row.title:
+        if row is not None and keep and title and title != row.title:
             self._named(row, title)
 
     def _named(self, row: Row, title: str) -> None:

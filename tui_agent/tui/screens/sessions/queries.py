@@ -56,7 +56,7 @@ class Answers:
         finally:
             slow.stop()
         self.rows = await asyncio.to_thread(rows_of, said)
-        self.said = "No sessions yet. Enter starts one; tui-agent demo shows one."
+        self.said = "No sessions yet. /new starts one; tui-agent demo shows one."
         if status:
             self.said = "The sessions could not be listed."
             self._screen.say(clean_line(" ".join(said.split())) or self.said, "error")

@@ -42,9 +42,16 @@ NOTHING = "No checkpoint yet. The first is taken before the first change of a fi
 
 
 class CheckpointsScreen(Page):
-    """Keys: Enter goes back, 1 to 4 filter by author."""
+    """The list; its keys are in the registry, scope `checkpoints`."""
 
     scope: ClassVar[Scope] = "checkpoints"
+    use_action = "checkpoint_go"
+    key_methods = {
+        "checkpoint_row": "move",
+        "checkpoint_go": "enter",
+        "checkpoint_author": "show_author",
+        "checkpoint_leave": "close_detail_or_leave",
+    }
 
     def __init__(self, live: "Live") -> None:
         super().__init__(live)
@@ -118,7 +125,9 @@ class CheckpointsScreen(Page):
         one = self.chosen
         if one is None:
             nobody = (
-                f"No checkpoint of that author. 1 shows all {len(self.all)}." if self.all else self._empty
+                f"No checkpoint of that author. {self.key_map.key_of('checkpoint_author')} shows all {len(self.all)}."
+                if self.all
+                else self._empty
             )
             facts.text(nobody, "t3")
             return facts.rows
@@ -186,14 +195,14 @@ class CheckpointsScreen(Page):
         where = one.name if one.part < 0 else f"after part {one.part}"
         self.live.rewinding.go(one.seq, f"Go back to {where}", then=self.leave)
 
-    def take_key(self, key: str) -> None:
-        if key.isdecimal() and 1 <= int(key) <= len(FILTERS):
-            self.take_intent("filter", str(int(key) - 1))
+    def show_author(self, number: int) -> None:
+        """Show only what this author changed, or everything."""
+        self.filter = FILTERS[number]
+        self._list()
 
     def take_intent(self, name: str, argument: str) -> None:
         if name == "filter" and argument.isdecimal():
-            self.filter = FILTERS[int(argument)]
-            self._list()
+            self.show_author(int(argument))
 
 
 def _measures(

@@ -28,9 +28,19 @@ NOTHING = "Nothing was said yet. Enter on a message begins; it is the first bran
 
 
 class TreeScreen(Page):
-    """Keys: Enter goes there, F forks, W what if, C compares, R replays."""
+    """The tree; its keys are in the registry, scope `tree`."""
 
     scope: ClassVar[Scope] = "tree"
+    use_action = "tree_go"
+    key_methods = {
+        "tree_row": "move",
+        "tree_go": "enter",
+        "tree_fork": ("on_chosen", "_fork"),
+        "tree_what_if": ("on_chosen", "_what_if"),
+        "tree_compare": ("on_chosen", "_compare"),
+        "tree_replay": ("on_chosen", "_replay"),
+        "tree_leave": "close_detail_or_leave",
+    }
 
     def __init__(self, live: "Live") -> None:
         super().__init__(live)
@@ -140,23 +150,20 @@ class TreeScreen(Page):
         same = [one for one in self.nodes if not one.message and one.session == node.session]
         return max((one.last_seq for one in same if one.name == node.name), default=node.last_seq)
 
-    def take_key(self, key: str) -> None:
-        node = self.chosen
-        if node is None:
-            return
-        match key:
-            case "f":
-                forking.fork(self.live, self._spot(node), self.say)
-            case "w":
-                self._what_if(node)
-            case "c":
-                self._compare(node)
-            case "r":
-                self._replay(node)
+    def on_chosen(self, method: str) -> bool:
+        """Do something to the row under the cursor; False where there is none."""
+        if self.chosen is not None:
+            getattr(self, method)(self.chosen)
+        return self.chosen is not None
+
+    def _fork(self, node: Node) -> None:
+        forking.fork(self.live, self._spot(node), self.say)
 
     def _compare(self, node: Node) -> None:
         if node.current:
-            self.say("This is the present branch. C on a row of another one compares the two.")
+            self.say(
+                f"This is the present branch. {self.key_map.key_of('tree_compare')} on a row of another one compares the two."
+            )
         else:
             self.live.act("compare", f"{node.session}@{node.last_seq}")
 
@@ -190,7 +197,9 @@ class TreeScreen(Page):
         if message is None:
             self.say("Nothing was said there that could be answered in another way.", "warning")
         elif self.live.running:
-            self.say("A turn is running. W can be used after it.", "warning")
+            self.say(
+                f"A turn is running. {self.key_map.key_of('tree_what_if')} can be used after it.", "warning"
+            )
         else:
             forking.what_if(self.live, replace(spot, at_seq=message.seq), self.say)
 
