@@ -1,4 +1,4 @@
-"""L7: The agents: those of the hub, which can answer in a session, and the named ones, which can be delegated to."""
+"""The agents: those of the hub, which can answer in a session, and the named ones, which can be delegated to."""
 
 import argparse
 from pathlib import Path

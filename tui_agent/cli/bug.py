@@ -1,4 +1,4 @@
-"""L7: A report of what went wrong, as a file to read and to pass on yourself; nothing is sent anywhere.
+"""A report of what went wrong, as a file to read and to pass on yourself; nothing is sent anywhere.
 
 Invariant: written on this command only, readable by its user only, and never into the folder that is worked in. It holds
 what works here, settings, kinds of events and the newest faults, without secrets; no prompt, no answer, no file.

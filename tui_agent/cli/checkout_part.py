@@ -1,4 +1,4 @@
-"""L7: The workspace as it was after a part of a session, in a folder of its own."""
+"""The workspace as it was after a part of a session, in a folder of its own."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""L7: The settings: show them and where each comes from, tell where the files lie, or open one in an editor."""
+"""The settings: show them and where each comes from, tell where the files lie, or open one in an editor."""
 
 import argparse
 import json

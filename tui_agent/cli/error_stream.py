@@ -1,4 +1,4 @@
-"""L7: standard error without secrets: whatever is said there, by us or by what we call, goes through it.
+"""Standard error without secrets: whatever is said there, by us or by what we call, goes through it.
 
 Invariant: what redacts is loaded when there is something to say, not before; it is no reason to say nothing.
 """

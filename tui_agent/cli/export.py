@@ -1,4 +1,4 @@
-"""L7: a session as a file for others (`sessions export`), and such a file as a session again (`sessions import`)."""
+"""A session as a file for others (`sessions export`), and such a file as a session again (`sessions import`)."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""L7: from words on the command line to one command, and from what went wrong to one line and an exit status.
+"""From words on the command line to one command, and from what went wrong to one line and an exit status.
 
 Invariant: only the called command's module is imported; every way out goes through `main`.
 """

@@ -1,4 +1,4 @@
-"""L7: The map of a repository: its files ranked for a question, with the symbols that matter.
+"""The map of a repository: its files ranked for a question, with the symbols that matter.
 
 Invariant: loads no parser, no schema and no model where the index is fresh; the index is kept in the user's cache folder,
 or beside the sessions that have a place of their own.

@@ -1,4 +1,4 @@
-"""L7: The models: what can be used here, and whether one answers."""
+"""The models: what can be used here, and whether one answers."""
 
 import argparse
 import time

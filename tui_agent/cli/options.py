@@ -1,4 +1,4 @@
-"""L7: the options that mean the same for every command, and what they say as `SessionOptions`.
+"""The options that mean the same for every command, and what they say as `SessionOptions`.
 
 Invariant: loads only argparse and dataclasses, so that help is quick; the lists of words are those of
 `protocol.settings` (a test compares them).

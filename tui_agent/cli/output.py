@@ -1,4 +1,4 @@
-"""L7: what commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor; loads
+"""What commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor; loads
 nothing of the product but what cleans text."""
 
 import json

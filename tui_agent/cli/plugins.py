@@ -1,4 +1,4 @@
-"""L7: The plugins: list them, begin one, or check one."""
+"""The plugins: list them, begin one, or check one."""
 
 import argparse
 import dataclasses

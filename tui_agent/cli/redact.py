@@ -1,4 +1,4 @@
-"""L7: Text on standard input, without its secrets on standard output, line for line.
+"""Text on standard input, without its secrets on standard output, line for line.
 
 Invariant: every line that comes in goes out as one line, at once, but for a line that ends in a backslash: it waits for the
 next one. Nothing else is printed, but with `--explain` one line for each secret that would be covered, instead of the text.

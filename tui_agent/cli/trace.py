@@ -1,4 +1,4 @@
-"""L7: A session in figures: events, tools, failures, files, tokens, cost, context, and the final answer."""
+"""A session in figures: events, tools, failures, files, tokens, cost, context, and the final answer."""
 
 import argparse
 import dataclasses

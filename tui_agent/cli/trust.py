@@ -1,4 +1,4 @@
-"""L7: Whether a folder's own files may steer the program: show them, trust them, go on without, or take it back.
+"""Whether a folder's own files may steer the program: show them, trust them, go on without, or take it back.
 
 Trust is for a folder at its place with exactly these contents. What differs from the last decision is marked.
 """

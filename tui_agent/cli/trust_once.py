@@ -1,4 +1,4 @@
-"""L7: `--trust-project`: a folder's own files, as they are at this moment, trusted for one run.
+"""`--trust-project`: a folder's own files, as they are at this moment, trusted for one run.
 
 Invariant: bound to content that was read, never to a name; nothing is remembered.
 """

@@ -1,4 +1,4 @@
-"""L7: the table of commands. Invariant: plain names; a command's module is imported only when it is called."""
+"""The table of commands. Invariant: plain names; a command's module is imported only when it is called."""
 
 from typing import NamedTuple
 

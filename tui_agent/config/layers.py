@@ -1,4 +1,4 @@
-"""L2: the layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
+"""The layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
 
 Invariant: loading writes nothing, changes no environment variable and uses no file of a project that is not trusted. A
 project's files are read once: what was held against the user's decision is what is used.

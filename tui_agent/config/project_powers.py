@@ -1,4 +1,4 @@
-"""L2: what a project's file could do once it is trusted, in words for the user who decides.
+"""What a project's file could do once it is trusted, in words for the user who decides.
 
 Invariant: reads the bytes that are given and nothing else; a file that cannot be understood is told by its place.
 """

@@ -1,4 +1,4 @@
-"""L2: keys: from the environment, a trusted `.env`, the system's key ring, or a 0600 file of the user's.
+"""Keys: from the environment, a trusted `.env`, the system's key ring, or a 0600 file of the user's.
 
 Invariant: a key is never in configuration, a log or an error text; nothing is stored unless the user asked.
 """

@@ -1,4 +1,4 @@
-"""L2: the start model, the plugins that are off and the files with secrets that commands may read, written into the
+"""The start model, the plugins that are off and the files with secrets that commands may read, written into the
 user's configuration file as the user said.
 
 Invariant: only the lines of those keys differ afterwards; comments, order and everything else stay. What

@@ -1,4 +1,4 @@
-"""L3: puts a request's context together from fragments, history and tools, and writes its manifest.
+"""Puts a request's context together from fragments, history and tools, and writes its manifest.
 
 Invariant: the same input gives the same request, byte for byte (providers cache prefixes); what the user said and the
 rules are in it whole, whatever gives way, wherever the window holds them.

@@ -1,4 +1,4 @@
-"""L3: how much of the window each section may take, and what goes first where a request does not fit.
+"""How much of the window each section may take, and what goes first where a request does not fit.
 
 Invariant: what the user said, the rules, the tools and the product's own words are never cut here.
 """

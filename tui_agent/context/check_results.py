@@ -1,4 +1,4 @@
-"""L3: what the end of a command says: whether it checked something, and whether it failed or only answered no.
+"""What the end of a command says: whether it checked something, and whether it failed or only answered no.
 
 Invariant: pure; of a pipe nothing is believed, for it ends as its last command does.
 """

@@ -1,4 +1,4 @@
-"""L3: what of a history can stand shorter: where a summary may end, and which outputs may be put away first.
+"""What of a history can stand shorter: where a summary may end, and which outputs may be put away first.
 
 Invariant: pure; the same history gives the same choice. A person's words are never chosen here, the newest messages
 never, and what follows a cut is legal on its own.

@@ -1,4 +1,4 @@
-"""L3: shares room out: what needs little has all of it, the rest shares what is left.
+"""Shares room out: what needs little has all of it, the rest shares what is left.
 
 Invariant: pure. Nobody gets more than it needs, and all together no more than there is.
 """

@@ -1,4 +1,4 @@
-"""L3: which tests still fail after a test run.
+"""Which tests still fail after a test run.
 
 Invariant: pure. A test that failed stays until a run that passes has it among its tests.
 """

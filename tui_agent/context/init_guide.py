@@ -1,4 +1,4 @@
-"""L3: a first AGENTS.md from what a repository shows: its languages, commands, layout and checks.
+"""A first AGENTS.md from what a repository shows: its languages, commands, layout and checks.
 
 Invariant: only files of the workspace are read, through the environment, and nothing is run; what is written stands in
 a file of the repository, nothing is guessed beyond it.

@@ -1,4 +1,4 @@
-"""L3: the working memory of a task: what calls' results say of it, in named blocks of bounded size.
+"""The working memory of a task: what calls' results say of it, in named blocks of bounded size.
 
 Invariant: pure and deterministic: the same memory, call and result give the same blocks. What calls that run at once
 find is only ever added to lists or taken out of them, so that none of it is lost.

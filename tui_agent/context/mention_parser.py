@@ -1,4 +1,4 @@
-"""L3: what in a message looks like a mention: `@path`, `@dir/`, `@"a path"`, `@symbol`, a pasted path of the workspace.
+"""What in a message looks like a mention: `@path`, `@dir/`, `@"a path"`, `@symbol`, a pasted path of the workspace.
 
 Invariant: pure. Whether it is one is told by looking it up; what is not found stays the text that it is.
 """

@@ -1,4 +1,4 @@
-"""L3: looks up what a message mentions, through the environment, and puts it into words for the model.
+"""Looks up what a message mentions, through the environment, and puts it into words for the model.
 
 Invariant: nothing is read that `may_read` refuses; what is sent of one mention, and of all, is bounded: where all have no
 room the short ones are whole and the long ones share what is left; a fault of one mention is its note, never the message's

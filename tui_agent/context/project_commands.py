@@ -1,4 +1,4 @@
-"""L3: the commands by which a repository is built, tested and checked, as its own files name them.
+"""The commands by which a repository is built, tested and checked, as its own files name them.
 
 Invariant: pure; a file that cannot be understood tells nothing.
 """

@@ -1,4 +1,4 @@
-"""L3: instructions that the window does not hold: which of them stay, and how much of each.
+"""Instructions that the window does not hold: which of them stay, and how much of each.
 
 Invariant: pure. The nearest and the user's own are the last to give way, the farthest the first.
 """

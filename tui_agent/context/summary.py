@@ -1,4 +1,4 @@
-"""L3: the text that stands for what was summarised: what is recorded, in sections, and the story behind it.
+"""The text that stands for what was summarised: what is recorded, in sections, and the story behind it.
 
 Invariant: the task, the user's words, pins, plan, tasks, files and failing tests come from the record and from no
 model; an older summary gives only its story, so that summaries do not grow by each other.

@@ -1,4 +1,4 @@
-"""L3: what of a session a summary must not lose, as the record has it: the task, a person's words, pins, plan, tasks,
+"""What of a session a summary must not lose, as the record has it: the task, a person's words, pins, plan, tasks,
 tests and files, each as a block that knows its shorter forms.
 
 Invariant: no model's words are among them but the approved plan; a form that leaves something out says so, with the

@@ -1,4 +1,4 @@
-"""L3: what each message of a history costs, and to which section of the context it belongs.
+"""What each message of a history costs, and to which section of the context it belongs.
 
 Invariant: counting is incremental: a message that was counted is not counted again while it stands where it stood.
 """

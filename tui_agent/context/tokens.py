@@ -1,4 +1,4 @@
-"""L3: how many tokens a text is: by a vocabulary where one is at hand, corrected by the provider's own counts.
+"""How many tokens a text is: by a vocabulary where one is at hand, corrected by the provider's own counts.
 
 Invariant: nothing is fetched: without a vocabulary on this machine characters are counted, and the name says so.
 """

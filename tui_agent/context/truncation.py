@@ -1,4 +1,4 @@
-"""L3: what is shown of a long text: its head and its tail, with an exact note of what was left out between.
+"""What is shown of a long text: its head and its tail, with an exact note of what was left out between.
 
 Invariant: the kept pieces are whole lines where lines are short, whole characters always; the counts add up.
 """

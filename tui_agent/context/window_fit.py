@@ -1,4 +1,4 @@
-"""L3: makes a request fit the window, by the sections' order of giving way.
+"""Makes a request fit the window, by the sections' order of giving way.
 
 Invariant: calls keep their results, messages their order. Texts become shorter, and each says what is left out; only where
 all of them are short and there is still no room, the oldest answers go with their results. What a person said, and what a

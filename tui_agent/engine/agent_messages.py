@@ -1,4 +1,4 @@
-"""L4: words and calls that an agent brings itself, without a model.
+"""Words and calls that an agent brings itself, without a model.
 
 Invariant: they are recorded as an answer of the agent before they count, so that every history stays legal and every
 part has its index.

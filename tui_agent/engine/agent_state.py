@@ -1,4 +1,4 @@
-"""L4: what the agent is doing, as recorded changes; a state that does not change is not recorded again."""
+"""What the agent is doing, as recorded changes; a state that does not change is not recorded again."""
 
 import anyio
 

@@ -1,4 +1,4 @@
-"""L4: attachments of a message, read and kept as blobs."""
+"""Attachments of a message, read and kept as blobs."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""L4: what the program reads by itself for a model, under the user's rules for reading.
+"""What the program reads by itself for a model, under the user's rules for reading.
 
 Invariant: what a rule or a guard denies the agent to read is not put before a model either.
 """

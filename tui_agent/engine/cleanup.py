@@ -1,4 +1,4 @@
-"""L4: ends what was left open, so that every history is legal: after an interruption, a limit, or a crash.
+"""Ends what was left open, so that every history is legal: after an interruption, a limit, or a crash.
 
 Invariant: afterwards no call of the branch is without a result, no delegate and no request without an end.
 """

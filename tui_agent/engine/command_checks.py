@@ -1,4 +1,4 @@
-"""L4: which commands cannot be carried out now, and why. Pure, over the folded state.
+"""Which commands cannot be carried out now, and why. Pure, over the folded state.
 
 Invariant: while a turn runs, whatever would change its ground is refused; reading, answering and stopping never are.
 """

@@ -1,4 +1,4 @@
-"""L4: what an engine is put together of; made by wiring, never by the engine."""
+"""What an engine is put together of; made by wiring, never by the engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""L4: one turn: iterations of `Agent.step` until the agent is done, a limit is reached, or someone stops it.
+"""One turn: iterations of `Agent.step` until the agent is done, a limit is reached, or someone stops it.
 
 Invariant: a turn that started always finishes, with one reason; its closing events are written even when it is
 cancelled.

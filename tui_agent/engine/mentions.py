@@ -1,4 +1,4 @@
-"""L4: looks up what a message of the user mentions before it is recorded, under the policy's rules for reading.
+"""Looks up what a message of the user mentions before it is recorded, under the policy's rules for reading.
 
 Invariant: what the message was sent with stands in its event; nothing of it is read again.
 """

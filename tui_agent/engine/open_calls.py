@@ -1,4 +1,4 @@
-"""L4: calls that waited for the user's decision when a run ended: which of them stay open, to be asked about anew.
+"""Calls that waited for the user's decision when a run ended: which of them stay open, to be asked about anew.
 
 Invariant: only a call that never began stays open, and only one whose arguments are still as the model sent them.
 """

@@ -1,4 +1,4 @@
-"""L4: what comes before a prompt is recorded: what hooks say about it, and what it mentions; and the session's own start
+"""What comes before a prompt is recorded: what hooks say about it, and what it mentions; and the session's own start
 and end.
 
 Invariant: no prompt begins a turn before the hooks of the session's start have ended, and those of the prompt.

@@ -1,4 +1,4 @@
-"""L4: questions to the user, recorded with their answers.
+"""Questions to the user, recorded with their answers.
 
 Invariant: a question whose turn ended is void; its late answer is refused.
 """

@@ -1,4 +1,4 @@
-"""L4: the engine's one way into the log, and the folds it lives by.
+"""The engine's one way into the log, and the folds it lives by.
 
 Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between. Folds hold
 the branch; when the head moves they begin anew.

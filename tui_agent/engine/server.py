@@ -1,4 +1,4 @@
-"""L4: serves a session: commands from the mailbox, one at a time, checked against the folded state.
+"""Serves a session: commands from the mailbox, one at a time, checked against the folded state.
 
 Invariant: a command either leads to events that carry its id as `cause`, or to `command.rejected`; an exception of
 the engine never ends the serving.

@@ -1,4 +1,4 @@
-"""L4: carries out commands that change a setting. Each is one `settings.changed`, also when the value is the same."""
+"""Carries out commands that change a setting. Each is one `settings.changed`, also when the value is the same."""
 
 from typing import Literal
 

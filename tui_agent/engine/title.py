@@ -1,4 +1,4 @@
-"""L4: names a session after its first prompt. Invariant: a name that was given is never replaced."""
+"""Names a session after its first prompt. Invariant: a name that was given is never replaced."""
 
 from tui_agent.engine.model.init_agent import SOURCE
 from tui_agent.engine.recorder import Recorder

@@ -1,4 +1,4 @@
-"""L4: begins and ends turns: the message, the agent's run inside its cancel scope, the closing events.
+"""Begins and ends turns: the message, the agent's run inside its cancel scope, the closing events.
 
 Invariant: at most one turn runs; `turn.started` is always followed by `turn.finished`.
 """

@@ -1,4 +1,4 @@
-"""L4: the user's own commands (`!` and `!!`): run as they stand, without the policy: the user is the one who asks.
+"""The user's own commands (`!` and `!!`): run as they stand, without the policy: the user is the one who asks.
 
 Invariant: `user.shell_started` is always followed by `user.shell_finished`, with what was printed until then.
 """

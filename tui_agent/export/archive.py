@@ -1,4 +1,4 @@
-"""L6: a whole session as one file, to be taken along.
+"""A whole session as one file, to be taken along.
 
 Invariant: the manifest comes first and names every other file with its size and SHA-256.
 """

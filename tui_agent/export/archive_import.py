@@ -1,4 +1,4 @@
-"""L6: taking in a session that was packed elsewhere.
+"""Taking in a session that was packed elsewhere.
 
 Invariant: the archive is foreign. Only names of a fixed shape are ever written, each one to a new file in a folder of
 our own, only as many bytes as the manifest promises, and nothing becomes a session before all of it was checked.

@@ -1,4 +1,4 @@
-"""L6: a session's checkpoints as files: one file that `git clone` takes, or the workspace after a part.
+"""A session's checkpoints as files: one file that `git clone` takes, or the workspace after a part.
 
 Invariant: the session and its workspace are only read. Files are as they were: nothing in them is redacted.
 """

@@ -1,4 +1,4 @@
-"""L6: the formats of an export, by name, and where each one goes."""
+"""The formats of an export, by name, and where each one goes."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""L6: the log's own lines, for programs: redacted once more, else byte for byte as they are kept."""
+"""The log's own lines, for programs: redacted once more, else byte for byte as they are kept."""
 
 from pathlib import Path
 

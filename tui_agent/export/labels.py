@@ -1,4 +1,4 @@
-"""L6: the words in which readable exports tell times, sums and display blocks, the same in each of them."""
+"""The words in which readable exports tell times, sums and display blocks, the same in each of them."""
 
 import json
 from collections.abc import Iterator, Sequence

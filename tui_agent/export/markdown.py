@@ -1,4 +1,4 @@
-"""L6: a session as a Markdown file that reads well in any viewer.
+"""A session as a Markdown file that reads well in any viewer.
 
 Invariant: what a program or a file said stands in fences that it cannot close; no HTML of the session's is live.
 """

@@ -1,4 +1,4 @@
-"""L6: putting an export in its place. Invariant: nothing is ever overwritten, and no half file stays behind."""
+"""Putting an export in its place. Invariant: nothing is ever overwritten, and no half file stays behind."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""L6: a session's log and blobs as they leave this machine: redacted once more, and whole.
+"""A session's log and blobs as they leave this machine: redacted once more, and whole.
 
 Invariant: a line or text in which nothing was found is given byte for byte as it is kept; any other one has the
 checksum and the name of what it then is, and whatever names it names that.

@@ -1,4 +1,4 @@
-"""L6: what a session's readable exports are made of.
+"""What a session's readable exports are made of.
 
 Invariant: every string in it has passed the redactor, and none holds a control character but line feeds and tabs.
 """

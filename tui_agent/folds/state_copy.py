@@ -1,4 +1,4 @@
-"""L1: the state of a fold, copied so that the copy goes on alone.
+"""The state of a fold, copied so that the copy goes on alone.
 
 Invariant: what can never change (frozen data, texts, numbers, tuples) is shared by all copies; lists, dicts, sets and
 the folds' own mutable objects are not. A copy costs what is open in the state and a pointer for each thing that is

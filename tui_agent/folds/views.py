@@ -1,4 +1,4 @@
-"""L1: every projection of the session that a screen shows, folded together.
+"""Every projection of the session that a screen shows, folded together.
 
 Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
 last taken. An unknown event folds to nothing but a notice in the transcript. A fold that fails at an event goes on

@@ -1,4 +1,4 @@
-"""L1: everything that a screen shows, as plain JSON. Invariant: of the same records it is the same text, live or later."""
+"""Everything that a screen shows, as plain JSON. Invariant: of the same records it is the same text, live or later."""
 
 from pydantic_core import to_jsonable_python
 

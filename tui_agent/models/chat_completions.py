@@ -1,4 +1,4 @@
-"""L3: Chat Completions, spoken directly over HTTP.
+"""Chat Completions, spoken directly over HTTP.
 
 Invariant: an answer is complete only by the provider's own `finish_reason`; `[DONE]` or the end of the body without
 one is a cut stream (no `Finished` comes out).

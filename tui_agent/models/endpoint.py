@@ -1,4 +1,4 @@
-"""L3: what a client must know to reach a provider, and base addresses brought to one form.
+"""What a client must know to reach a provider, and base addresses brought to one form.
 
 Invariant: an `Endpoint` is the only holder of a key; its representation never shows it.
 """

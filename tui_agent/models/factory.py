@@ -1,4 +1,4 @@
-"""L3: from a model's name to what is known about it, and to the client that speaks to it.
+"""From a model's name to what is known about it, and to the client that speaks to it.
 
 Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request; a client
 follows from a `ModelInfo` alone, so a resumed session reaches the same model. Nothing slow is imported before a

@@ -1,4 +1,4 @@
-"""L3: every other provider, by litellm. The only module that imports litellm, on first use.
+"""Every other provider, by litellm. The only module that imports litellm, on first use.
 
 Invariant: nothing of litellm's is trusted that was found wrong: an answer is complete only when the provider itself
 said so (`received_finish_reason`), tool calls are assembled elsewhere, its hidden retries are off, its `.env` search

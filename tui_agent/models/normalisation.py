@@ -1,4 +1,4 @@
-"""L3: the shapes that models get wrong, put right at this edge, where it is certain what was meant.
+"""The shapes that models get wrong, put right at this edge, where it is certain what was meant.
 
 Invariant: nothing is guessed into being: half a JSON object stays malformed, a tool that was not offered stays so.
 """

@@ -1,4 +1,4 @@
-"""L3: Chat Completions messages as the strictest templates want them, such as those of Mistral's models.
+"""Chat Completions messages as the strictest templates want them, such as those of Mistral's models.
 
 Invariant: between a call's result and a user's words stands an answer, and every call id is nine letters and digits; the
 same history gives the same messages.

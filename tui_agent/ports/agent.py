@@ -1,4 +1,4 @@
-"""L2: the hub's seam: an agent turns state into an action, once an iteration. Agents never append events."""
+"""The hub's seam: an agent turns state into an action, once an iteration. Agents never append events."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

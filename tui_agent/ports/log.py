@@ -1,4 +1,4 @@
-"""L2: the session log and its blobs, as the engine and every client see them."""
+"""The session log and its blobs, as the engine and every client see them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""L2: middleware: named pieces that contribute context and wrap model and tool calls, in registered order.
+"""Middleware: named pieces that contribute context and wrap model and tool calls, in registered order.
 
 Invariant: no memory of its own across calls: whatever matters is an event, and comes back by the folds.
 """

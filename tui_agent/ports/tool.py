@@ -1,4 +1,4 @@
-"""L2: a tool: typed arguments in, effects declared, a result for three audiences out."""
+"""A tool: typed arguments in, effects declared, a result for three audiences out."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field

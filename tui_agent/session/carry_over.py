@@ -1,4 +1,4 @@
-"""L5: what a fresh session takes over of an earlier one: a bounded summary of its turns, from its log alone.
+"""What a fresh session takes over of an earlier one: a bounded summary of its turns, from its log alone.
 
 Invariant: the earlier session's log is only read; it may be held by another process.
 """

@@ -1,4 +1,4 @@
-"""L5: the secrets that a process knows, and faults told beside the log without them.
+"""The secrets that a process knows, and faults told beside the log without them.
 
 Invariant: where the configuration cannot be read, what the environment itself says is a secret is still left out, and
 what looks like one.

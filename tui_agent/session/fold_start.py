@@ -1,4 +1,4 @@
-"""L5: where an engine begins to fold when it takes a session up.
+"""Where an engine begins to fold when it takes a session up.
 
 Invariant: what is kept, with the history behind it, folds to the same as the whole log.
 """

@@ -1,4 +1,4 @@
-"""L5: the files that a fork begins with, where it works in a folder of its own.
+"""The files that a fork begins with, where it works in a folder of its own.
 
 Invariant: a folder holds what the newest checkpoint up to the fork's event holds, whatever the workspace holds by now;
 the parent's workspace is only read.

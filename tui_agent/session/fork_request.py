@@ -1,4 +1,4 @@
-"""L5: what is to be different in a fork, and at which event it has to begin for that.
+"""What is to be different in a fork, and at which event it has to begin for that.
 
 Invariant: pure, over the records up to the event that was named; where it begins, what is to be replaced has not
 happened yet.

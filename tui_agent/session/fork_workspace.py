@@ -1,4 +1,4 @@
-"""L5: the checkpoints of a fork, and a folder of its own for it to work in.
+"""The checkpoints of a fork, and a folder of its own for it to work in.
 
 Invariant: a fork borrows its parent's checkpoints as git does, by the path of their objects; before the parent goes
 they are linked or copied. The user's repository is touched only by `add_worktree`.

@@ -1,4 +1,4 @@
-"""L5: a session in this process: headless runs, tests and evals; and the heart of the engine's own process.
+"""A session in this process: headless runs, tests and evals; and the heart of the engine's own process.
 
 Invariant: `submit` never blocks; once `aclose` returns the log is stored and its lock is free.
 """

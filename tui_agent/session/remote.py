@@ -1,4 +1,4 @@
-"""L5: a session whose engine runs in a process of its own; what the app drives.
+"""A session whose engine runs in a process of its own; what the app drives.
 
 Invariant: history is read from the log's file up to the seq that the engine says is stored, and everything after it
 comes through the pipe: without a gap and without a repetition.

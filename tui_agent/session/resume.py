@@ -1,4 +1,4 @@
-"""L5: takes a session up: says who holds it now, and closes what a crash left open.
+"""Takes a session up: says who holds it now, and closes what a crash left open.
 
 Invariant: afterwards the history is legal, whatever byte the process before ended at. In a session that a person drives,
 calls that waited for their decision stay open: they have not begun, and get their result before any request is sent.

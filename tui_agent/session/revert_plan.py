@@ -1,4 +1,4 @@
-"""L5: what going back to an event would do to the files, told without opening the session.
+"""What going back to an event would do to the files, told without opening the session.
 
 Invariant: nothing is written but a copy of the checkpoints' index in a folder that is gone afterwards; whoever holds the
 session is not disturbed, and the files of the workspace are only read.

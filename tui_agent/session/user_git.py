@@ -1,4 +1,4 @@
-"""L5: the user's git in the user's own repository, for the few things that only it can do there.
+"""The user's git in the user's own repository, for the few things that only it can do there.
 
 Invariant: no program that the repository's configuration names is run: no hook, no monitor, no filter, and nothing is
 fetched. Filters of the user's own configuration are theirs and stay.

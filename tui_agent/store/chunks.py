@@ -1,4 +1,4 @@
-"""L1: a log's file in pieces of whole lines, so that no reader holds a long log in memory.
+"""A log's file in pieces of whole lines, so that no reader holds a long log in memory.
 
 Invariant: a piece ends where a line ends. Files are read, never mapped: a writer that cuts a torn end off would end a
 program that looks at it through a map.

@@ -1,4 +1,4 @@
-"""L1: what a reader of a session should know before it trusts what was read, in words.
+"""What a reader of a session should know before it trusts what was read, in words.
 
 Invariant: looks only; a log without a flaw is told nothing about.
 """

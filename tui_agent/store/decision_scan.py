@@ -1,4 +1,4 @@
-"""L1: every decision about a call in a log, found by a search of its bytes, so that many sessions are read at once.
+"""Every decision about a call in a log, found by a search of its bytes, so that many sessions are read at once.
 
 Invariant: only what the log itself holds is given, in its order; a fork's begin where it was forked. Damaged lines are
 left out.

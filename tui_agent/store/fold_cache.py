@@ -1,4 +1,4 @@
-"""L1: a fold that is kept beside the log it was made of, so that a long log need not be read to its beginning.
+"""A fold that is kept beside the log it was made of, so that a long log need not be read to its beginning.
 
 Invariant: derived and never trusted further than it fits: it names the line it stands behind, by place, `seq` and
 checksum; where the log has another line there, or a byte of the file is wrong, there is none. Deleting it costs time.

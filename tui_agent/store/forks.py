@@ -1,4 +1,4 @@
-"""L1: making a fork, finding the forks of a session, and making one whole before its parent goes.
+"""Making a fork, finding the forks of a session, and making one whole before its parent goes.
 
 Invariant: a fork's log appears whole or not at all; making it whole changes nothing that a reader of it sees.
 """

@@ -1,4 +1,4 @@
-"""L1: making very many objects at once without the garbage collector counting them again and again.
+"""Making very many objects at once without the garbage collector counting them again and again.
 
 Invariant: the collector is on afterwards if it was on before.
 """

@@ -1,4 +1,4 @@
-"""L1: where a log's head was moved, found by a search of its bytes, so that a branch is read without the rest.
+"""Where a log's head was moved, found by a search of its bytes, so that a branch is read without the rest.
 
 Invariant: the stretches say of every record what `folds.base.branch` says of it.
 """

@@ -1,4 +1,4 @@
-"""L1: the tables of the index of all sessions, and how a log goes into them.
+"""The tables of the index of all sessions, and how a log goes into them.
 
 Invariant: a row says what `summarise` says of the log as it stood; texts are taken in once, from where the last reading
 stopped.

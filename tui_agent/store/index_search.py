@@ -1,4 +1,4 @@
-"""L1: what is asked of the index of all sessions, and the same asked of the logs where there is none.
+"""What is asked of the index of all sessions, and the same asked of the logs where there is none.
 
 Invariant: any text can be asked for; both answer alike, but for the order of words that a log spells otherwise.
 """

@@ -1,4 +1,4 @@
-"""L1: one event as one line, and back.
+"""One event as one line, and back.
 
 Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline, where the eight digits are the CRC-32 of every byte
 before that field; bytes that do not fit their checksum are never taken for an event.

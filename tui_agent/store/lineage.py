@@ -1,4 +1,4 @@
-"""L1: a forked session's history: its parent's events up to the fork, and its own.
+"""A forked session's history: its parent's events up to the fork, and its own.
 
 Invariant: a fork refers to its parent's log by (session, seq, checksum of that line) and copies nothing; where the
 parent is gone or another, what is the fork's own is still read, and the fault says what is missing.

@@ -1,4 +1,4 @@
-"""L1: the one writer of a session's log.
+"""The one writer of a session's log.
 
 Invariant: an event is one `write` of one whole line, or it is not in the log; what `append` returned is what any
 reader reads; `seq` has no holes but where a line was damaged later, and in what a fork takes over. A log that is made

@@ -1,4 +1,4 @@
-"""L1: a payload made fit for a line: redacted, without lone surrogates, its long texts as blobs.
+"""A payload made fit for a line: redacted, without lone surrogates, its long texts as blobs.
 
 Invariant: what is written is what is returned; nothing is lost that fits a line or a blob, but for texts above 8 KB
 in fields that take no blob, which are cut with a note of their length.

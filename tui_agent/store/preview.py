@@ -1,4 +1,4 @@
-"""L1: a session in a bounded look: all of it where it is short, else its end and its first message.
+"""A session in a bounded look: all of it where it is short, else its end and its first message.
 
 Invariant: however long the log is, no more of it than `most` bytes is read, and nothing of a long parent's.
 """

@@ -1,4 +1,4 @@
-"""L1: what the session store could do without, and its removal.
+"""What the session store could do without, and its removal.
 
 Invariant: `waste` only looks; nothing goes that an event of any session names, nor anything of a session in use.
 """

@@ -1,4 +1,4 @@
-"""L1: reading a session's log without holding it, also while another process writes.
+"""Reading a session's log without holding it, also while another process writes.
 
 Invariant: only whole lines whose checksum fits are delivered; a reader changes nothing. A fork is read as one history:
 its parents' events up to the fork, then its own.

@@ -1,4 +1,4 @@
-"""L1: a log's bytes split into records, damaged lines and a torn tail.
+"""A log's bytes split into records, damaged lines and a torn tail.
 
 Invariant: a bad line never ends the reading; `seq` only grows in what is given back.
 """

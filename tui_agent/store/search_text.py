@@ -1,4 +1,4 @@
-"""L1: what of an event is searched: the user's messages, answers, what tools were called on and what they said.
+"""What of an event is searched: the user's messages, answers, what tools were called on and what they said.
 
 Invariant: an event gives at most one text, clipped; whatever shape a line has, nothing is raised.
 """

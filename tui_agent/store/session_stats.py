@@ -1,4 +1,4 @@
-"""L1: what a list shows of a session's course: turns, cost, title, model and folder, counted; how it stands, from its end.
+"""What a list shows of a session's course: turns, cost, title, model and folder, counted; how it stands, from its end.
 
 Invariant: each byte of a log is counted once, and a line is decoded only where its kind may say something; whatever
 shape a line has, nothing is raised. A fork counts what it did itself.

@@ -1,4 +1,4 @@
-"""L1: the folder of all sessions: making, opening, reading, listing and naming them.
+"""The folder of all sessions: making, opening, reading, listing and naming them.
 
 Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
 """

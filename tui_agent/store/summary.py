@@ -1,4 +1,4 @@
-"""L1: what a list shows of a session: from the ends of its log, and what `store.session_stats` counts of it.
+"""What a list shows of a session: from the ends of its log, and what `store.session_stats` counts of it.
 
 Invariant: nothing is parsed but the first line, the last ones, and those that give a title or a figure.
 """

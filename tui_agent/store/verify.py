@@ -1,4 +1,4 @@
-"""L1: what is wrong with a stored session, in words.
+"""What is wrong with a stored session, in words.
 
 Invariant: looks only; whatever it meets is told, never raised.
 """

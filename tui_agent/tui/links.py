@@ -1,4 +1,4 @@
-"""L7: where a link leads, as it is shown and as it may be opened.
+"""Where a link leads, as it is shown and as it may be opened.
 
 Invariant: pure; what is shown is where it leads: the host in the letters that are looked up (punycode), nothing hidden.
 Only an address of the web that is shown whole can be opened.

@@ -1,4 +1,4 @@
-"""L7: the boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
+"""The boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
 
 Invariant: what `clean` returns holds no control character but the line feed, no escape sequence, no character that is
 invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. What is left

@@ -1,4 +1,4 @@
-"""L6: what a start knows before any session: configuration, keys, time, and where sessions lie.
+"""What a start knows before any session: configuration, keys, time, and where sessions lie.
 
 Invariant: reads configuration only; creates nothing, opens nothing, imports nothing slow.
 """

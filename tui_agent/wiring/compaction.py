@@ -1,4 +1,4 @@
-"""L6: composition: when a history is made smaller, and the words that a summary is asked for with."""
+"""Composition: when a history is made smaller, and the words that a summary is asked for with."""
 
 from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.engine.middleware.prompts import PromptTexts

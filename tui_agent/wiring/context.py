@@ -1,4 +1,4 @@
-"""L6: composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
+"""Composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
 
 Invariant: a project's instructions and skills are there only where nothing of its files is left aside.
 """

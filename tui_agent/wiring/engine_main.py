@@ -1,4 +1,4 @@
-"""L6: one session served over pipes, by a process of its own: options and commands in on standard input, events out on what was standard output.
+"""One session served over pipes, by a process of its own: options and commands in on standard input, events out on what was standard output.
 
 Invariant: nothing but the protocol's lines reaches the app: descriptor 1 is moved away first, so that a chatty
 library writes to standard error. It ends with its parent: the end of input closes the session in order.

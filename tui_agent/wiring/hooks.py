@@ -1,4 +1,4 @@
-"""L6: puts the hooks of a start together: the user's commands, a trusted project's, and plugins' functions.
+"""Puts the hooks of a start together: the user's commands, a trusted project's, and plugins' functions.
 
 Invariant: a project's hook runs only while its files are those that were trusted; a plugin's that fails is said in its
 reply, and one that only listens is not called again.

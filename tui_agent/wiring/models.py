@@ -1,4 +1,4 @@
-"""L6: composition: the models that a start can reach."""
+"""Composition: the models that a start can reach."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""L6: composition: the plugins of a start, and what an engine takes of them."""
+"""Composition: the plugins of a start, and what an engine takes of them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""L6: composition: what a start knows, and what plugins offer, to the policy that judges its calls.
+"""Composition: what a start knows, and what plugins offer, to the policy that judges its calls.
 
 Invariant: a fault in the user's files or a trusted project's stops the start; one in a plugin's table leaves it out.
 """

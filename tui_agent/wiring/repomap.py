@@ -1,4 +1,4 @@
-"""L6: composition: the map of a session's workspace, made off the loop.
+"""Composition: the map of a session's workspace, made off the loop.
 
 Invariant: nothing is read before a map is wanted; files with secrets never come near it.
 """
@@ -11,9 +11,9 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.path_kind import is_test
 from tui_agent.config.paths import beside_sessions
 from tui_agent.config.settings import Config
-from tui_agent.config.test_files import is_test
 from tui_agent.context.repomap.repository_map import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault

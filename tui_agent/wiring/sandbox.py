@@ -1,4 +1,4 @@
-"""L6: composition: what a start knows, to the sandbox that its commands run in."""
+"""Composition: what a start knows, to the sandbox that its commands run in."""
 
 import os
 from pathlib import Path

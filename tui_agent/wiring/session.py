@@ -1,4 +1,4 @@
-"""L6: composition root: options and configuration to a session; with its package the only place that knows all below `cli`.
+"""Composition root: options and configuration to a session; with its package the only place that knows all below `cli`.
 
 Invariant: nothing happens on import; what `session` opens it closes, whatever happens in between.
 """

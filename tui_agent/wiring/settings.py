@@ -1,4 +1,4 @@
-"""L6: composition: what a session begins with, and what a start changes of one that is taken up."""
+"""Composition: what a session begins with, and what a start changes of one that is taken up."""
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError

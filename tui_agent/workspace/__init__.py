@@ -1,1 +1,1 @@
-"""L3: the files and processes of one workspace: the local machine, its sandbox, git repositories and checkpoints."""
+"""The files and processes of one workspace: the local machine, its sandbox, git repositories and checkpoints."""

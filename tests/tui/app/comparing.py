@@ -12,7 +12,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.cli.compare.command import of_names
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
-from tui_agent.tui.compare.screen import Choices, CompareScreen
+from tui_agent.tui.screens.compare.screen import Choices, CompareScreen
 
 NAMES = (MAIN, FORK)
 FOLDER = "/home/ada/timesheet"

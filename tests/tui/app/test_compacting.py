@@ -19,10 +19,10 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, Use
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
-from tui_agent.tui.handlers.compacting import LOOKING
+from tui_agent.tui.commands.compaction import LOOKING
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.put_away import HELD, NOTHING
-from tui_agent.tui.screens.map import MapScreen
+from tui_agent.tui.screens.compacted_items import HELD, NOTHING
+from tui_agent.tui.screens.map.screen import MapScreen
 
 
 def story() -> FakeSession:

@@ -11,7 +11,7 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_hostile import HOSTILE, harmless
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Outcome
-from tui_agent.tui.compare.screen import CompareScreen
+from tui_agent.tui.screens.compare.screen import CompareScreen
 
 
 @pytest.fixture(scope="module")

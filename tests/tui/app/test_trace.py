@@ -12,9 +12,9 @@ from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
-from tui_agent.tui import units
+from tui_agent.tui import format as units
 from tui_agent.tui.panes.trace import trace_rows
-from tui_agent.tui.screens.span_list import SpanList
+from tui_agent.tui.screens.trace.span_list import SpanList
 
 
 async def test_running_spans_appear_in_the_pane_and_the_status_line() -> None:

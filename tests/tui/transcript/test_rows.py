@@ -21,12 +21,12 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import ASCII, UNICODE, Symbols
-from tui_agent.tui.theme import bundled_folder, load_theme
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import ASCII, UNICODE, Symbols
+from tui_agent.tui.theme.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.draw import Shown, draw, is_open
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row, width_of
+from tui_agent.tui.transcript.style import Look
 
 NIGHT = load_theme(bundled_folder() / "night.toml")
 PALETTE = Palette(NIGHT)

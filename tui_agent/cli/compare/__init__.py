@@ -1,1 +1,1 @@
-"""L7: `tui-agent compare`: two branches side by side."""
+"""`tui-agent compare`: two branches side by side."""

@@ -1,4 +1,4 @@
-"""L7: Two sessions, or two branches of one, side by side: how each ended, what it took, and where the files differ.
+"""Two sessions, or two branches of one, side by side: how each ended, what it took, and where the files differ.
 
 Everything counts from the event that both share last; of two sessions that share nothing, all of both. Without B it is
 A beside the session that it was forked from, else beside its newest fork.

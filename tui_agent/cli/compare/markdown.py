@@ -1,4 +1,4 @@
-"""L7: a comparison as Markdown that reads well in any viewer. Invariant: what a model or a file said stays what it is: text."""
+"""A comparison as Markdown that reads well in any viewer. Invariant: what a model or a file said stays what it is: text."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from tui_agent.cli.compare.table import rows
 from tui_agent.export.markdown import code, fenced, inline, quote
 from tui_agent.export.story import clean
 from tui_agent.folds.comparison.fold import Comparison
-from tui_agent.tui.compare.figures import beginning, missing
+from tui_agent.tui.screens.compare.figures import beginning, missing
 
 
 def to_markdown(compared: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""L7: a comparison as lines of plain text, two columns wide. Invariant: nothing is cut off: what is long goes on below."""
+"""A comparison as lines of plain text, two columns wide. Invariant: nothing is cut off: what is long goes on below."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from tui_agent.cli.output import printable
 from tui_agent.folds.comparison.fold import Comparison
-from tui_agent.tui.compare.figures import Cell, beginning, figures, missing, tools, who
+from tui_agent.tui.screens.compare.figures import Cell, beginning, figures, missing, tools, who
 
 LABELS = 17
 GAP = 2

@@ -1,1 +1,1 @@
-"""L7: `tui-agent doctor`: checks of the installation and the machine."""
+"""`tui-agent doctor`: checks of the installation and the machine."""

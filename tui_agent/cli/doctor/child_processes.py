@@ -1,4 +1,4 @@
-"""L7: what holds the processes that commands start on this machine, tried out with one that does nothing."""
+"""What holds the processes that commands start on this machine, tried out with one that does nothing."""
 
 import os
 import sys

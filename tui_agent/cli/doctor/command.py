@@ -1,4 +1,4 @@
-"""L7: What works here, what does not, and what to do about it."""
+"""What works here, what does not, and what to do about it."""
 
 import argparse
 import locale

@@ -1,4 +1,4 @@
-"""L7: what runs at every start of the interpreter that this program uses, and which package brought it.
+"""What runs at every start of the interpreter that this program uses, and which package brought it.
 
 Invariant: looks at names, lists of what packages installed, and the files' hashes; runs and imports nothing of what it
 finds.

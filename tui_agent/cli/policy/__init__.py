@@ -1,1 +1,1 @@
-"""L7: `tui-agent policy` and its verbs."""
+"""`tui-agent policy` and its verbs."""

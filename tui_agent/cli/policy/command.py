@@ -1,4 +1,4 @@
-"""L7: `policy check` and `policy check-table`: how a command line is judged, and whether a table of programs is valid."""
+"""`policy check` and `policy check-table`: how a command line is judged, and whether a table of programs is valid."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""L7: decisions of the past, judged by other rules, and what would have been different.
+"""Decisions of the past, judged by other rules, and what would have been different.
 
 Invariant: pure; a decision is judged with the facts of its time (workspace, profile, rules of the session, sandbox), and
 links are taken as they read, for where they led is not recorded.

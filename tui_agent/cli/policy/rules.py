@@ -1,4 +1,4 @@
-"""L7: `policy rules`: the rules in force, and where each of them stands."""
+"""`policy rules`: the rules in force, and where each of them stands."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""L7: `policy try`: what other rules would have changed in past sessions. Invariant: the logs are only read."""
+"""`policy try`: what other rules would have changed in past sessions. Invariant: the logs are only read."""
 
 import argparse
 from collections.abc import Iterator, Sequence

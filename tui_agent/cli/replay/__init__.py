@@ -1,1 +1,1 @@
-"""L7: `tui-agent replay`: a recorded session again, on the screen or as a check."""
+"""`tui-agent replay`: a recorded session again, on the screen or as a check."""

@@ -1,4 +1,4 @@
-"""L7: A recorded session as it was at any of its events, in the app with a timeline: no model, no tool runs.
+"""A recorded session as it was at any of its events, in the app with a timeline: no model, no tool runs.
 
 Reads the session's log and writes nothing, so it works on a session that another process holds. With --headless it
 prints what every pane showed at an event, as one JSON object.
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.freeze()  # what was read stays: collecting it again and again would only cost time
     # By name: the screen's library is only for who has a screen.
     recording = import_module("tui_agent.session.recorded").RecordedSession(folder)
-    status: int = import_module("tui_agent.tui.replay.app").run_replay(
+    status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(
         options, recording, to_seq=seq, speed=arguments.speed
     )
     return status

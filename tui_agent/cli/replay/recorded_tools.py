@@ -1,4 +1,4 @@
-"""L7: tools that give again what was recorded, and an environment in which nothing can be changed.
+"""Tools that give again what was recorded, and an environment in which nothing can be changed.
 
 Invariant: a recorded tool never runs the tool that it stands for; it asks it only what is pure: target and effects.
 """

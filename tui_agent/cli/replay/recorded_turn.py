@@ -1,4 +1,4 @@
-"""L7: what reached one recorded turn from outside, for running it again: the model's answers and the map.
+"""What reached one recorded turn from outside, for running it again: the model's answers and the map.
 
 Invariant: an answer is given by its place in the turn, whatever the history held when it came: a turn that goes on
 from an open question, or in a history that was shortened, gets its own.

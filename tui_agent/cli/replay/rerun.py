@@ -1,4 +1,4 @@
-"""L7: the loop of a recorded session once more: its own answers and results in, and whether the same events come out.
+"""The loop of a recorded session once more: its own answers and results in, and whether the same events come out.
 
 Invariant: no model is asked, no tool runs, and nothing is written but in a temporary folder; the workspace is only
 read. What cannot be run again from a recording alone (a turn that was stopped) is taken over as it was recorded.

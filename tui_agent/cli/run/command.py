@@ -1,4 +1,4 @@
-"""L7: One turn without a screen: ask, work, print the answer.
+"""One turn without a screen: ask, work, print the answer.
 
 What the policy would ask about is denied, because nobody is there to answer.
 """

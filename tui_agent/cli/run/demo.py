@@ -1,4 +1,4 @@
-"""L7: See it work with no account and no network: a scripted model, real tools, a throw-away workspace."""
+"""See it work with no account and no network: a scripted model, real tools, a throw-away workspace."""
 
 import argparse
 import shutil

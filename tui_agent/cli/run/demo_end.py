@@ -1,4 +1,4 @@
-"""L7: how a demo ends without a screen: its last turn is taken back with its files, and brought forward again.
+"""How a demo ends without a screen: its last turn is taken back with its files, and brought forward again.
 
 Invariant: these are the commands that a user has; afterwards conversation and files are as the turn left them.
 """

@@ -1,4 +1,4 @@
-"""L7: drives one turn of a session without a screen: submit the prompt, follow events, tell how it ended.
+"""Drives one turn of a session without a screen: submit the prompt, follow events, tell how it ended.
 
 Invariant: knows nothing of engines or models; any `Session` will do.
 """

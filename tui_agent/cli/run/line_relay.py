@@ -1,4 +1,4 @@
-"""L7: what a child process prints, handed on in whole lines.
+"""What a child process prints, handed on in whole lines.
 
 Invariant: a line that a child leaves unfinished as it dies goes nowhere; a process that outlives the child and holds its
 output open holds nothing up.

@@ -1,4 +1,4 @@
-"""L7: the parts of a session on standard output: one line each, as they happen or afterwards."""
+"""The parts of a session on standard output: one line each, as they happen or afterwards."""
 
 import dataclasses
 from typing import TextIO

@@ -1,4 +1,4 @@
-"""L7: what a run without a screen says on standard error while it goes on: what it goes on without.
+"""What a run without a screen says on standard error while it goes on: what it goes on without.
 
 Invariant: a line is said once in a run, however often that happens.
 """

@@ -1,4 +1,4 @@
-"""L7: a headless run whose process is started again when it is killed, and goes on where its session stands.
+"""A headless run whose process is started again when it is killed, and goes on where its session stands.
 
 Invariant: this process holds no session, it waits for a child that does. A crash is a death by a signal that nobody
 sends to end a run in order; an error, a limit and a stop that was asked for are ends.

@@ -1,1 +1,1 @@
-"""L7: `tui-agent sessions` and its verbs."""
+"""`tui-agent sessions` and its verbs."""

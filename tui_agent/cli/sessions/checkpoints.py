@@ -1,4 +1,4 @@
-"""L7: the verb `sessions checkpoints`: where the files can be put back to, and who had changed what by then."""
+"""The verb `sessions checkpoints`: where the files can be put back to, and who had changed what by then."""
 
 import argparse
 from dataclasses import asdict

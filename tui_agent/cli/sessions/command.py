@@ -1,4 +1,4 @@
-"""L7: The recorded sessions: list them, or show one's events as they stand in its log."""
+"""The recorded sessions: list them, or show one's events as they stand in its log."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""L7: the verb `sessions fork`: a new session that goes on from an event of another, with something different in it.
+"""The verb `sessions fork`: a new session that goes on from an event of another, with something different in it.
 
 Invariant: the parent's log and files stay as they are; a fork whose folder cannot be made is not made.
 """

@@ -1,4 +1,4 @@
-"""L7: whether the model that a fork is to have can be used. Apart from `session_fork`, since it loads plugins."""
+"""Whether the model that a fork is to have can be used. Apart from `session_fork`, since it loads plugins."""
 
 from pathlib import Path
 

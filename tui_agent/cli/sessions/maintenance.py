@@ -1,4 +1,4 @@
-"""L7: the verbs of `sessions` that check and remove sessions. Invariant: nothing goes without being asked for."""
+"""The verbs of `sessions` that check and remove sessions. Invariant: nothing goes without being asked for."""
 
 import argparse
 import sys

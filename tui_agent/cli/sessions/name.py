@@ -1,4 +1,4 @@
-"""L7: the verb of `sessions` that names one. Invariant: a name is an event of the session's log, as everything is."""
+"""The verb of `sessions` that names one. Invariant: a name is an event of the session's log, as everything is."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""L7: what is worth knowing of one session before it is opened. Invariant: reads a bounded part of its log, from the end."""
+"""What is worth knowing of one session before it is opened. Invariant: reads a bounded part of its log, from the end."""
 
 import argparse
 from collections.abc import Sequence

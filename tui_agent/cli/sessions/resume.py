@@ -1,4 +1,4 @@
-"""L7: which earlier session `--resume` means; asks on the terminal where no id is given.
+"""Which earlier session `--resume` means; asks on the terminal where no id is given.
 
 Invariant: what it returns is a session that exists.
 """

@@ -1,4 +1,4 @@
-"""L7: the verb `sessions revert`: conversation and files, or one of them, as they were after an event.
+"""The verb `sessions revert`: conversation and files, or one of them, as they were after an event.
 
 Invariant: what goes back is a command of the session's engine, so that `/undo` and `/redo` know of it. A file that
 someone else changed too is left alone unless it is named.

@@ -1,4 +1,4 @@
-"""L7: goes back in a session without a screen: opens it, asks its engine for the plan, and carries it out.
+"""Goes back in a session without a screen: opens it, asks its engine for the plan, and carries it out.
 
 Apart from `session_revert`, since it loads the engine. Invariant: nothing is changed where every file that would change
 asks first and none was named.

@@ -1,4 +1,4 @@
-"""L7: the verbs of `sessions` that find what was said and done. Invariant: the logs are only read; the index is derived."""
+"""The verbs of `sessions` that find what was said and done. Invariant: the logs are only read; the index is derived."""
 
 import argparse
 import sqlite3

@@ -1,4 +1,4 @@
-"""L7: the verb `sessions tree`: a session's branches, and the sessions that it was forked from and that were forked from it."""
+"""The verb `sessions tree`: a session's branches, and the sessions that it was forked from and that were forked from it."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""L7: the verb `sessions what-if`: a fork with one thing different runs on, and is held against its original.
+"""The verb `sessions what-if`: a fork with one thing different runs on, and is held against its original.
 
 Invariant: both never write into one folder. What the policy of the session would ask is denied, as in every headless
 run, because nobody is there to answer.

@@ -1,4 +1,4 @@
-"""L3: the end of a map, told to who is in the middle of a look at many files."""
+"""The end of a map, told to who is in the middle of a look at many files."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""L3: where in a file a question's words stand: its best window of lines, the lines on which two
+"""Where in a file a question's words stand: its best window of lines, the lines on which two
 of them stand together, and the symbols that they are in.
 
 Invariant: pure; the work is bounded by `texts.MAX_HITS` places a word.

@@ -1,4 +1,4 @@
-"""L3: which files a repository has, with what tells whether one has changed.
+"""Which files a repository has, with what tells whether one has changed.
 
 Invariant: links are never followed, nothing outside `root` is listed, and no file is opened (but ignore files, where
 git cannot be asked). Names that are not UTF-8 are kept as `os.fsdecode` reads them.

@@ -1,4 +1,4 @@
-"""L3: the list of a repository's files as it is now, with as little looking as will do.
+"""The list of a repository's files as it is now, with as little looking as will do.
 
 Invariant: a list is never older than the changes that the kernel tells of, nor, for those that it does not tell of, than
 `WHOLE_S`; where the kernel tells nothing every file is looked at each time.

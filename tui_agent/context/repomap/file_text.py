@@ -1,4 +1,4 @@
-"""L3: a file's bytes, where they are text that someone wrote.
+"""A file's bytes, where they are text that someone wrote.
 
 Invariant: never more than `MAX_BYTES` are read, no link is followed at the end of a path, and what is returned is UTF-8
 (other text is turned into it, broken bytes stay as they are and are replaced when shown).

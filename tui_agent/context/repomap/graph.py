@@ -1,4 +1,4 @@
-"""L3: which file speaks of what which other file defines, and what that says of each.
+"""Which file speaks of what which other file defines, and what that says of each.
 
 Invariant: bounded work: a name that more than `MAX_DEFINERS` files define makes no edge, and only the strongest
 `MAX_OUT` edges of a file count. The result does not depend on the order in which files came into the index.

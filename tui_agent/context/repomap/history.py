@@ -1,4 +1,4 @@
-"""L3: what past commits say: files that were touched when the same words were spoken of.
+"""What past commits say: files that were touched when the same words were spoken of.
 
 Invariant: only commits that lead to the present one count; merges and commits of very many files say nothing.
 """

@@ -1,4 +1,4 @@
-"""L3: what is kept of a repository between maps: one SQLite file in the user's cache folder.
+"""What is kept of a repository between maps: one SQLite file in the user's cache folder.
 
 Invariant: it can be deleted at any time, and whatever is wrong with it costs only the time to build it anew; nothing is
 unpickled; readers never wait for a writer. The same files give the same content, however it came about.

@@ -1,4 +1,4 @@
-"""L3: from files to what the index keeps of them.
+"""From files to what the index keeps of them.
 
 Invariant: one file never costs the others: whatever is in it, it ends up in the index, at worst with a reason and no
 words.

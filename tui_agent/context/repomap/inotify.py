@@ -1,4 +1,4 @@
-"""L3: what the kernel tells of changes in folders (Linux: inotify), so that files need not be looked at one by one.
+"""What the kernel tells of changes in folders (Linux: inotify), so that files need not be looked at one by one.
 
 Invariant: it only ever says too much, never that nothing changed after something was lost: a queue that ran over, a folder
 that was moved, or a limit that is reached end it. What the kernel does not tell (writes through a memory map or another

@@ -1,4 +1,4 @@
-"""L3: the files that a question names: paths as they are typed, compilers and stack traces print them, and dotted modules.
+"""The files that a question names: paths as they are typed, compilers and stack traces print them, and dotted modules.
 
 Invariant: pure; bounded by `MOST_NAMES` words of the question and `MOST` files; what could be many files is none.
 """

@@ -1,4 +1,4 @@
-"""L3: the index that one map holds: opened where it can be, read again where others wrote, let go or thrown away where it
+"""The index that one map holds: opened where it can be, read again where others wrote, let go or thrown away where it
 cannot be read.
 
 Invariant: whatever is wrong with the file, nobody is told of it by an error: there is no index then, or a new one. What is

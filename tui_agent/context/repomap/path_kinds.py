@@ -1,4 +1,4 @@
-"""L3: what a path alone says about a file: a test, a document, foreign code, a beginning.
+"""What a path alone says about a file: a test, a document, foreign code, a beginning.
 
 Invariant: pure; the same for every spelling of letter case.
 """
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tui_agent.config.test_files import is_test
+from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}

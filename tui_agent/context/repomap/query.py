@@ -1,4 +1,4 @@
-"""L3: one answer: from the index or from a scan to ranked files with their symbols, and to the text.
+"""One answer: from the index or from a scan to ranked files with their symbols, and to the text.
 
 Invariant: the same files, question and settings give the same bytes.
 """

@@ -1,4 +1,4 @@
-"""L3: what of a question says what it is about: not what the form of an issue asks, nor what it was seen on,
+"""What of a question says what it is about: not what the form of an issue asks, nor what it was seen on,
 nor the frames of foreign code.
 
 Invariant: pure; of a question that is nothing else, everything is left, and of one line too, but for comments.

@@ -1,4 +1,4 @@
-"""L3: a question as its comparable words, and the names of code in it."""
+"""A question as its comparable words, and the names of code in it."""
 
 import re
 from itertools import islice, pairwise

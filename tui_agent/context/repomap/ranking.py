@@ -1,4 +1,4 @@
-"""L3: the order of files for a question: words of the whole file, its best window, words that stand
+"""The order of files for a question: words of the whole file, its best window, words that stand
 together, and what past commits say.
 
 Invariant: pure of the order in which files came into the index: ties are broken by the names that a file defines, then by

@@ -1,4 +1,4 @@
-"""L3: what a map says and what its index keeps, without secrets.
+"""What a map says and what its index keeps, without secrets.
 
 Invariant: a text is redacted before it is cut to its length; the redactor is loaded when a text could hold a secret, not
 before, since an answer from a fresh index needs none.

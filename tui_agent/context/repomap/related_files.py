@@ -1,4 +1,4 @@
-"""L3: behind the first files, which the question's own words chose, come those that hang together with them.
+"""Behind the first files, which the question's own words chose, come those that hang together with them.
 
 Invariant: the first `FIRM` files stay as they are; ties keep the order before, then that of paths; scores never rise
 from one file to the next.

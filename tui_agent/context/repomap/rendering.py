@@ -1,4 +1,4 @@
-"""L3: the map as a text for a model: the best files with their best symbols, then paths, then folders.
+"""The map as a text for a model: the best files with their best symbols, then paths, then folders.
 
 Invariant: pure, and the same input gives the same bytes; the order of files is the order of ranks; never longer than
 the room that it is given.

@@ -1,4 +1,4 @@
-"""L3: the map of one repository: lists, keeps the index fresh, ranks and renders.
+"""The map of one repository: lists, keeps the index fresh, ranks and renders.
 
 Invariant: every call returns a map, whatever is in the files and in the cache; the index is a cache that can be deleted
 at any time. Synchronous: to be called in a thread. Calls of one object wait for each other.

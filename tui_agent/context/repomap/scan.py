@@ -1,4 +1,4 @@
-"""L3: a first answer without an index: every file is read once and its words are counted where they stand.
+"""A first answer without an index: every file is read once and its words are counted where they stand.
 
 Invariant: nothing is kept and nothing is parsed; memory holds one file at a time.
 """

@@ -1,4 +1,4 @@
-"""L3: what the index held at one moment, with what was looked up in it since.
+"""What the index held at one moment, with what was looked up in it since.
 
 Invariant: holds for one state of the index; another state has another one. What is kept of answers is bounded.
 """

@@ -1,4 +1,4 @@
-"""L3: which files of an index define a name that is half typed, for completion.
+"""Which files of an index define a name that is half typed, for completion.
 
 Invariant: reads the index as it is: nothing is listed, parsed or built. No more than `MOST_FILES` files are looked into
 for each way in which the name is sought.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from tui_agent.config.test_files import is_test
+from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.index_db import Kept
 from tui_agent.context.repomap.views import Symbol
 from tui_agent.folds.text.word_forms import STOP, split, stem

@@ -1,4 +1,4 @@
-"""L3: the symbols of one file.
+"""The symbols of one file.
 
 Invariant: the tree is never walked by recursion and no node outlives the call; a file that no parser takes has its
 words and no symbols, never an error.

@@ -1,4 +1,4 @@
-"""L3: the texts of files that were looked into lately, and where words stand in them.
+"""The texts of files that were looked into lately, and where words stand in them.
 
 Invariant: a text is kept for its key and is read anew under another one; what is kept is bounded by `MOST_BYTES`. Not
 thread-safe.

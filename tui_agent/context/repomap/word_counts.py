@@ -1,4 +1,4 @@
-"""L3: how often which words stand in a file, as the index keeps them.
+"""How often which words stand in a file, as the index keeps them.
 
 Invariant: the same bytes give the same text; what is remembered of words is bounded and only saves time.
 """

@@ -1,4 +1,4 @@
-"""L3: the process that builds the index, apart from the one that answers.
+"""The process that builds the index, apart from the one that answers.
 
 Invariant: it writes every `BATCH` files, so that it can be ended at any moment; a file that ends it, or that takes
 longer than `FILE_S`, is known from the note beside the index and only its words are taken the next time. It reads its

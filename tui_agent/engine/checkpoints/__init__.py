@@ -1,1 +1,1 @@
-"""L4: when checkpoints are taken, who changed what, and undoing turns."""
+"""When checkpoints are taken, who changed what, and undoing turns."""

@@ -1,4 +1,4 @@
-"""L4: whose the changes are that no checkpoint holds yet: of a call that failed to be kept, or of a run that broke off.
+"""Whose the changes are that no checkpoint holds yet: of a call that failed to be kept, or of a run that broke off.
 
 Invariant: what the log gives to a call is the session's as long as it stands there as it was told; what anybody may have
 changed since is the session's and a person's, so that going back asks.

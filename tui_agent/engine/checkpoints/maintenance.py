@@ -1,4 +1,4 @@
-"""L4: lets the store of checkpoints look after itself while the user and the agent have nothing for it to do.
+"""Lets the store of checkpoints look after itself while the user and the agent have nothing for it to do.
 
 Invariant: never while anything that may change files runs, never on the loop, and it ends at once when that begins.
 """

@@ -1,4 +1,4 @@
-"""L4: checkpoints around whatever changes files: who changed what, kept after the part that did it.
+"""Checkpoints around whatever changes files: who changed what, kept after the part that did it.
 
 Invariant: before a call that can change files runs, everything that others changed until then is in a checkpoint of
 theirs; after it, what differs is the call's. A store of checkpoints that fails is told once, costs no turn, and is

@@ -1,4 +1,4 @@
-"""L4: goes back and forth in time: the conversation, the files, or both, as commands of the user.
+"""Goes back and forth in time: the conversation, the files, or both, as commands of the user.
 
 Invariant: nothing is deleted. What is left is kept as it stands (files too) before the head moves, so that every move
 can be taken back. An intent is stored before a file is touched.

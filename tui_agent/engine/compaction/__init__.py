@@ -1,1 +1,1 @@
-"""L4: keeping an agent's history within its model's window."""
+"""Keeping an agent's history within its model's window."""

@@ -1,4 +1,4 @@
-"""L4: what stops an agent whose context is made smaller in vain: circles are told, and summaries that leave little are rare.
+"""What stops an agent whose context is made smaller in vain: circles are told, and summaries that leave little are rare.
 
 Invariant: it is as the log has it: a run that takes a session up goes on where the one before it stood. A person's new
 words begin the count of circles anew, a turn that only goes on does not.

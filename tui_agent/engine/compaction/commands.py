@@ -1,4 +1,4 @@
-"""L4: carries out what a user wants kept or brought back of a context.
+"""Carries out what a user wants kept or brought back of a context.
 
 Invariant: what comes back is counted before it is recorded, whole, so that the meter holds at once what the history takes.
 """

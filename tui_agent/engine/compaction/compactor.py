@@ -1,4 +1,4 @@
-"""L4: keeps an agent's history within the window: old outputs are put away, old turns summarised.
+"""Keeps an agent's history within the window: old outputs are put away, old turns summarised.
 
 Invariant: what is recorded leaves a legal history; a compaction that fails costs no turn: the summary is then put
 together from the record alone, and one that frees too little is not tried again in that turn. An agent that makes

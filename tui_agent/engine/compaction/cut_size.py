@@ -1,4 +1,4 @@
-"""L4: how long the words are that a model does not hold whole.
+"""How long the words are that a model does not hold whole.
 
 Invariant: what was cut for a window is not told again in other words: it grows no longer, and shorter only where it has to.
 """

@@ -1,4 +1,4 @@
-"""L4: records when the context reaches a limit, each once in a turn however often room is made, and when it is below all.
+"""Records when the context reaches a limit, each once in a turn however often room is made, and when it is below all.
 
 Invariant: a limit that it is below again, while it is still above another one, is no news.
 """

@@ -1,4 +1,4 @@
-"""L4: tells when an agent only repeats itself each time its context was made smaller.
+"""Tells when an agent only repeats itself each time its context was made smaller.
 
 Invariant: what was looked at once is not counted again; a person's new words begin the count anew.
 """

@@ -1,4 +1,4 @@
-"""L4: puts old outputs of an agent's history away, without asking a model.
+"""Puts old outputs of an agent's history away, without asking a model.
 
 Invariant: each stands as one line with the id of an artifact that holds all of it.
 """

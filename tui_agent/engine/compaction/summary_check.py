@@ -1,4 +1,4 @@
-"""L4: whether what a model answered is a summary.
+"""Whether what a model answered is a summary.
 
 Invariant: pure; what is wrong with it is told in words.
 """

@@ -1,1 +1,1 @@
-"""L4: delegates: agents that work on a task for another agent, in the same log."""
+"""Delegates: agents that work on a task for another agent, in the same log."""

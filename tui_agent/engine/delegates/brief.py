@@ -1,4 +1,4 @@
-"""L4: what a delegate is told beside its task, and what of the session's own middlewares it has.
+"""What a delegate is told beside its task, and what of the session's own middlewares it has.
 
 Invariant: nothing of the conversation above it: its role, the workspace and the project's instructions.
 """

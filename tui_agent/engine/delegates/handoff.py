@@ -1,4 +1,4 @@
-"""L4: the agent of a turn that the user gave to a named agent: it hands the task over, and says no more."""
+"""The agent of a turn that the user gave to a named agent: it hands the task over, and says no more."""
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError

@@ -1,4 +1,4 @@
-"""L4: delegates: agents below another one, in the same log, with a context, a budget and an end of their own.
+"""Delegates: agents below another one, in the same log, with a context, a budget and an end of their own.
 
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and whoever delegated gets a report. A delegate
 is allowed no tool but its own; it can neither ask the user nor end the turn.

@@ -1,4 +1,4 @@
-"""L4: the files of instructions: those that hold from the start in the system prompt, those of a folder in the
+"""The files of instructions: those that hold from the start in the system prompt, those of a folder in the
 conversation, once it is worked in.
 
 Invariant: what the model is told is what `instructions.loaded` says; nothing is read for a request, and what a request

@@ -1,4 +1,4 @@
-"""L4: keeps the task's working memory: folds tool results into its blocks, and shows them to the model in mode memory.
+"""Keeps the task's working memory: folds tool results into its blocks, and shows them to the model in mode memory.
 
 Invariant: what it knows stands in the log (`memory.updated`) and comes back by the folded state.
 """

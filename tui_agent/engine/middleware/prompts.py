@@ -1,4 +1,4 @@
-"""L4: the prompt texts: Markdown files that a person can read, and override by files of the same name.
+"""The prompt texts: Markdown files that a person can read, and override by files of the same name.
 
 Invariant: a text is read once a start; the overriding folders are looked at in order, the bundled one last.
 """

@@ -1,4 +1,4 @@
-"""L4: gives the model a map of the repository with the first message of a session, and again after a compaction.
+"""Gives the model a map of the repository with the first message of a session, and again after a compaction.
 
 Invariant: the map is recorded with the message that it was made for, and stays where it stands: what a provider has
 cached is not disturbed by it. No request waits longer than `PATIENCE_S` for it: one that goes out without says why in its

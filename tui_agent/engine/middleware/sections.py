@@ -1,4 +1,4 @@
-"""L4: middlewares that only contribute a section of the system prompt.
+"""Middlewares that only contribute a section of the system prompt.
 
 The prompt is the core identity, each middleware's section and the task guidance, in this order.
 """

@@ -1,4 +1,4 @@
-"""L4: the skills' names and descriptions in the system prompt; the body of one comes by the tool `read_skill`.
+"""The skills' names and descriptions in the system prompt; the body of one comes by the tool `read_skill`.
 
 Invariant: what the model is told is what the newest `skills.loaded` says.
 """

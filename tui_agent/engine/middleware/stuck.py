@@ -1,4 +1,4 @@
-"""L4: tells the model when it turns in circles: the same call with the same result for the third time."""
+"""Tells the model when it turns in circles: the same call with the same result for the third time."""
 
 from collections.abc import Callable
 from dataclasses import replace

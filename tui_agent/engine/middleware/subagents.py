@@ -1,4 +1,4 @@
-"""L4: delegation: what the system prompt says of it, and the roles that delegates can have."""
+"""Delegation: what the system prompt says of it, and the roles that delegates can have."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace

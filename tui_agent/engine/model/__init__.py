@@ -1,1 +1,1 @@
-"""L4: one request to a model: its messages, the stream, retries, and the agents that use it."""
+"""One request to a model: its messages, the stream, retries, and the agents that use it."""

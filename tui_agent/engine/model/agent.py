@@ -1,4 +1,4 @@
-"""L4: the default agent: asks the model, and does what the model says."""
+"""The default agent: asks the model, and does what the model says."""
 
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, Ask, AskModel, CallTools, Reject, SayMessage

@@ -1,4 +1,4 @@
-"""L4: one question to a model: context packed, middlewares around, streamed, retried, recorded.
+"""One question to a model: context packed, middlewares around, streamed, retried, recorded.
 
 Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`, whatever happens.
 """

@@ -1,4 +1,4 @@
-"""L4: one client for each model in use, so that connections live from call to call; closed with the session."""
+"""One client for each model in use, so that connections live from call to call; closed with the session."""
 
 from collections.abc import Callable
 

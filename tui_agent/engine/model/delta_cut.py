@@ -1,4 +1,4 @@
-"""L4: where a text that still grows may be cut, so that no secret stands in two pieces, each of which looks harmless.
+"""Where a text that still grows may be cut, so that no secret stands in two pieces, each of which looks harmless.
 
 Invariant: a piece ends behind a whole word; never inside a private key, inside a command that may be given a password,
 nor between the beginning of a line with a secret's name (`password`, `- name: DB_TOKEN`) and the end of the second line

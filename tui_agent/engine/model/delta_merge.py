@@ -1,4 +1,4 @@
-"""L4: merges small pieces of streaming text before they are recorded: at most 20 events a second, or 2 KB each.
+"""Merges small pieces of streaming text before they are recorded: at most 20 events a second, or 2 KB each.
 
 Invariant: the pieces of one key come out in order and whole; pieces of different keys never mix.
 """

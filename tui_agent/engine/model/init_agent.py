@@ -1,4 +1,4 @@
-"""L4: the agent of `/init` without a model: it writes a first AGENTS.md by the ordinary tools, so that the policy judges
+"""The agent of `/init` without a model: it writes a first AGENTS.md by the ordinary tools, so that the policy judges
 the write, an approval shows the diff, and an undo takes it back.
 
 Invariant: it asks no model; what it says at the end is what is in the file then.

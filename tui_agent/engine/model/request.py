@@ -1,4 +1,4 @@
-"""L4: makes a history ready to be sent: long texts resolved, images loaded, results in the order of their calls.
+"""Makes a history ready to be sent: long texts resolved, images loaded, results in the order of their calls.
 
 Invariant: a message is resolved once; a history that only grew costs what it grew by. A message in which nothing is to
 be resolved is sent as the object that the history holds: it is not held twice.

@@ -1,1 +1,1 @@
-"""L4: tools: registry, schemas and arguments; the policy gate; running a call and recording its result."""
+"""Tools: registry, schemas and arguments; the policy gate; running a call and recording its result."""

@@ -1,4 +1,4 @@
-"""L4: which tools an agent may call, and which of the files that a search comes upon its call may read.
+"""Which tools an agent may call, and which of the files that a search comes upon its call may read.
 
 Invariant: a search over a folder shows nothing that reading the file by its name would be refused for.
 """

@@ -1,4 +1,4 @@
-"""L3: foreign names of arguments, as other programs' tools call them, put right at the edge and nowhere else.
+"""Foreign names of arguments, as other programs' tools call them, put right at the edge and nowhere else.
 
 Invariant: an argument that the tool has itself is never touched; where two names mean one argument and say different
 things, nothing is guessed.

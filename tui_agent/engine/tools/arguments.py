@@ -1,4 +1,4 @@
-"""L3: a call's arguments against the tool's model: strict in meaning, lenient where the shape alone is off.
+"""A call's arguments against the tool's model: strict in meaning, lenient where the shape alone is off.
 
 Invariant: what is coerced has one reading only: a JSON text where an object or list is wanted, a number or truth
 value written as text. A text field is never changed. Other programs' names of arguments are put right before.

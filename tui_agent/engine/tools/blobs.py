@@ -1,4 +1,4 @@
-"""L4: the blobs as a tool sees them: a text that cannot be stored is cut, and the call goes on.
+"""The blobs as a tool sees them: a text that cannot be stored is cut, and the call goes on.
 
 Invariant: `keep` never fails for want of space; what was cut says so in its last line, and `faults` holds why. Used
 from several threads: nothing is recorded here.

@@ -1,4 +1,4 @@
-"""L4: the gate in front of every tool call: policy, then the user where the policy asks.
+"""The gate in front of every tool call: policy, then the user where the policy asks.
 
 Invariant: a `permission.decided` for exactly these effects and this content is in the log before a call starts; a
 call that changed while the user thought is asked again, and so is one that was answered by a rule that cannot stand.

@@ -1,4 +1,4 @@
-"""L4: hooks: asked before something happens and told after it, one after the other, each run recorded.
+"""Hooks: asked before something happens and told after it, one after the other, each run recorded.
 
 Invariant: a hook can only make a decision stricter, or answer what the profile alone would have asked the user; one
 that fails makes a call be asked about, and stops nothing else. What a hook changed is judged and shown anew.

@@ -1,4 +1,4 @@
-"""L4: background jobs: commands that the agent started and that go on after their call.
+"""Background jobs: commands that the agent started and that go on after their call.
 
 Invariants: `job.started` is stored before the command begins and is always followed by `job.finished`; none outlives the
 session. What is held of a job's output, and what is recorded of it, is bounded however much it prints.

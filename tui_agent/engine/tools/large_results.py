@@ -1,4 +1,4 @@
-"""L4: large observations: the model is told their beginning and end, the whole is kept for it to read on in.
+"""Large observations: the model is told their beginning and end, the whole is kept for it to read on in.
 
 Invariant: no single result takes more than a share of the window; what is kept has been redacted before it is cut, so
 that no half of a secret is told.

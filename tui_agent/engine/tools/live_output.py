@@ -1,4 +1,4 @@
-"""L4: what running calls have printed so far, for the result of one that is stopped.
+"""What running calls have printed so far, for the result of one that is stopped.
 
 Invariant: bounded for each call, however much it prints: its beginning and its newest output are kept.
 """

@@ -1,4 +1,4 @@
-"""L4: the tool phase: the calls of one answer, gated and run.
+"""The tool phase: the calls of one answer, gated and run.
 
 Invariant: calls keep their order; calls marked safe run side by side, and none overtakes one that is not; every
 `tool.called` gets its `tool.finished`, here or when the turn is closed.

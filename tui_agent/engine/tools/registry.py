@@ -1,4 +1,4 @@
-"""L3: the tools of a session, by name, each with the owner that registered it.
+"""The tools of a session, by name, each with the owner that registered it.
 
 Invariant: names are unique; `names` and `schemas` keep the order of registration, so that a request's prefix is
 the same from call to call and a provider's cache can serve it.

@@ -1,4 +1,4 @@
-"""L4: runs one call that passed the gate: written ahead, bounded, its output merged, its end recorded.
+"""Runs one call that passed the gate: written ahead, bounded, its output merged, its end recorded.
 
 Invariant: `tool.started` is stored (and synced, where the call can change something) before the tool begins; what
 the tool raises becomes its result, never the turn's end, but for cancellation and a store that cannot write.

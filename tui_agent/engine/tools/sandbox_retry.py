@@ -1,4 +1,4 @@
-"""L4: how the commands of one call run: confined, with the network where that was allowed, and once more outside the
+"""How the commands of one call run: confined, with the network where that was allowed, and once more outside the
 sandbox where it refused them something and the user allows that. Where files with secrets were kept from them, they run
 again in the sandbox, with these files.
 

@@ -1,4 +1,4 @@
-"""L3: a pydantic arguments model as the compact JSON schema that a model is offered.
+"""A pydantic arguments model as the compact JSON schema that a model is offered.
 
 Invariant: no `$ref`, no titles, `additionalProperties` false in every object with named fields.
 """

@@ -1,4 +1,4 @@
-"""L3: foreign names of tools, put right at the edge where a model's answer is read, and nowhere else.
+"""Foreign names of tools, put right at the edge where a model's answer is read, and nowhere else.
 
 Invariant: `canonical` is idempotent; a name that is not in the table stays as it is.
 """

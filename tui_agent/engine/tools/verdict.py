@@ -1,4 +1,4 @@
-"""L4: the answer of the gate about one call.
+"""The answer of the gate about one call.
 
 Invariant: frozen data; what is open to the call's commands is just what was decided.
 """

@@ -1,4 +1,4 @@
-"""L6: outputs, diffs and tables as HTML, long ones folded."""
+"""Outputs, diffs and tables as HTML, long ones folded."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""L6: the reader: one HTML file with its own style and script, and a policy that allows nothing else."""
+"""The reader: one HTML file with its own style and script, and a policy that allows nothing else."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""L6: the entries of a session as rows of the reader."""
+"""The entries of a session as rows of the reader."""
 
 from collections.abc import Iterator
 from datetime import datetime

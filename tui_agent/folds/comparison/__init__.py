@@ -1,1 +1,1 @@
-"""L0: folds that compare two branches or two recordings."""
+"""Folds that compare two branches or two recordings."""

@@ -1,4 +1,4 @@
-"""L1: two recordings of the same turns, compared event by event, without what differs from run to run.
+"""Two recordings of the same turns, compared event by event, without what differs from run to run.
 
 Invariant: pure. Ids, times, digests, and what depends on the machine are left out; live pieces (deltas, progress) and
 checkpoints are no part of the comparison, their whole is.

@@ -1,4 +1,4 @@
-"""L1: what a stretch of a log left of the files that it changed, each against what it was at the beginning.
+"""What a stretch of a log left of the files that it changed, each against what it was at the beginning.
 
 Invariant: every count is one of the lines of `hunks`; what was changed and changed back is not there.
 """

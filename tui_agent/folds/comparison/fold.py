@@ -1,4 +1,4 @@
-"""L1: two branches side by side: where they part, what each came to from there on, and which files end otherwise.
+"""Two branches side by side: where they part, what each came to from there on, and which files end otherwise.
 
 Invariant: pure but for the contents that each branch's `text` gives; a branch compared with itself differs in nothing.
 """

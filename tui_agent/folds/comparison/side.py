@@ -1,4 +1,4 @@
-"""L1: one branch from a point on, in figures: how it ended, what it took, which files it left, and all that over time.
+"""One branch from a point on, in figures: how it ended, what it took, which files it left, and all that over time.
 
 Invariant: pure but for the texts that `Branch.text` gives. Everything counts from the fork point on: what stood before
 it is in no figure.

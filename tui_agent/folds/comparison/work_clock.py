@@ -1,4 +1,4 @@
-"""L1: a stretch of a log on a clock that only runs while the agent works, with the figures as they grow on it.
+"""A stretch of a log on a clock that only runs while the agent works, with the figures as they grow on it.
 
 Invariant: the figures of the last beat are those of the whole stretch; times never fall.
 """

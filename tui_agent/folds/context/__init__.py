@@ -1,1 +1,1 @@
-"""L0: folds of a model's context: its messages, its size, and what was compacted."""
+"""Folds of a model's context: its messages, its size, and what was compacted."""

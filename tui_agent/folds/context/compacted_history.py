@@ -1,4 +1,4 @@
-"""L1: what a history has let go of, and can have back: summaries' originals, results that stand as a line, pins.
+"""What a history has let go of, and can have back: summaries' originals, results that stand as a line, pins.
 
 Invariant: nothing near is lost: `originals` is the history in its order, whatever was compacted, reduced or undone. Of what
 lies further back than `WHOLE` messages only a person's words, pins, the plan in force and the newest tests are held: a

@@ -1,4 +1,4 @@
-"""L1: what a history has let go of, as rows for a person: each message, in which turn, and where it is now."""
+"""What a history has let go of, as rows for a person: each message, in which turn, and where it is now."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""L1: what a person reads of what the window does not hold whole."""
+"""What a person reads of what the window does not hold whole."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""L1: the files of instructions that an agent has, and which of them joined its conversation on the way.
+"""The files of instructions that an agent has, and which of them joined its conversation on the way.
 
 Invariant: pure. What an agent's prompt began with is not changed by what joins later: that stands in its history, as a
 message of the event that brought it.

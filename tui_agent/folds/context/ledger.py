@@ -1,4 +1,4 @@
-"""L1: what stands in the context, message by message: which tool, which file, whose words; and what the requests were.
+"""What stands in the context, message by message: which tool, which file, whose words; and what the requests were.
 
 Invariant: every message is counted once, by the request that first held it; an estimate, corrected by the newest request.
 """

@@ -1,4 +1,4 @@
-"""L1: the working memory of a task: how what comes and goes changes its blocks, and its lines for a person and a model.
+"""The working memory of a task: how what comes and goes changes its blocks, and its lines for a person and a model.
 
 Invariant: pure, and bounded whatever comes. What was shown to hold says so itself where a file that it rests on was
 changed since.

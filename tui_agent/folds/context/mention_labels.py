@@ -1,4 +1,4 @@
-"""L1: what a message mentions, in the words of every pane, export and reader."""
+"""What a message mentions, in the words of every pane, export and reader."""
 
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.unicode_text import counted

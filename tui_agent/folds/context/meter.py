@@ -1,4 +1,4 @@
-"""L1: what fills the context, against the model's window.
+"""What fills the context, against the model's window.
 
 Limits (fractions of the window): warning from 0.32 (back below 0.28), soft limit 0.40, error from 0.80, compaction
 at 0.85.

@@ -1,4 +1,4 @@
-"""L1: the log as the history that one agent's model sees.
+"""The log as the history that one agent's model sees.
 
 Invariant: whenever no call is open the view is legal (`protocol.messages.check_pairs`): each call of an answer is
 followed by its one result, and what a person said meanwhile stands behind the results.

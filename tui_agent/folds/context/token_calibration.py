@@ -1,4 +1,4 @@
-"""L1: how a provider's counts of tokens stand to ours, for each model and each way of counting.
+"""How a provider's counts of tokens stand to ours, for each model and each way of counting.
 
 Invariant: learnt from the log alone, so that a later run of a session estimates as well as the one before.
 """

@@ -1,4 +1,4 @@
-"""L1: which results of calls models are still told as they came, and by which summary the main agent's others are told.
+"""Which results of calls models are still told as they came, and by which summary the main agent's others are told.
 
 Invariant: as the branch has it that the log stands on: what a revert took off is told no more, and what a summary stood for
 that was taken back is told again.

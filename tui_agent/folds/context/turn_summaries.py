@@ -1,4 +1,4 @@
-"""L1: what each turn of a session came to, and the bounded text of it that a fresh session begins with.
+"""What each turn of a session came to, and the bounded text of it that a fresh session begins with.
 
 Invariant: made of recorded words only, without a model; the text has at most `MOST_CHARS` characters, of which no turn
 takes more than its detail allows, and is small enough to stand in one line of a log.

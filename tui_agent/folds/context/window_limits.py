@@ -1,4 +1,4 @@
-"""L1: what models' windows seem to hold: by what providers refused and took, of all agents, for each model.
+"""What models' windows seem to hold: by what providers refused and took, of all agents, for each model.
 
 Invariant: learnt from the log alone, so that a later run, a fork and a delegate know it without a refusal of their own.
 What was taken once counts as held, however much is refused later.

@@ -1,1 +1,1 @@
-"""L0: folds of a session's state: turns, settings, files, checkpoints, branches, approvals and jobs."""
+"""Folds of a session's state: turns, settings, files, checkpoints, branches, approvals and jobs."""

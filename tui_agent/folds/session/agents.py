@@ -1,4 +1,4 @@
-"""L1: the agents of a session and what each is doing."""
+"""The agents of a session and what each is doing."""
 
 from dataclasses import dataclass
 

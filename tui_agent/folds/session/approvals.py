@@ -1,4 +1,4 @@
-"""L1: what waits for a person: permission requests and questions, oldest first."""
+"""What waits for a person: permission requests and questions, oldest first."""
 
 from dataclasses import dataclass
 

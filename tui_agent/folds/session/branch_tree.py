@@ -1,4 +1,4 @@
-"""L1: the branches of one log as a tree: where each leaves another, what was said on it, how it stands.
+"""The branches of one log as a tree: where each leaves another, what was said on it, how it stands.
 
 Invariant: every record begins with exactly one branch; the path of a branch holds exactly the records that
 `folds.session.branches.stretches` gives for its last one. What goes on where a branch ended belongs to that branch.

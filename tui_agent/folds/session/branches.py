@@ -1,4 +1,4 @@
-"""L1: the branches of one log: where its head was moved, which stretches are on the present branch, what can be undone.
+"""The branches of one log: where its head was moved, which stretches are on the present branch, what can be undone.
 
 Invariant: folds every record of the log, on the branch or not; nothing is ever deleted, so every move can be taken back.
 """

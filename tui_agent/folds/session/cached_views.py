@@ -1,4 +1,4 @@
-"""L1: views of a session from a fold that was kept and the newest records, to begin with while the rest is folded.
+"""Views of a session from a fold that was kept and the newest records, to begin with while the rest is folded.
 
 Invariant: state, meter, branches and todo are those of the whole log. Transcript, trace, files, agents and figures tell
 of the newest records only; the entries that they have in common with those of the whole log have the same ids.

@@ -1,4 +1,4 @@
-"""L1: which files the session changed, and by how much."""
+"""Which files the session changed, and by how much."""
 
 from dataclasses import dataclass, replace
 

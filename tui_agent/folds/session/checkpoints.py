@@ -1,4 +1,4 @@
-"""L1: a session's checkpoints in order: where each was taken, who had changed what since the one before.
+"""A session's checkpoints in order: where each was taken, who had changed what since the one before.
 
 Invariant: folds every record of the log, on the branch or not; each says whether it is on the present one.
 """

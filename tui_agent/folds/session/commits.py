@@ -1,4 +1,4 @@
-"""L1: the commits of a log's checkpoints, and which of them holds the files as they were at an event.
+"""The commits of a log's checkpoints, and which of them holds the files as they were at an event.
 
 Invariant: folds every record, on the branch or not; nothing but a number and a commit is kept of each checkpoint.
 """

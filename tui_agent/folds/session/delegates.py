@@ -1,4 +1,4 @@
-"""L1: the delegates of a session while they work.
+"""The delegates of a session while they work.
 
 Invariant: everything here comes from `agent.spawned` and what followed under the delegate's own id.
 """

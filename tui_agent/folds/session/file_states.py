@@ -1,4 +1,4 @@
-"""L1: which files do not stand as they stood before the session, wherever it went back to and came forward again.
+"""Which files do not stand as they stood before the session, wherever it went back to and came forward again.
 
 Invariant: files stand as time went, not as the branch goes: a conversation that goes back alone leaves them.
 """

@@ -1,4 +1,4 @@
-"""L1: the fold behind `SessionStateView`.
+"""The fold behind `SessionStateView`.
 
 Invariant: the state after a log's last event is the state from which the engine goes on, in this run or the next.
 """

@@ -1,4 +1,4 @@
-"""L1: the background jobs of a session as `/jobs` shows them: those that run, and those that have ended.
+"""The background jobs of a session as `/jobs` shows them: those that run, and those that have ended.
 
 Invariant: of what a job prints the newest `TAIL` characters are held; taking a piece in costs no more than that.
 """

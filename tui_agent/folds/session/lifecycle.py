@@ -1,4 +1,4 @@
-"""L1: what changes a session's state beside its turns: runs, settings, branches, checkpoints, files, plugins' values."""
+"""What changes a session's state beside its turns: runs, settings, branches, checkpoints, files, plugins' values."""
 
 from dataclasses import replace
 

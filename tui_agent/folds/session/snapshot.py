@@ -1,4 +1,4 @@
-"""L1: what an engine knows of a session between two turns, as JSON: a fold that need not be made again.
+"""What an engine knows of a session between two turns, as JSON: a fold that need not be made again.
 
 Invariant: derived; whoever cannot read it folds the log instead. Taken up and folded on, it equals the whole fold.
 """

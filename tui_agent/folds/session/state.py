@@ -1,4 +1,4 @@
-"""L1: the fields of a session's state while they change, and the sums that several events add to."""
+"""The fields of a session's state while they change, and the sums that several events add to."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""L1: the state as plain JSON and back, with the figures that follow from it. Nothing is ever unpickled.
+"""The state as plain JSON and back, with the figures that follow from it. Nothing is ever unpickled.
 
 Invariant: `state_from_json(state_to_json(state)) == state`.
 """

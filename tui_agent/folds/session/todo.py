@@ -1,4 +1,4 @@
-"""L1: the task list as the todo pane shows it."""
+"""The task list as the todo pane shows it."""
 
 from dataclasses import dataclass
 

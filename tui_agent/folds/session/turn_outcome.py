@@ -1,4 +1,4 @@
-"""L1: what one message of the user led to: figures, files, the answer, and how it ended.
+"""What one message of the user led to: figures, files, the answer, and how it ended.
 
 Invariant: made of the records between a message and the next one of the same branch, and of nothing else.
 """

@@ -1,4 +1,4 @@
-"""L1: what was told of files since the newest checkpoint: whose it is though no checkpoint says so yet."""
+"""What was told of files since the newest checkpoint: whose it is though no checkpoint says so yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""L1: the state of a session, which commands are checked against and agents and tools are given.
+"""The state of a session, which commands are checked against and agents and tools are given.
 
 Invariant: plain and picklable; everything in it comes from events.
 """

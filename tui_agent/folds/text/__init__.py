@@ -1,1 +1,1 @@
-"""L0: pure text functions that folds and their callers share: diffs, patterns, word forms, labels."""
+"""Pure text functions that folds and their callers share: diffs, patterns, word forms, labels."""

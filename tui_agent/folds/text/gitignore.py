@@ -1,4 +1,4 @@
-"""L1: what ignore files leave out, by git's rules (`man gitignore`).
+"""What ignore files leave out, by git's rules (`man gitignore`).
 
 Invariant: bounded work, whatever an ignore file holds: a path is matched in time proportional to its length and to
 the number of lines, of which the first `MAX_LINES` count. `work` says how much that is.

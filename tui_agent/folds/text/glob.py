@@ -1,4 +1,4 @@
-"""L1: patterns of paths as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and `{a,b}` where it is asked for.
+"""Patterns of paths as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and `{a,b}` where it is asked for.
 
 Invariant: no pattern, however it is made, takes longer than its length times that of the path: what follows a star is
 taken where it first fits and never tried further on, and names are matched one after the other with the set of places

@@ -1,4 +1,4 @@
-"""L1: the words that people read for states, ends and failures. Invariant: one word for a thing, in every pane and summary."""
+"""The words that people read for states, ends and failures. Invariant: one word for a thing, in every pane and summary."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""L1: what changed between two texts, as hunks of a unified diff and counts of lines.
+"""What changed between two texts, as hunks of a unified diff and counts of lines.
 
 Invariant: pure, and its work is bounded: equal ends are cut off, lines that are unique on both sides split the rest,
 and what is then still too big counts as replaced.

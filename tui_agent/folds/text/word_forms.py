@@ -1,4 +1,4 @@
-"""L1: words of code, of paths, of questions and of notes, in the form in which they are compared.
+"""Words of code, of paths, of questions and of notes, in the form in which they are compared.
 
 Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split
 where the case or a sign changes, and endings are cut lightly. Letters with a number behind them count once without

@@ -1,1 +1,1 @@
-"""L0: folds of what was measured: spans, metrics, parts and the timeline."""
+"""Folds of what was measured: spans, metrics, parts and the timeline."""

@@ -1,4 +1,4 @@
-"""L1: when the agents edit files: with their tools, or with commands that are no tests.
+"""When the agents edit files: with their tools, or with commands that are no tests.
 
 Invariant: what a command changed counts once the command has ended, for only then is it known whether it was a test run,
 which leaves files of its own.

@@ -1,4 +1,4 @@
-"""L1: the fold behind the trace: events opened and closed as spans.
+"""The fold behind the trace: events opened and closed as spans.
 
 Invariant: `apply` costs O(depth); the spans that did not change are the same objects in the next view.
 """

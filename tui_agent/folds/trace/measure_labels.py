@@ -1,4 +1,4 @@
-"""L1: a session's measures in words, for a terminal's lines and for the screen.
+"""A session's measures in words, for a terminal's lines and for the screen.
 
 Invariant: pure; what was not measured has no line. How sizes and times are written says who asks.
 """

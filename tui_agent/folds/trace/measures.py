@@ -1,4 +1,4 @@
-"""L1: what replays and evaluations measure beyond the plain counts of `metrics`: output, context, distances.
+"""What replays and evaluations measure beyond the plain counts of `metrics`: output, context, distances.
 
 Invariant: distances are counted in parts, of which every model and agent makes the same for the same work.
 """

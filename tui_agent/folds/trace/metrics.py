@@ -1,4 +1,4 @@
-"""L1: figures about a session, one fold for `trace`, evals and reports."""
+"""Figures about a session, one fold for `trace`, evals and reports."""
 
 from dataclasses import dataclass, field, fields
 

@@ -1,4 +1,4 @@
-"""L1: the parts of a session, one row each: the authoritative counter of progress.
+"""The parts of a session, one row each: the authoritative counter of progress.
 
 Invariant: rows have the indices 0 … n−1 without gaps, across turns and agents, in the order of the log.
 """

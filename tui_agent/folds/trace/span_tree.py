@@ -1,4 +1,4 @@
-"""L1: the tree of spans while it grows.
+"""The tree of spans while it grows.
 
 Invariant: a node's parent stands before it; sums are kept on the way up, so a view never adds anything together.
 """

@@ -1,4 +1,4 @@
-"""L1: the spans of a trace: a tree over turns, iterations, model calls, tools and delegates."""
+"""The spans of a trace: a tree over turns, iterations, model calls, tools and delegates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

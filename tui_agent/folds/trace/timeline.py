@@ -1,4 +1,4 @@
-"""L1: a log as a line to move on: when each event happens in a replay, what stands out, and where parts and turns begin.
+"""A log as a line to move on: when each event happens in a replay, what stands out, and where parts and turns begin.
 
 Invariant: pure, made once of all records; places are indices into them. Time on the line is the log's own, but that
 nothing happens for longer than `PAUSE_S` is told as `PAUSE_S`.

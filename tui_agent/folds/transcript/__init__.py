@@ -1,1 +1,1 @@
-"""L0: the fold behind the chat: entries in order."""
+"""The fold behind the chat: entries in order."""

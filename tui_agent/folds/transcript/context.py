@@ -1,4 +1,4 @@
-"""L1: the transcript's side of the context: what was summarised, put away, brought back, and how full it is."""
+"""The transcript's side of the context: what was summarised, put away, brought back, and how full it is."""
 
 from tui_agent.folds.context.cut_labels import HELPS, learnt, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers

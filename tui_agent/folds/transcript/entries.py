@@ -1,4 +1,4 @@
-"""L1: the entries of the transcript: what the chat shows, in order.
+"""The entries of the transcript: what the chat shows, in order.
 
 Invariant: an entry keeps its `id` and position for ever; when it changes, it is replaced by one with a higher
 `revision`, and its index is reported once by `Transcript.drain`.

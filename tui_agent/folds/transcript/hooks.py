@@ -1,4 +1,4 @@
-"""L1: the transcript's side of hooks: a row for what one stopped, changed or added, and for one that failed."""
+"""The transcript's side of hooks: a row for what one stopped, changed or added, and for one that failed."""
 
 from dataclasses import replace
 

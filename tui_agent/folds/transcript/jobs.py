@@ -1,4 +1,4 @@
-"""L1: the transcript's side of background jobs: a row when one has ended."""
+"""The transcript's side of background jobs: a row when one has ended."""
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.transcript.entries import NoticeLevel

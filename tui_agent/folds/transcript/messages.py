@@ -1,4 +1,4 @@
-"""L1: the transcript's side of what people and the model say: messages, streamed answers, questions, turns."""
+"""The transcript's side of what people and the model say: messages, streamed answers, questions, turns."""
 
 import hashlib
 from collections.abc import Sequence

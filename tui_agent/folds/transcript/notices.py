@@ -1,4 +1,4 @@
-"""L1: the transcript's side of what happens beside the talk: faults, settings, compaction, repairs."""
+"""The transcript's side of what happens beside the talk: faults, settings, compaction, repairs."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""L1: how entries of the transcript and spans of the trace are packed: as JSON of their own types."""
+"""How entries of the transcript and spans of the trace are packed: as JSON of their own types."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

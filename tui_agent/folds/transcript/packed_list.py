@@ -1,4 +1,4 @@
-"""L1: a list whose old items are kept packed, so that a fold of a very long log stays small.
+"""A list whose old items are kept packed, so that a fold of a very long log stays small.
 
 Invariant: what is read at an index is equal to what was put there last, packed or not. The newest `keep` items are
 never packed, so a list that is not longer is a plain one.

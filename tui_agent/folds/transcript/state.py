@@ -1,4 +1,4 @@
-"""L1: the transcript while it is being folded: its entries, and where each open thing stands.
+"""The transcript while it is being folded: its entries, and where each open thing stands.
 
 Invariant: every change of an entry goes through `add`, `change` or `grow`, which count the revision and note the index.
 """

@@ -1,4 +1,4 @@
-"""L1: a list of transcript entries whose newest texts are still growing.
+"""A list of transcript entries whose newest texts are still growing.
 
 Invariant: taking a piece of text in costs O(1); an entry is put together when somebody looks at it.
 """

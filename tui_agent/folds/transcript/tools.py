@@ -1,4 +1,4 @@
-"""L1: the transcript's side of tool calls, permissions, delegates and changed files."""
+"""The transcript's side of tool calls, permissions, delegates and changed files."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""L3: what a call holds that a person cannot see, or takes for something else: a question that no rule answers.
+"""What a call holds that a person cannot see, or takes for something else: a question that no rule answers.
 
 Invariant: pure; nothing that it finds is a reason to allow.
 """

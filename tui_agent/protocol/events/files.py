@@ -1,4 +1,4 @@
-"""L0: what was read and what changed in the workspace."""
+"""What was read and what changed in the workspace."""
 
 from typing import Literal, TypeAlias
 

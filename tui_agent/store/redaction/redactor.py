@@ -1,4 +1,4 @@
-"""L1: find the secrets of a text and cover them.
+"""Find the secrets of a text and cover them.
 
 Invariant: linear in the text, and cheap where there is nothing: a rule's pattern runs only on a text that holds one of
 its keywords. What no rule covers leaves byte for byte as it came.

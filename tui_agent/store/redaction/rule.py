@@ -1,4 +1,4 @@
-"""L1: one rule of redaction: which texts are a secret, and the examples that prove it.
+"""One rule of redaction: which texts are a secret, and the examples that prove it.
 
 Invariant: a pattern is compiled by RE2, whose running time is linear in the text, so no rule can backtrack without end.
 """

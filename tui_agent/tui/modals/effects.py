@@ -1,4 +1,4 @@
-"""L7: effects in words, in their fixed order: Reads, Writes, Network, Undo, Asked.
+"""Effects in words, in their fixed order: Reads, Writes, Network, Undo, Asked.
 
 Invariant: pure; paths and hosts stand whole, with hidden characters shown; what is not known is said to be not known.
 """

@@ -1,4 +1,4 @@
-"""L7: how often a growing text is painted. Invariant: a text that has ended is never kept waiting."""
+"""How often a growing text is painted. Invariant: a text that has ended is never kept waiting."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence

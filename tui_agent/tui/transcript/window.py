@@ -1,4 +1,4 @@
-"""L7: the newest part of a very long transcript, which is what is laid out at first.
+"""The newest part of a very long transcript, which is what is laid out at first.
 
 Invariant: a window begins where a turn begins, so that it looks as the whole does there; it ends where the whole ends.
 """

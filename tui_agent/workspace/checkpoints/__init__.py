@@ -1,1 +1,1 @@
-"""L3: checkpoints of a workspace in a git repository of the session's own, and restoring them."""
+"""Checkpoints of a workspace in a git repository of the session's own, and restoring them."""

@@ -1,4 +1,4 @@
-"""L3: the folders of objects that a store borrows from: the user's repository, the store of the session it was forked from."""
+"""The folders of objects that a store borrows from: the user's repository, the store of the session it was forked from."""
 
 import os
 import re

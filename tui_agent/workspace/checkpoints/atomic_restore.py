@@ -1,4 +1,4 @@
-"""L3: moving files into their places, all of them or none.
+"""Moving files into their places, all of them or none.
 
 Everything is laid out first in a staging folder in the workspace; the moves that follow are written down there as a
 journal, and each of them can be undone from what the staging folder then holds, also after the program was killed.

@@ -1,4 +1,4 @@
-"""L3: the first checkpoint of a session: the files as it found them.
+"""The first checkpoint of a session: the files as it found them.
 
 Where the workspace is in a git repository its objects are borrowed and its index copied, so that clean files need no
 reading. What is left is read here and stored in packs.

@@ -1,4 +1,4 @@
-"""L3: what the store borrows from the user's objects, and making it the store's own.
+"""What the store borrows from the user's objects, and making it the store's own.
 
 Invariant: a borrowed object is copied before the store can do without it; what is copied is never dropped again.
 """

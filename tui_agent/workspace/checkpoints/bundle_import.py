@@ -1,4 +1,4 @@
-"""L3: making a store of a bundle that came from elsewhere.
+"""Making a store of a bundle that came from elsewhere.
 
 Invariant: what it brings is checked object by object before it counts; a store that is not sound does not stay.
 """

@@ -1,4 +1,4 @@
-"""L3: work in a thread that ends when nobody waits for it any more.
+"""Work in a thread that ends when nobody waits for it any more.
 
 Invariant: only reading is done this way; what writes the workspace or moves the newest checkpoint is never cut.
 """

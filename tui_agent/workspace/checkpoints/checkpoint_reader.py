@@ -1,4 +1,4 @@
-"""L3: what checkpoints hold, read without touching the workspace."""
+"""What checkpoints hold, read without touching the workspace."""
 
 from collections.abc import Sequence
 from pathlib import Path

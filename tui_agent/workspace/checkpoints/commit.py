@@ -1,4 +1,4 @@
-"""L3: keeping changes as the newest checkpoint.
+"""Keeping changes as the newest checkpoint.
 
 Invariant: the index of the newest checkpoint is worked on as a copy, which takes its place after the commit is there;
 a fault or cancellation before that leaves the store at the checkpoint before.

@@ -1,4 +1,4 @@
-"""L3: the git program, run on the session's own store and on nothing else.
+"""The git program, run on the session's own store and on nothing else.
 
 Invariant: folder, index and configuration are given with every call, so that no repository's configuration, hook,
 filter, pager or monitor is ever read or run.

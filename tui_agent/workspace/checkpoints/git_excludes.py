@@ -1,4 +1,4 @@
-"""L3: what git would ignore in a workspace, told to a store that knows only the workspace's own `.gitignore` files.
+"""What git would ignore in a workspace, told to a store that knows only the workspace's own `.gitignore` files.
 
 Where the workspace is a part of a repository, the patterns above it are rewritten for it.
 """

@@ -1,4 +1,4 @@
-"""L3: git's index file (versions 2 to 4), read from a user's repository and written for the store.
+"""Git's index file (versions 2 to 4), read from a user's repository and written for the store.
 
 Only what is certain is taken over: an index that is split, sparse, of another hash or damaged is `Unreadable`.
 Source of the format: gitformat-index(5).

@@ -1,4 +1,4 @@
-"""L3: what a checkpoint store may keep, and where there can be none."""
+"""What a checkpoint store may keep, and where there can be none."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""L3: the upkeep of the store: packing, making it independent of the user's repository, checking, taking it along."""
+"""The upkeep of the store: packing, making it independent of the user's repository, checking, taking it along."""
 
 import shutil
 from collections.abc import Sequence

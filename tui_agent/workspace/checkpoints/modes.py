@@ -1,4 +1,4 @@
-"""L3: permission bits, of which git keeps only one.
+"""Permission bits, of which git keeps only one.
 
 A commit's last paragraph names what differs from the store's usual bits: `Usual: 644 755` in the first commit, then
 `Mode: 600 "path"`, and `Mode: - "path"` where it is as usual again. So every checkpoint's bits follow from the

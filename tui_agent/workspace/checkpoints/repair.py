@@ -1,4 +1,4 @@
-"""L3: a store that lost what its newest checkpoint is made of: what is damaged is moved aside, nothing is deleted.
+"""A store that lost what its newest checkpoint is made of: what is damaged is moved aside, nothing is deleted.
 
 Invariant: what stays in the store is whole by itself; the next checkpoint stores its contents anew.
 """

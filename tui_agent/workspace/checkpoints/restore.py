@@ -1,4 +1,4 @@
-"""L3: putting files back to a checkpoint.
+"""Putting files back to a checkpoint.
 
 Invariant: afterwards the newest checkpoint's tree is the workspace, or, where a fault came, both are as they were.
 """

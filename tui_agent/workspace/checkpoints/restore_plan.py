@@ -1,4 +1,4 @@
-"""L3: what putting the files back to a checkpoint would do.
+"""What putting the files back to a checkpoint would do.
 
 Owned are the paths that a commit of the agent or of a command touched on the way from the common ancestor to the
 source or to the newest checkpoint; nothing else is ever touched, but for what the user names.

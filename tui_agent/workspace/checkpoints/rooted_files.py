@@ -1,4 +1,4 @@
-"""L3: files below one folder, reached component by component and never through a link."""
+"""Files below one folder, reached component by component and never through a link."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""L3: checkpoints of a workspace in a git store of the session's own, the implementation of `ports.checkpoint`.
+"""Checkpoints of a workspace in a git store of the session's own, the implementation of `ports.checkpoint`.
 
 Invariant: the user's repository is only read, as files; no program of its configuration ever runs.
 """

@@ -1,4 +1,4 @@
-"""L3: pipes, sockets and devices in the workspace, which git's listings leave out.
+"""Pipes, sockets and devices in the workspace, which git's listings leave out.
 
 Invariant: only folders that hold files of the checkpoint or new ones are listed, so nothing is read below an ignored
 folder, a repository of its own or a link.

@@ -1,4 +1,4 @@
-"""L3: what the parts of the checkpoint store share while a session holds it."""
+"""What the parts of the checkpoint store share while a session holds it."""
 
 import contextlib
 import os

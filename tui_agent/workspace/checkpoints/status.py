@@ -1,4 +1,4 @@
-"""L3: what differs from the newest checkpoint.
+"""What differs from the newest checkpoint.
 
 Git's index says which files may have changed and which are new; each of them is then looked at here. The permission
 bits that git does not keep are compared in a thread meanwhile.

@@ -1,4 +1,4 @@
-"""L3: opening the store: making it, mending it, and going on from a checkpoint that the log knows."""
+"""Opening the store: making it, mending it, and going on from a checkpoint that the log knows."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""L3: which paths the commits between two checkpoints touched, and who did."""
+"""Which paths the commits between two checkpoints touched, and who did."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""L3: files that were there before a call and that no checkpoint held: too large, over the quota, ignored, in a repository
+"""Files that were there before a call and that no checkpoint held: too large, over the quota, ignored, in a repository
 of their own.
 
 When such a path is kept for the first time, its commit says so (`Before: "path"` in the last paragraph). Where that is a

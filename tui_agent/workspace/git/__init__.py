@@ -1,1 +1,1 @@
-"""L3: git repositories read from their files, without running git on a configuration that may be hostile."""
+"""Git repositories read from their files, without running git on a configuration that may be hostile."""

@@ -1,4 +1,4 @@
-"""L3: a repository's configuration, read more strictly than git reads it.
+"""A repository's configuration, read more strictly than git reads it.
 
 Invariant: a file is understood only where every line of it is plain and every setting of it is known to be harmless; nothing
 of it is followed.

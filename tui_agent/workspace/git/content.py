@@ -1,4 +1,4 @@
-"""L3: whether a repository already holds a file as it is now: then whoever reads the repository reads it, too.
+"""Whether a repository already holds a file as it is now: then whoever reads the repository reads it, too.
 
 Invariant: looks only, and runs nothing. What cannot be told counts as not held: a file that is not in the index, one that
 was changed since, one in a repository that names its objects otherwise than by SHA-1. That an index names a file proves

@@ -1,4 +1,4 @@
-"""L3: the settings of a repository that change nothing harmful where git only looks.
+"""The settings of a repository that change nothing harmful where git only looks.
 
 Invariant: a list of what is known to be harmless, from git's own documentation (2.25 to 2.53). A key of a section that git
 knows and that is not listed counts as harmful: it may name a program, a file, another repository or more configuration.

@@ -1,4 +1,4 @@
-"""L3: the repositories that the index of a repository links to.
+"""The repositories that the index of a repository links to.
 
 Invariant: reads an index as git does, entry by entry, and only of the kinds that it knows whole: versions 2 and 3, SHA-1.
 """

@@ -1,4 +1,4 @@
-"""L3: where git finds a repository: its folder, the one that it shares with others, its work trees and those it links to.
+"""Where git finds a repository: its folder, the one that it shares with others, its work trees and those it links to.
 
 Invariant: looks only. A repository lies in one of the given homes, or is the usual folder of a linked work tree or a submodule,
 which names its work tree itself; and git sees it, too, for else it goes on to one above.

@@ -1,4 +1,4 @@
-"""L3: folders in which git, also where it only looks, would run programs or read files that nobody named.
+"""Folders in which git, also where it only looks, would run programs or read files that nobody named.
 
 Invariant: looks only, and at a bounded number of files; a repository is trusted only where all that steers git is understood.
 Of the user's own configuration only those folders count that git is told to trust.

@@ -1,4 +1,4 @@
-"""L3: the folders and files that a repository consists of, and the objects that it borrows.
+"""The folders and files that a repository consists of, and the objects that it borrows.
 
 Invariant: looks only, at a bounded number of entries. Nothing of what git reads there is a link or a pipe, and objects are
 borrowed only from one of the given homes.

@@ -1,4 +1,4 @@
-"""L3: files and folders of a repository, read again only where they changed.
+"""Files and folders of a repository, read again only where they changed.
 
 Invariant: looks only, follows no link in the last place, and every read is bounded. What was read a moment after a change
 is not kept: it may have changed again within the same time stamp.

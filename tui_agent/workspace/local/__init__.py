@@ -1,1 +1,1 @@
-"""L3: the user's own machine as an environment: files, paths, and processes with their children."""
+"""The user's own machine as an environment: files, paths, and processes with their children."""

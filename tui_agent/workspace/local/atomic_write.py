@@ -1,4 +1,4 @@
-"""L3: a file given its new content as a whole, or not at all.
+"""A file given its new content as a whole, or not at all.
 
 Invariants: until the new content is whole and on the disk, nothing has a name that anyone looks for: it has none at all
 where the file system allows that, else one that cannot be guessed and is never shared (O_EXCL, O_NOFOLLOW). What a

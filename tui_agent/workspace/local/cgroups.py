@@ -1,4 +1,4 @@
-"""L3: the control groups (Linux) below which this program may make groups of its own.
+"""The control groups (Linux) below which this program may make groups of its own.
 
 Invariant: looks only; nothing is made here. What is named need not work: the keeper tries, and says what is in force.
 """

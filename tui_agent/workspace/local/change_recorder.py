@@ -1,4 +1,4 @@
-"""L3: an environment that records every change of a file.
+"""An environment that records every change of a file.
 
 Invariant: the contents before and after are blobs (without secrets) before the change is made, and the event follows the change with
 nothing in between that a cancellation could split.

@@ -1,4 +1,4 @@
-"""L3: strays: processes that carry the variable which every command of an environment is started with.
+"""Strays: processes that carry the variable which every command of an environment is started with.
 
 The last line of defence, for those whose warden and keeper were both killed (see `keeping`). On Linux only; a process
 that cleared its environment is not found.

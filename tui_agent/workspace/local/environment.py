@@ -1,4 +1,4 @@
-"""L3: the user's own machine as an environment.
+"""The user's own machine as an environment.
 
 Invariant: nothing here blocks the event loop; files are contained in the workspace (see `contain`), programs leave
 nothing behind (see `spawn`).

@@ -1,4 +1,4 @@
-"""L3: all files below a folder, what git ignores left out. Blocking, lazily: pulled in batches from threads.
+"""All files below a folder, what git ignores left out. Blocking, lazily: pulled in batches from threads.
 
 Invariants: links are listed, never followed, so there are no loops; every folder is opened through the containment;
 what cannot be read is left out.

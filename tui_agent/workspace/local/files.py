@@ -1,4 +1,4 @@
-"""L3: reading, replacing and removing files of a local workspace. Blocking: called in threads.
+"""Reading, replacing and removing files of a local workspace. Blocking: called in threads.
 
 Invariants: only regular files are opened for their content; a file is replaced as a whole or not at all; a change is
 made only where the file still is what the caller knows.

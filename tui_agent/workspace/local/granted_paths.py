@@ -1,4 +1,4 @@
-"""L3: an environment for one call: it also reaches the files outside the workspace that the call was allowed to touch,
+"""An environment for one call: it also reaches the files outside the workspace that the call was allowed to touch,
 and opens those that were judged, wherever their names lead by now.
 
 Invariants: a path outside is opened only where the file that it really is was named; everything else is refused as by

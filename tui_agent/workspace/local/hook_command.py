@@ -1,4 +1,4 @@
-"""L3: a hook that is a command: what happens goes in as JSON, its answer comes out as JSON, or as its exit status.
+"""A hook that is a command: what happens goes in as JSON, its answer comes out as JSON, or as its exit status.
 
 Invariant: whatever the command does, it ends in time with all that it started, and the reply says what came of it;
 what is no answer is never taken for one.

@@ -1,4 +1,4 @@
-"""L3: which files of a workspace its ignore files leave out of searches, and which they may bring back.
+"""Which files of a workspace its ignore files leave out of searches, and which they may bring back.
 
 Invariant: looks only, and the work of one look is bounded; what lies beyond that is not left out and may be brought back. A file
 counts as left out only by rules that git and other programs read alike and that count where it lies; what may be read in another

@@ -1,4 +1,4 @@
-"""L3: a folder opened by its names, from the root of the file system down, with no link anywhere on the way.
+"""A folder opened by its names, from the root of the file system down, with no link anywhere on the way.
 
 Invariant: what is returned is the folder that these names lead to, or nothing: a link that stands in for one of them,
 also one that was put there a moment ago, is refused by the kernel. There are two ways, and they mean the same:

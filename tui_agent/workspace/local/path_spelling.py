@@ -1,4 +1,4 @@
-"""L3: the names that a path really has, where a file system opens a file under other spellings too.
+"""The names that a path really has, where a file system opens a file under other spellings too.
 
 Invariant: no kind of file system is asked for by name. Whether letters count is seen at the file itself: a name that
 opens and is not in its folder's list is another spelling of the listed one with the same number (inode). So links that

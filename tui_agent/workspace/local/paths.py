@@ -1,4 +1,4 @@
-"""L3: paths of a workspace, opened so that nothing outside it can be reached.
+"""Paths of a workspace, opened so that nothing outside it can be reached.
 
 Invariant: what decides is the file that is really opened. A path is resolved once, then its folder is opened from the
 root of the file system without following links (see `opening`), so a link put there in between is refused, not followed.

@@ -1,4 +1,4 @@
-"""L3: the keeper, a small process that stands between this program and all that its tools start.
+"""The keeper, a small process that stands between this program and all that its tools start.
 
 It is run by its path, loads nothing but the standard library, and forks a *warden* for each command. The warden is the
 command's parent and takes in every descendant that loses its own (Linux: a subreaper), so that nothing a command does to

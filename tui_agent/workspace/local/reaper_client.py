@@ -1,4 +1,4 @@
-"""L3: this program's side of the keeper: starts commands through it and waits for their end.
+"""This program's side of the keeper: starts commands through it and waits for their end.
 
 Invariant: what a command started is gone when `Child.end` returns, and soon after this process ends however it ends: the
 sockets to the keeper and its wardens are held by this process alone, so the kernel cuts them.

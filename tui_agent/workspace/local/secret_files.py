@@ -1,4 +1,4 @@
-"""L3: the files of a workspace that may hold secrets, and the links that lead out of it, found anew for each command.
+"""The files of a workspace that may hold secrets, and the links that lead out of it, found anew for each command.
 
 Invariant: looks only, runs nothing and follows no folder's link; the work is bounded, and what was looked at before is looked
 at again only where its folder changed. Which names are secret says whoever makes it: the policy's own list.

@@ -1,4 +1,4 @@
-"""L3: programs that are run to their end, with nothing of theirs left behind.
+"""Programs that are run to their end, with nothing of theirs left behind.
 
 Invariants: a program has its own session and process group, no terminal and a standard input that ends; stdout and
 stderr share one pipe, so their order is real, unless they are wanted apart; whatever way the run ends, every process

@@ -1,1 +1,1 @@
-"""L3: confinement of commands: bubblewrap with seccomp and Landlock on Linux, Seatbelt on macOS."""
+"""Confinement of commands: bubblewrap with seccomp and Landlock on Linux, Seatbelt on macOS."""

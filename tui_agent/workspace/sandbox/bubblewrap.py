@@ -1,4 +1,4 @@
-"""L3: bubblewrap's command line: the whole file system read-only, and what a command may write laid over it.
+"""Bubblewrap's command line: the whole file system read-only, and what a command may write laid over it.
 
 Invariant: pure. Order is what counts: later places lie over earlier ones.
 """

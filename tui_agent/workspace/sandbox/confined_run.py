@@ -1,4 +1,4 @@
-"""L3: one confined command, from its making ready to what the sandbox refused it.
+"""One confined command, from its making ready to what the sandbox refused it.
 
 Invariant: what could not be confined was not run; cancelling lets go of everything that it held. What is said while a
 sandbox is made in vain is no output of the command.

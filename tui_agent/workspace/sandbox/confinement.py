@@ -1,4 +1,4 @@
-"""L3: commands of one environment, made to run confined.
+"""Commands of one environment, made to run confined.
 
 Invariant: a command that cannot be confined as was promised is not run at all. What a sandbox needs of temporary
 folders, descriptors and placeholders is let go of when the command has ended, the private folders at the end.

@@ -1,4 +1,4 @@
-"""L3: what the sandbox seems to have refused a command that failed, told from its last words.
+"""What the sandbox seems to have refused a command that failed, told from its last words.
 
 Invariant: pure but for looks whether a named file is there, and for names of variables in one that was kept from it. A
 guess: it decides nothing but whether the command is offered again.

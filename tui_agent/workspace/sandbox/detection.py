@@ -1,4 +1,4 @@
-"""L3: whether commands can be confined here: tried once in a process, on the real thing.
+"""Whether commands can be confined here: tried once in a process, on the real thing.
 
 Invariant: never raises; what is missing is told in one sentence. Nothing is installed or changed.
 """

@@ -1,4 +1,4 @@
-"""L3: what lies outside the workspace and is opened for one command, because exactly that was judged and allowed.
+"""What lies outside the workspace and is opened for one command, because exactly that was judged and allowed.
 
 Invariant: never more than was asked for. A file is opened alone: one that is not there yet is made first, empty, and taken
 away again where the command left it so. A folder is opened with all below it, or, where anything in it is guarded, not

@@ -1,4 +1,4 @@
-"""L3: what of a workspace's git repository a command may write: what commits need, never what runs programs.
+"""What of a workspace's git repository a command may write: what commits need, never what runs programs.
 
 Invariant: looks only. A repository elsewhere (worktree, submodule) is opened only where it names this workspace itself,
 for what lies in the workspace may have been put there by anyone.

@@ -1,4 +1,4 @@
-"""L3: what must be found at the names that guard a workspace, noted before a sandbox is made.
+"""What must be found at the names that guard a workspace, noted before a sandbox is made.
 
 A mount is made by name, and a command that runs meanwhile can put something else at the name for that moment. So what was
 there is noted, with no link followed, and the sandbox is compared with it before the command starts (see `landlock`).

@@ -1,4 +1,4 @@
-"""L3: the further line: run by its path inside the sandbox, it forbids itself to write elsewhere, and becomes the command.
+"""The further line: run by its path inside the sandbox, it forbids itself to write elsewhere, and becomes the command.
 
 `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`: where a path is not that file
 any more, or, of the second kind, is not it read-only in that folder, nothing is run;

@@ -1,4 +1,4 @@
-"""L3: what commands in a sandbox may see and write: given once for an environment, looked up anew for each command.
+"""What commands in a sandbox may see and write: given once for an environment, looked up anew for each command.
 
 Invariant: looks only, makes nothing. What is not there is left out, but for names that must not come to be.
 """

@@ -1,4 +1,4 @@
-"""L3: what the output of a confined command shows otherwise than it is, in sentences for whoever reads it.
+"""What the output of a confined command shows otherwise than it is, in sentences for whoever reads it.
 
 Invariant: looks only, and never far: at the first of the output, and into few small files that the command line names. What
 a program read for itself and said nothing of cannot be known.

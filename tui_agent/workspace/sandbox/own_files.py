@@ -1,4 +1,4 @@
-"""L3: the files that confined commands keep in the temporary folders which they have for themselves.
+"""The files that confined commands keep in the temporary folders which they have for themselves.
 
 Invariant: looks only. A path counts as theirs only while nothing is at its first name in the machine's own folder.
 """

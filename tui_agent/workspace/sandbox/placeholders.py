@@ -1,4 +1,4 @@
-"""L3: names that must not come to be while a command runs: something harmless stands there meanwhile.
+"""Names that must not come to be while a command runs: something harmless stands there meanwhile.
 
 A sandbox can protect only what is there. So an empty folder is made at each such name that is free, and taken away when
 no command of any process runs in the workspace any more; what was left behind by a killed process is taken away by the

@@ -1,4 +1,4 @@
-"""L3: the sandbox of macOS: a profile in Seatbelt's language for `sandbox-exec`.
+"""The sandbox of macOS: a profile in Seatbelt's language for `sandbox-exec`.
 
 Invariant: pure. Later rules win; what is not named may be read, and nothing may be written.
 """

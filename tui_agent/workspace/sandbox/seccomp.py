@@ -1,4 +1,4 @@
-"""L3: the system calls that a confined command is refused, as a classic BPF program for seccomp.
+"""The system calls that a confined command is refused, as a classic BPF program for seccomp.
 
 Invariant: pure. What is not named here is let through; a call of another architecture (32-bit, x32) ends the process.
 """

@@ -1,4 +1,4 @@
-"""L3: the sockets on which programs of this machine listen: no mount forbids to ask them, so each is covered.
+"""The sockets on which programs of this machine listen: no mount forbids to ask them, so each is covered.
 
 Invariant: looks only. What a confined command without the network listens on is not among them: it has a table of its own.
 """

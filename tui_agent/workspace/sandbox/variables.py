@@ -1,4 +1,4 @@
-"""L3: the environment of a confined command: no way to the user's running services, and caches that can be written.
+"""The environment of a confined command: no way to the user's running services, and caches that can be written.
 
 Invariant: pure. What the user set for a cache stays as it is.
 """
