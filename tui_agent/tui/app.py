@@ -142,6 +142,8 @@ class AgentApp(Frame, inherit_bindings=False):
             covered = len(self.screen_stack) > 1
             if name == "copy_or_stop":
                 self.copy_or_stop()
+            elif name == "quit":
+                self.leave()
             elif name == "stop" or (covered and (self.live is None or not self.live.lays_over(name))):
                 continue
             elif covered and self.live is not None:

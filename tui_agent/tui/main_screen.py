@@ -245,6 +245,7 @@ class Frame(App[int]):
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
         """A short word above the prompt; it goes after a while, or where it `stays` with Esc or the next message."""
         self.note.text, self.note.level = text, level
+        self.note.key = self.key_map.key_of("open_block")
         self.note.display = True
         self.place_overlays()
         self.note.show()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def help_(live: "Live", argument: str) -> None:
     """Every action, by group."""
-    _registry(live, "Help", "Type, and Enter sends. Everything else:")
+    _registry(live, "Help", f"Type, and {live.app.key_map.key_of('send')} sends. Everything else:")
 
 
 def keys(live: "Live", argument: str) -> None:
@@ -156,7 +156,8 @@ def sidebar(live: "Live", argument: str) -> None:
     """Show or hide the side panes."""
     app = live.app
     if not shape(*app.size).sidebar:
-        app.say(f"The side panes need {SIDE} columns and {LOW} rows. F2 todo, F3 trace, F4 context.")
+        keys = ", ".join(f"{app.key_map.key_of(name)} {name}" for name in ("todo", "trace", "context"))
+        app.say(f"The side panes need {SIDE} columns and {LOW} rows. {keys}.")
         return
     app.sidebar_wanted = not app.sidebar_wanted
     app.reshape()

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def switch(live: "Live", session_id: str) -> None:
     """Let go of this session and open another."""
     if live.running:
-        live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
+        stops = live.app.key_map.key_of("stop")
+        live.app.say(f"A turn is running. /session can open another after it; {stops} stops it.", "warning")
         return
     if live.opening.under_way:
         live.app.do("open_session", session_id)
@@ -118,7 +119,8 @@ def send_queued(live: "Live", argument: str) -> None:
 def _queued(live: "Live", argument: str, *, newest: bool) -> UserQueued | None:
     queue = live.state.queue
     if not queue:
-        live.app.say("Nothing is queued. Tab queues a message while a turn runs.")
+        queues = live.app.key_map.key_of("queue")
+        live.app.say(f"Nothing is queued. {queues} queues a message while a turn runs.")
         return None
     if not argument:
         return queue[-1 if newest else 0]

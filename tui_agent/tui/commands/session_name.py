@@ -41,7 +41,8 @@ async def _beside(live: "Live", argument: str, *, named: bool) -> None:
     """While a turn runs only a name can be given."""
     wanted, why = await found(live, argument)
     if wanted and wanted != live.app.session_id:
-        live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
+        stops = live.app.key_map.key_of("stop")
+        live.app.say(f"A turn is running. /session can open another after it; {stops} stops it.", "warning")
     else:
         _not_another(live, argument, wanted, why, named=named)
 

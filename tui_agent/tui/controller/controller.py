@@ -150,7 +150,10 @@ class Live:
     def submit(self, command: Command) -> None:
         """Hand a command to the engine."""
         if self.session is not None and self.session.closed:
-            self.app.say("The engine's process ended. Enter on a message opens the session again.", "warning")
+            sends = self.app.key_map.key_of("send")
+            self.app.say(
+                f"The engine's process ended. {sends} on a message opens the session again.", "warning"
+            )
             return
         if self.session is None:
             self.app.say("No session is open. /new starts one, /sessions shows the others.", "warning")

@@ -88,7 +88,10 @@ class Asking:
         if live.has_model:
             live.submit(GoOn())
         else:
-            self._app.say("Choose a model; then Enter on the empty line asks again what was open.", "warning")
+            sends = self._app.key_map.key_of("send")
+            self._app.say(
+                f"Choose a model; then {sends} on the empty line asks again what was open.", "warning"
+            )
         return True
 
     def _open_next(self) -> bool:

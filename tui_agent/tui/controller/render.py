@@ -157,7 +157,7 @@ class Frames:
         if not state.settings.model.model:
             hint = "Pick a model above, or type /model"
         elif state.last_turn_end == "model_error" and not state.busy:
-            hint = "Enter tries again; or type to go on"
+            hint = f"{app.key_map.key_of('send')} tries again; or type to go on"
         if app.prompt.editor.placeholder != hint:
             app.prompt.editor.placeholder = hint
 

@@ -163,7 +163,9 @@ class Beginning:
         live.chat.start.set_page(
             needs_model=needs,
             fault=fault,
-            choices=first_choices(profiles(live), self.local, keys_here(live)) if needs else ready_choices(),
+            choices=first_choices(profiles(live), self.local, keys_here(live))
+            if needs
+            else ready_choices(live.app.key_map.key_of("help")),
             folder="~" + folder[len(home) :] if folder.startswith(home) else folder,
             facts=self._facts,
             policy=policy,

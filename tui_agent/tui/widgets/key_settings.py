@@ -6,7 +6,7 @@ settings say, no key means two things at the same place, and every way out has a
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -51,7 +51,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "context": ("viewer", "sheet"),
 }
 """The scopes whose keys apply together with those of a scope."""
-EVERYWHERE: Final = frozenset({"copy_or_stop", "help"})
+EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """Actions of the app whose keys apply over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
     {

@@ -133,10 +133,11 @@ class KeyActions:
 def claims_key(screen: Screen[Any], event: Key) -> bool:
     """Keep a key from the screens below, and return True if this screen is to use it.
 
-    The key that copies or interrupts stays the app's. A screen that is closed already uses no key: the second of two
+    The keys that copy or interrupt, and that quit, stay the app's. A screen that is closed already uses no key: the second of two
     quick keys must not close what lies below.
     """
-    if key_map_of(screen.app).means(event.key, "copy_or_stop"):
+    keys = key_map_of(screen.app)
+    if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):
         return False
     event.stop()
     event.prevent_default()

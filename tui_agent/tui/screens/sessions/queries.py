@@ -56,7 +56,8 @@ class Answers:
         finally:
             slow.stop()
         self.rows = await asyncio.to_thread(rows_of, said)
-        self.said = "No sessions yet. /new starts one; tui-agent demo shows one."
+        opens = self._screen.key_map.key_of("sessions_use")
+        self.said = f"No sessions yet. {opens} starts one; tui-agent demo shows one."
         if status:
             self.said = "The sessions could not be listed."
             self._screen.say(clean_line(" ".join(said.split())) or self.said, "error")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.controller import Live
 
 FOLLOW_S = 1.0
-NOTHING = "Nothing was said yet. Enter on a message begins; it is the first branch."
+NOTHING = "Nothing was said yet. Your first message begins the first branch."
 
 
 class TreeScreen(Page):
