@@ -38,11 +38,10 @@ def configure(live: "Live") -> None:
         else:
             listed = ", ".join(sorted(named))
             app.say(f"There is no theme '{config.theme}'. There are: {listed}.", "warning")
-    if config.keys:
-        keys = key_settings.apply_key_settings(config.keys)
-        app.use_keys(keys.actions)
-        if keys.faults:
-            app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
+    keys = key_settings.apply_key_settings(config.keys)
+    app.use_keys(keys.actions)
+    if keys.faults:
+        app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
     app.prompt.editor.use_vim(on=config.vim)
     if not app.options.policy:
         app.header.policy_hint = config.policy
