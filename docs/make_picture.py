@@ -35,7 +35,7 @@ async def draw(folder: Path) -> str:
     async with app.run_test(size=SIZE) as pilot:
         for _ in range(int(PATIENCE / 0.2)):
             await pilot.pause(0.2)
-            if app.live is not None and app.live.asking.scope == "approval":
+            if app.controller is not None and app.controller.questions.scope == "approval":
                 await pilot.pause(1.5)  # a key that comes at once is not taken for an answer
                 await pilot.press("y")
             if any("Fixed." in strip.text for strip in app.screen._compositor.render_strips()):

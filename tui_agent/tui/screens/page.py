@@ -5,7 +5,7 @@ the list and Esc goes back to it; what was said goes by itself.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
 from textual import events, on
@@ -15,7 +15,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope, footer
-from tui_agent.tui.commands.viewer import whole_note
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.viewer import whole_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
@@ -31,9 +32,6 @@ from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 from tui_agent.tui.worker_errors import Told
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 DETAIL_FROM = 100
 HEADS_FROM = 24
@@ -89,10 +87,10 @@ class Page(Told, Screen[None]):
     Page #page-note { display: none; }
     """
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.live = live
-        self.looks_of: Callable[[], Looks] = lambda: live.app.looks
+        self.context = context
+        self.looks_of: Callable[[], Looks] = lambda: context.app.looks
         self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
         self.left = Vertical(id="page-left")
         self.head = PageHead(self.looks_of)
@@ -115,8 +113,8 @@ class Page(Told, Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.live.state, self.live.views.meter.view())
-        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self.header.set_views(self.context.state, self.context.views.meter.view())
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self._fit()
 
     def on_resize(self) -> None:
@@ -125,7 +123,7 @@ class Page(Told, Screen[None]):
 
     def show_keys(self) -> None:
         """The footer of this page. Where list and detail take turns Enter first shows the detail."""
-        keys = footer(self.live.app.actions, (self.scope,), running=False)
+        keys = footer(self.context.app.actions, (self.scope,), running=False)
         if self.narrow and not self._open:
             keys = [(key, "show" if key == "Enter" else word) for key, word in keys]
         self.footer.set_keys(keys)
@@ -149,7 +147,7 @@ class Page(Told, Screen[None]):
         self.left.display = not alone
         self.detail.styles.width = "100%" if alone else self.beside
         self.header.display = self.footer.display = height >= 10
-        self.footer.styles.margin = (1, 0, 0, 0) if self.live.app.shape.airy else 0
+        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.shape.airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1
 
     # -- what subclasses give --------------------------------------------------------------------------------------
@@ -230,13 +228,13 @@ class Page(Told, Screen[None]):
                 self._turn(False)
             case "escape" | "q":
                 self.dismiss(None)
-            case "d" | "ctrl+o" if whole_note(self.live, self.note):
+            case "d" | "ctrl+o" if whole_note(self.context, self.note):
                 self.hush()
             case "enter":
                 self._enter()
             case "f1":
                 self.dismiss(None)
-                self.live.app.do("help")
+                self.context.app.do("help")
             case "up" | "down" | "pageup" | "pagedown" if self._open and self.narrow:
                 by = {"up": -1, "down": 1}.get(key, self.detail.size.height * (-1) ** (key == "pageup"))
                 self.detail.scroll_relative(y=by, animate=False, force=True)
@@ -259,7 +257,7 @@ class Page(Told, Screen[None]):
         event.stop()
         if event.name in OPENS:
             self.dismiss(None)
-            app = self.live.app
+            app = self.context.app
             app.call_later(
                 app.do, event.name, event.argument
             )  # what it asks is answered to one that still lives

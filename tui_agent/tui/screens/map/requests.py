@@ -43,7 +43,7 @@ class Asking:
         screen.show_head()
         screen.show_detail()
         screen.map_rows.set_count(max(1, len(screen.map_rows.lines)), screen.map_rows.at)
-        options = screen.live.app.options
+        options = screen.context.app.options
         asked = words(
             self.asked.strip(),
             screen.choice,
@@ -54,7 +54,7 @@ class Asking:
         screen.run_worker(self._ask(asked), name="map", group="map", exclusive=True, exit_on_error=False)
 
     async def _ask(self, asked: list[str]) -> None:
-        status, said = await self._screen.live.ask(*asked)
+        status, said = await self._screen.context.ask(*asked)
         self.answer, self.answered, self.busy = answer_of(status, said), True, False
         self._built = BUILDING not in self.answer.said
         self._screen.show_answer()
@@ -66,9 +66,9 @@ class Asking:
             self._screen.run_worker(self._count(), name="count", exit_on_error=False)
 
     async def _count(self) -> None:
-        options = self._screen.live.app.options
+        options = self._screen.context.app.options
         try:
-            _, said = await self._screen.live.ask(*state_words(str(options.cwd), options.data_dir))
+            _, said = await self._screen.context.ask(*state_words(str(options.cwd), options.data_dir))
         finally:
             self._counting = False
         for state in json_rows(said)[:1]:

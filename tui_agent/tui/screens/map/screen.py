@@ -4,7 +4,7 @@ Invariant: the ranking is the command line's, which is the model's; what is pinn
 settings of the session. A key waits for no answer.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from textual import events, on
 from textual.strip import Strip
@@ -12,6 +12,7 @@ from textual.strip import Strip
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.settings import MapChoice
 from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.map.detail import MapDetail
 from tui_agent.tui.screens.map.queries import MapFile, MapLine, key_of, lines_of
 from tui_agent.tui.screens.map.requests import Asking
@@ -25,9 +26,6 @@ from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.modal_keys import takes
 from tui_agent.tui.widgets.rows import part, row
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Tokens that the budget goes through."""
@@ -69,13 +67,13 @@ class MapScreen(Page):
     }
     """
 
-    def __init__(self, live: "Live", query: str = "") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext, query: str = "") -> None:
+        super().__init__(context)
         self.head = self.top = SessionsHead(self.looks_of)
         self.listing = self.map_rows = MapListing(self.looks_of, self.draw_row)
         self.own = not query
         """The question is the newest message, not one that was typed here."""
-        newest = " ".join(live.state.root_task.split())[:MOST_QUERY]
+        newest = " ".join(context.state.root_task.split())[:MOST_QUERY]
         self.top.field.insert(query or newest)
         self.top.field.at = 0
         self.top.typing = False
@@ -89,8 +87,8 @@ class MapScreen(Page):
         """The question whose answer is listed."""
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
-        self._settings = live.state.settings
-        self.choice = MapChoice() if live.state.settings is None else live.state.settings.map
+        self._settings = context.state.settings
+        self.choice = MapChoice() if context.state.settings is None else context.state.settings.map
 
     def on_mount(self) -> None:
         self.asking.begin()
@@ -99,14 +97,14 @@ class MapScreen(Page):
 
     def follow(self) -> None:
         """Show what became of a setting that was changed here."""
-        settings = self.live.state.settings
+        settings = self.context.state.settings
         if settings is not self._settings:
             self._settings = settings
             self.show_detail()
 
     def show_keys(self) -> None:
         scope: Scope = "map_find" if self.top.typing else "map"
-        keys = footer(self.live.app.actions, (scope,), running=False)
+        keys = footer(self.context.app.actions, (scope,), running=False)
         if self.narrow and not self._open and not self.top.typing:
             keys = [(key, "more about it" if key == "Enter" else word) for key, word in keys]
         self.footer.set_keys(keys)
@@ -183,7 +181,7 @@ class MapScreen(Page):
     def detail_rows(self, width: int) -> list[Strip]:
         detail = MapDetail(self.looks_of(), width)
         detail.draw(self.chosen, self.choice, fault="" if self.asking.busy else self.asking.answer.fault)
-        detail.budget(self.choice, len(self.asking.answer.files), self.live.state.settings)
+        detail.budget(self.choice, len(self.asking.answer.files), self.context.state.settings)
         detail.besides(self.asking.answer.said)
         return detail.rows
 
@@ -253,10 +251,7 @@ class MapScreen(Page):
         one = self._meant("mention")
         if one is None:
             return
-        editor = self.live.app.prompt.editor
-        ahead = "" if not editor.message or editor.message[-1].isspace() else " "
-        path = f'"{one.path}"' if any(char.isspace() for char in one.path) else one.path
-        editor.insert(f"{ahead}@{path} ")
+        self.context.prompt.insert_mention(one.path)
         self.dismiss(None)
 
     def _toggle(self, which: str) -> None:
@@ -297,13 +292,13 @@ class MapScreen(Page):
 
     def _choose(self, choice: MapChoice) -> None:
         self.choice = choice
-        if self.live.connected:
-            self.live.submit(SetMapChoice(choice=choice))
+        if self.context.connected:
+            self.context.submit(SetMapChoice(choice=choice))
         self.asking.begin()
 
     def _inject(self) -> None:
-        settings = self.live.state.settings
-        if settings is None or not self.live.connected:
+        settings = self.context.state.settings
+        if settings is None or not self.context.connected:
             self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")
             return
         if settings.context_mode == "none":
@@ -312,7 +307,7 @@ class MapScreen(Page):
             )
             return
         mode = "off" if settings.repo_map == "auto" else "auto"
-        self.live.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
+        self.context.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
         self.say(
             "The model gets a map only when it asks."
             if mode == "off"

@@ -155,7 +155,7 @@ class Wishes:
             self._work(self._fork_at(spot), "fork")
 
     async def _fork_at(self, spot: Spot) -> None:
-        wish = await ask_where(self._screen.app, lambda: self._screen.pane.looks, spot)
+        wish = await ask_where(self._screen.app.push_screen_wait, lambda: self._screen.pane.looks, spot)
         if wish is None:
             return
         self._say(f"forking after event {spot.at_seq} …", "info")

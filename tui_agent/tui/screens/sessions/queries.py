@@ -31,7 +31,7 @@ class Answers:
 
     def __init__(self, screen: "SessionsScreen") -> None:
         self._screen = screen
-        self._ask = screen.live.ask
+        self._ask = screen.context.ask
         self.rows: Sequence[Row] = ()
         self.hits: Mapping[str, Hit] = {}
         self.said = "Reading the sessions …"

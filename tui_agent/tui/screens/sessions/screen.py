@@ -5,14 +5,13 @@ Invariant: nothing here reads a store; every answer comes from the command line,
 longer wanted is thrown away. A key waits for none of them.
 """
 
-from typing import TYPE_CHECKING
-
 from textual import events, on
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.page import OPENS, Page
 from tui_agent.tui.screens.sessions.actions import Deeds
@@ -33,9 +32,6 @@ from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import part
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
-
 
 class SessionsScreen(Page):
     """`Live` opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
@@ -48,8 +44,8 @@ class SessionsScreen(Page):
     }
     """
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.painter = RowPainter(self.looks_of)
         self.header = self.sums = SessionsHeader(self.looks_of)
         self.head = self.top = SessionsHead(self.looks_of)
@@ -60,13 +56,13 @@ class SessionsScreen(Page):
         self.here_only = False
 
     def on_mount(self) -> None:
-        self.painter.here = self.live.app.session_id
+        self.painter.here = self.context.app.session_id
         self.answers.read()
 
     def show_keys(self) -> None:
         """The footer of what the keys mean now."""
         scope: Scope = "sessions_find" if self.top.typing else "sessions"
-        keys = footer(self.live.app.actions, (scope,), running=False)
+        keys = footer(self.context.app.actions, (scope,), running=False)
         words = {"Tab": "all folders" if self.here_only else "this folder only"}
         if self.narrow and not self._open:
             words["Enter"] = "more about it"
@@ -104,8 +100,8 @@ class SessionsScreen(Page):
 
     def show_lines(self, chosen: str = "") -> None:
         """Filter, sort and draw; the chosen session stays chosen."""
-        place = str(self.live.app.options.cwd) if self.here_only else ""
-        self.painter.now = self.live.app.clock()
+        place = str(self.context.app.options.cwd) if self.here_only else ""
+        self.painter.now = self.context.app.clock()
         self.painter.words = self.text.split()
         found = matching(self.answers.rows, self.text, self.answers.hits, place)
         self.painter.folders = len({row.workspace for row in found}) > 1 or not self.here_only
@@ -187,7 +183,7 @@ class SessionsScreen(Page):
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows: list[Strip] = []
-            for action in self.live.app.actions:
+            for action in self.context.app.actions:
                 if action.scope == "sessions":
                     rows += viewer.pair(width, action.shown, action.help)
             rows += [viewer.gap(width)]

@@ -4,8 +4,6 @@ Invariant: only rows in sight are drawn, so fifty thousand spans scroll like ten
 chosen span chosen.
 """
 
-from typing import TYPE_CHECKING
-
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -15,15 +13,13 @@ from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.tui.actions import footer
 from tui_agent.tui.commands.json_view import open_events
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.screens.trace.span_detail import SpanDetail
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanHead, SpanList
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.modal_keys import small, takes
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 FOLLOW_S = 0.25
 DETAIL_FROM = 100
@@ -44,10 +40,10 @@ class TraceScreen(Screen[None]):
     TraceScreen SpanDetail { width: 46; height: 1fr; }
     """
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.live = live
-        looks = lambda: live.app.looks  # noqa: E731 - handed to every part
+        self.context = context
+        looks = lambda: context.app.looks  # noqa: E731 - handed to every part
         self.header = Header(looks)
         self.head = SpanHead(looks)
         self.spans = SpanList(looks)
@@ -66,9 +62,9 @@ class TraceScreen(Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self._offer()
-        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self._fit()
         self.follow()
         self.spans.to_newest()
@@ -89,26 +85,26 @@ class TraceScreen(Screen[None]):
         stoppable = self.chosen is not None and self._runs(self.chosen)
         if stoppable != self._stoppable:
             self._stoppable = stoppable
-            self.footer.set_keys(footer(self.live.app.actions, ("trace",), running=stoppable))
+            self.footer.set_keys(footer(self.context.app.actions, ("trace",), running=stoppable))
 
     def _runs(self, span: Span) -> bool:
         """Whether the subtask that the span belongs to still works."""
-        return any(one.agent == span.agent for one in self.live.state.delegates)
+        return any(one.agent == span.agent for one in self.context.state.delegates)
 
     def follow(self) -> None:
         """Take the session's newest spans in."""
-        view: TraceView = self.live.views.trace.view()
-        now = self.live.app.clock()
-        running = self.live.running
-        older = self.live.opening.older
-        stand = (id(self.live.views), view.revision, older)
+        view: TraceView = self.context.views.trace.view()
+        now = self.context.app.clock()
+        running = self.context.running
+        older = self.context.sessions.older
+        stand = (id(self.context.views), view.revision, older)
         if stand == self._stand and not running:
             return
         self._stand, self.head.older = stand, older
         self.spans.set_view(view, now)
         self._offer()
-        self.head.set_view(view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans)
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.head.set_view(view, self.spans.filter, self.context.views.metrics.view().cost_usd, self.spans)
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self._show_detail()
 
     @property
@@ -125,7 +121,7 @@ class TraceScreen(Screen[None]):
     def _show_detail(self) -> None:
         span = self.chosen
         if self.detail.display and span is not None:
-            self.detail.set_span(span, self.spans.view, self.live)
+            self.detail.set_span(span, self.spans.view, self.context)
 
     def on_key(self, event: events.Key) -> None:
         if not takes(self, event):
@@ -139,11 +135,11 @@ class TraceScreen(Screen[None]):
             case "enter":
                 self._enter()
             case "j" if self.chosen is not None:
-                open_events(self.live, self.chosen)
+                open_events(self.context, self.chosen)
             case "x" if self.chosen is not None:
                 self._stop(self.chosen)
             case "c" if self.chosen is not None:
-                self.live.app.copy_text(self.detail.plain(self.chosen, self.live))
+                self.context.app.copy_text(self.detail.plain(self.chosen, self.context))
             case _:
                 self.spans.take_key(key)
 
@@ -152,23 +148,23 @@ class TraceScreen(Screen[None]):
         if span is None:
             return
         if not self.detail.display:
-            open_events(self.live, span)
+            open_events(self.context, span)
             return
         self.dismiss(None)
-        self.live.chat.show_seq(span.first_seq)
+        self.context.chat.show_seq(span.first_seq)
 
     def _stop(self, span: Span) -> None:
         """End the subtask that the span belongs to, and nothing else."""
-        live = self.live
+        context = self.context
         if self._runs(span):
-            live.submit(Interrupt(scope="agent", agent=span.agent))
+            context.submit(Interrupt(scope="agent", agent=span.agent))
         else:
-            live.app.say("That is no subtask that runs.", "warning")
+            context.app.say("That is no subtask that runs.", "warning")
 
     def _filter(self, index: int) -> None:
         self.spans.set_filter(FILTERS[index])
         self.head.set_view(
-            self.spans.view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans
+            self.spans.view, self.spans.filter, self.context.views.metrics.view().cost_usd, self.spans
         )
         self._show_detail()
 
@@ -178,10 +174,10 @@ class TraceScreen(Screen[None]):
         if event.name == "filter" and event.argument.isdigit():
             self._filter(int(event.argument))
         elif event.name == "json" and self.chosen is not None:
-            open_events(self.live, self.chosen)
+            open_events(self.context, self.chosen)
         elif event.name in ("help", "context", "cost", "model", "policy"):
             self.dismiss(None)
-            app = self.live.app
+            app = self.context.app
             app.call_later(
                 app.do, event.name, event.argument
             )  # what it asks is answered to one that still lives

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
@@ -10,13 +9,11 @@ from tui_agent.folds.text.labels import SPAN_STATES
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.tui import format as units
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.line_pane import LinePane, Looks
 from tui_agent.tui.widgets.rows import Part, doing, row, wrap
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 OUTPUT_ROWS = 12
 
@@ -33,20 +30,20 @@ class SpanDetail(LinePane):
         self.facts: list[tuple[str, str]] = []
         self.output = ""
 
-    def set_span(self, span: Span, view: TraceView, live: "Live") -> None:
+    def set_span(self, span: Span, view: TraceView, context: AppContext) -> None:
         """Show this one."""
         self.span, self.view = span, view
-        self.facts = facts_of(span, view, live)
-        self.output = output_of(span, live)
+        self.facts = facts_of(span, view, context)
+        self.output = output_of(span, context)
         self.show()
 
-    def plain(self, span: Span, live: "Live") -> str:
+    def plain(self, span: Span, context: AppContext) -> str:
         """The same as text, for copying."""
         lines = [
             span.name,
-            *(f"{name}: {value}" for name, value in facts_of(span, live.views.trace.view(), live)),
+            *(f"{name}: {value}" for name, value in facts_of(span, context.views.trace.view(), context)),
         ]
-        return "\n".join([*lines, output_of(span, live)]).strip()
+        return "\n".join([*lines, output_of(span, context)]).strip()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         if self.span is None:
@@ -93,9 +90,9 @@ class SpanDetail(LinePane):
         return rows
 
 
-def facts_of(span: Span, view: TraceView, live: "Live") -> list[tuple[str, str]]:
+def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:
     """Names and values, those that are known."""
-    now = live.app.clock()
+    now = context.app.clock()
     started = time.strftime("%H:%M:%S", time.localtime(span.start)) + f".{int(span.start * 1000) % 1000:03d}"
     where = [view.spans[index].name for index in _above(span, view)]
     facts = [
@@ -124,11 +121,11 @@ def _above(span: Span, view: TraceView) -> list[int]:
     return found
 
 
-def output_of(span: Span, live: "Live") -> str:
+def output_of(span: Span, context: AppContext) -> str:
     """The tail of a tool's output, as the transcript holds it."""
     if span.kind != "tool":
         return ""
-    entry = live.chat.entry_at(span.first_seq)
+    entry = context.chat.entry_at(span.first_seq)
     if not isinstance(entry, ToolEntry):
         return ""
     if entry.output:
