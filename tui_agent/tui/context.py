@@ -28,8 +28,8 @@ from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.terminal.terminal import Terminal
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.startup import FirstLook
-from tui_agent.tui.widgets.line_pane import Looks
 
 ResultT = TypeVar("ResultT")
 

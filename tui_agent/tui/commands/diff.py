@@ -3,32 +3,15 @@
 Invariant: every count is one of the lines that are shown: what was changed and changed back counts for nothing.
 """
 
-import asyncio
-from dataclasses import dataclass
-
 from textual.strip import Strip
 
-from tui_agent.errors import BlobMissing
 from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.folds.text.line_diff import line_diff
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.format import changed_lines
-from tui_agent.tui.modals.approval_full import diff_strips
+from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.modals.viewer import Viewer, newest_only
 from tui_agent.tui.widgets.rows import Part, part
-
-LARGEST = 400_000
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One file's content before and after: hunks with their counts, or a sentence in place of them."""
-
-    text: str = ""
-    added: int = 0
-    removed: int = 0
-    said: str = ""
 
 
 def diff(context: AppContext, argument: str) -> None:
@@ -106,27 +89,3 @@ def _file(viewer: Viewer, one: ChangedFile, found: Compared | None, width: int) 
         said = "Only its permissions changed." if one.bits_only else found.said
         return [head, *viewer.say(width, said, "t3")]
     return [head, *diff_strips(one.path, found.text, "", viewer.looks, width)]
-
-
-async def compared(context: AppContext, old: str | None, new: str | None) -> Compared:
-    """What lies between two contents, by their digests in the open session; None is no file."""
-    try:
-        before = await _read(context, old)
-        after = await _read(context, new)
-    except BlobMissing:
-        return Compared(said="Its content is no longer in the session's folder, so it cannot be compared.")
-    if len(before) > LARGEST or len(after) > LARGEST:
-        return Compared(said="Too large to compare here.")
-    if "\0" in before or "\0" in after:
-        return Compared(said="A binary file.")
-    made = await asyncio.to_thread(line_diff, before, after)
-    if not made.text:
-        more = " Secrets in it are not kept: one may be another." if "[redacted: " in before else ""
-        return Compared(said=f"The content is what it was.{more}")
-    return Compared(made.text, made.added, made.removed)
-
-
-async def _read(context: AppContext, blob: str | None) -> str:
-    if blob is None or context.session is None:
-        return ""
-    return (await context.session.read_blob(blob)).decode("utf-8", "replace")

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from tui_agent.tui.cli_client import json_rows, place, text_of
+from tui_agent.tui.cli_client import json_rows, place, run_export, text_of
 from tui_agent.tui.commands.doctor import model_words, terminal
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
-    from tui_agent.tui.panes.note import Level
+    pass
 
 FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
 """What can be written, the usual one first."""
@@ -29,20 +29,11 @@ def export(context: AppContext, argument: str) -> None:
     wanted = "sessions", "export", context.app.session_id, "--format", form, "--json", "--cwd", folder
 
     async def write() -> None:
-        said, level = await written(context, *wanted)
+        said, level = await run_export(context.ask, *wanted)
         context.app.say(said, level, stays=True)
 
     context.app.say(f"Writing the session as {form} to {clean_line(folder)} …")
     context.worker(write(), "export")
-
-
-async def written(context: AppContext, *wanted: str) -> tuple[str, "Level"]:
-    """Ask the command line for an export; what there is to say of it."""
-    status, said = await context.ask(*wanted)
-    path = text_of(next(iter(json_rows(said)), {}), "path")
-    if status == 0 and path:
-        return f"Exported to {clean_line(path)}", "done"
-    return clean_line(" ".join(said.split())) or "The session could not be exported.", "error"
 
 
 def bug(context: AppContext, argument: str) -> None:

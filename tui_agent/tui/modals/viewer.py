@@ -10,8 +10,9 @@ from tui_agent.folds.views import ViewName
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.note import Note
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 

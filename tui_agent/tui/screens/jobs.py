@@ -18,8 +18,8 @@ from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import Viewer, show
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean, clean_line, fit, named
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
 
 FOLLOW_S = 0.25

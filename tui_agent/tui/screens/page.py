@@ -21,12 +21,13 @@ from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.modal_keys import small, takes

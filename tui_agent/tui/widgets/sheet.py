@@ -17,8 +17,9 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, intent_of, row, wide

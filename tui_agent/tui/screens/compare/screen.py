@@ -31,7 +31,8 @@ from tui_agent.tui.screens.compare.query import ask_for, export
 from tui_agent.tui.screens.replay.pane import minutes
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part

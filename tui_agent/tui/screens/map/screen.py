@@ -11,11 +11,21 @@ from textual.strip import Strip
 
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.settings import MapChoice
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.cli_client import json_rows, number_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.map.detail import MapDetail
-from tui_agent.tui.screens.map.queries import MapFile, MapLine, key_of, lines_of
-from tui_agent.tui.screens.map.requests import Asking
+from tui_agent.tui.screens.map.queries import (
+    Answer,
+    MapFile,
+    MapLine,
+    answer_of,
+    key_of,
+    lines_of,
+    state_words,
+    words,
+)
 from tui_agent.tui.screens.map.rows import MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Page
 from tui_agent.tui.screens.sessions.head import SessionsHead, rows_for
@@ -56,6 +66,82 @@ class MapListing(Listing):
         return self.lines[self.at] if self.at < len(self.lines) and len(self.lines) == self.count else None
 
 
+BUILDING = "the index is still being built"
+"""What the command line says beside a map that was made without a whole index."""
+
+
+class MapRequests:
+    """What one screen asks, and the newest answer."""
+
+    def __init__(self, screen: "MapScreen") -> None:
+        self._screen = screen
+        self.answer = Answer()
+        self.answered = False
+        """Some answer came."""
+        self.asked = ""
+        """The question of the newest answer, or of the one that is waited for."""
+        self.busy = False
+        """An answer is waited for."""
+        self._counted = 0
+        """Files that the index has so far; 0 where nobody knows."""
+        self._built = True
+        self._counting = False
+        self._made_of = -1
+        """Files that the index had when the map was made anew because it had grown."""
+
+    def begin(self, *, refresh: bool = False) -> None:
+        """Ask for the map (again)."""
+        screen = self._screen
+        self.busy, self.asked = True, screen.top.field.text
+        screen.show_head()
+        screen.show_detail()
+        screen.map_rows.set_count(max(1, len(screen.map_rows.lines)), screen.map_rows.at)
+        options = screen.context.app.options
+        asked = words(
+            self.asked.strip(),
+            screen.choice,
+            str(options.cwd),
+            refresh=refresh,
+            data_dir=options.data_dir,
+        )
+        screen.run_worker(self._ask(asked), name="map", group="map", exclusive=True, exit_on_error=False)
+
+    async def _ask(self, asked: list[str]) -> None:
+        status, said = await self._screen.context.ask(*asked)
+        self.answer, self.answered, self.busy = answer_of(status, said), True, False
+        self._built = BUILDING not in self.answer.said
+        self._screen.show_answer()
+
+    def look_at_index(self) -> None:
+        """How far the index is, while it is waited for; once it is whole the map is made anew from it."""
+        if (self.busy or not self._built) and self._screen.is_current and not self._counting:
+            self._counting = True
+            self._screen.run_worker(self._count(), name="count", exit_on_error=False)
+
+    async def _count(self) -> None:
+        options = self._screen.context.app.options
+        try:
+            _, said = await self._screen.context.ask(*state_words(str(options.cwd), options.data_dir))
+        finally:
+            self._counting = False
+        for state in json_rows(said)[:1]:
+            self._counted = int(number_of(state, "files"))
+            if not self.busy and not state.get("building"):
+                self._built = True
+                if self._made_of != self._counted:
+                    self._made_of = self._counted
+                    self.begin()
+        self._screen.show_head()
+        self._screen.map_rows.refresh()
+
+    def under_way(self, ellipsis: str) -> str:
+        """What is waited for; empty where nothing is."""
+        if not self.busy and self._built:
+            return ""
+        files = f" {counted(self._counted, 'file')}" if self._counted else ""
+        return f"reading the repository{ellipsis}{files}"
+
+
 class MapScreen(Page):
     """Keys are in the registry, scopes `map` and `map_find`."""
 
@@ -82,7 +168,7 @@ class MapScreen(Page):
         """Another question begins: nothing of it is typed yet."""
         self.drawing = MapRows(self.looks_of)
         self.top.columns = self.drawing.columns
-        self.asking = Asking(self)
+        self.asking = MapRequests(self)
         self._listed = ""
         """The question whose answer is listed."""
         self.files: list[MapFile] = []

@@ -6,11 +6,14 @@ Invariant: what cannot be done here is neither offered nor named.
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from textual.app import App
 from textual.strip import Strip
 
 from tui_agent.folds.context.compacted_rows import ForgottenItem
+from tui_agent.folds.moments import Moments
+from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import ACTIONS, Action
@@ -21,16 +24,15 @@ from tui_agent.tui.panes.note import Level
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.screens.compacted_items import NOTHING, TITLE, folded, head_of, rows, whole_of
 from tui_agent.tui.screens.jobs import last_states, lasted
-from tui_agent.tui.screens.replay.recording import Ways
+from tui_agent.tui.screens.replay.chat import ReplayChat
+from tui_agent.tui.screens.replay.pane import TimelinePane
+from tui_agent.tui.screens.replay.playhead import By, Playhead
+from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.tree.fork import ask_where
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.modal_keys import small
 from tui_agent.tui.widgets.rows import part
-
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.replay.playhead import By
-    from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 WIDE = 140
 """Columns from which on the footer has room for more words."""
@@ -39,10 +41,38 @@ WIDE = 140
 LINES_OF_A_JOB = 8
 
 
-class Wishes:
+class ReplayPage(Protocol):
+    """The replay that the actions are done in."""
+
+    chat: ReplayChat
+    pane: TimelinePane
+    playhead: Playhead
+    recording: Recording
+    moments: Moments
+    views: Views | None
+
+    @property
+    def app(self) -> App[Any]: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def seq(self) -> int: ...
+
+    def say(self, text: str, role: Role = "accent") -> None: ...
+    def move(self, how: Callable[[Playhead], object]) -> None: ...
+    def find(self) -> None: ...
+    def find_next(self, *, forward: bool) -> None: ...
+    def toggle_panes(self) -> None: ...
+    def dismiss(self, result: None = None) -> object: ...
+    def run_worker(
+        self, work: Coroutine[object, object, None], name: str, *, exit_on_error: bool
+    ) -> object: ...
+
+
+class ReplayActions:
     """The keys of one replay."""
 
-    def __init__(self, screen: "ReplayScreen", ways: Ways) -> None:
+    def __init__(self, screen: ReplayPage, ways: Ways) -> None:
         self._screen = screen
         self._ways = ways
         self._keys: dict[str, Callable[[], None]] = {
@@ -119,7 +149,7 @@ class Wishes:
             if one.scope == "replay" and one.name not in without
         ]
 
-    def _go(self, by: "By", *, forward: bool) -> None:
+    def _go(self, by: By, *, forward: bool) -> None:
         self._screen.move(lambda head: head.go(by, forward=forward))
 
     def _scroll(self, rows: int) -> None:

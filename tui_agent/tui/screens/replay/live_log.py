@@ -14,7 +14,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.theme.palette import Looks
 
 LOOK_S = 0.5
 

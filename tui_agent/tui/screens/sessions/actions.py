@@ -3,33 +3,58 @@
 Invariant: what changes or removes something is done by the command line, and what cannot be undone is asked about.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from textual import events
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
-from tui_agent.tui.commands.export import written
+from tui_agent.tui.cli_client import run_export
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_point import Spot
+from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.screens.replay.live_log import look_on
+from tui_agent.tui.screens.sessions.head import SessionsHead
+from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import Row
 from tui_agent.tui.screens.tree.fork import fork
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
 
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.sessions.screen import SessionsScreen
+
+class ActionsPage(Protocol):
+    """The list that the actions are begun from."""
+
+    context: AppContext
+    top: SessionsHead
+    answers: SessionQueries
+    footer: Footer
+    looks_of: Callable[[], Looks]
+
+    @property
+    def chosen(self) -> Row | None: ...
+    @property
+    def is_attached(self) -> bool: ...
+
+    def say(self, text: str, level: Level = "info") -> None: ...
+    def show_head(self) -> None: ...
+    def show_keys(self) -> None: ...
+    def dismiss(self, result: None = None) -> object: ...
+    def run_worker(
+        self, work: Coroutine[object, object, None], name: str, group: str, *, exit_on_error: bool
+    ) -> object: ...
 
 
-class Deeds:
+class SessionActions:
     """The keys of one list that do something to the chosen session."""
 
-    def __init__(self, screen: "SessionsScreen") -> None:
+    def __init__(self, screen: ActionsPage) -> None:
         self._screen = screen
         self._context = screen.context
         self._renaming: Row | None = None
@@ -133,7 +158,7 @@ class Deeds:
         wanted = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
 
         async def write() -> None:
-            said, level = await written(self._context, *wanted)
+            said, level = await run_export(self._context.ask, *wanted)
             (self._screen if self._screen.is_attached else self._context.app).say(said, level)
 
         self._screen.say(f"Writing the session as html to {clean_line(folder)} …")

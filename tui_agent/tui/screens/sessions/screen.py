@@ -14,10 +14,10 @@ from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.page import OPENS, Page
-from tui_agent.tui.screens.sessions.actions import Deeds
+from tui_agent.tui.screens.sessions.actions import SessionActions
 from tui_agent.tui.screens.sessions.detail import Detail
 from tui_agent.tui.screens.sessions.head import SessionsHead, SessionsHeader, rows_for
-from tui_agent.tui.screens.sessions.queries import Answers
+from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import (
     SORTS,
     Line,
@@ -51,8 +51,8 @@ class SessionsScreen(Page):
         self.head = self.top = SessionsHead(self.looks_of)
         self.listing = self.sessions = SessionListing(self.looks_of, self.draw_row)
         self.top.columns = self.painter.heads
-        self.deeds = Deeds(self)
-        self.answers = Answers(self)
+        self.deeds = SessionActions(self)
+        self.answers = SessionQueries(self)
         self.here_only = False
 
     def on_mount(self) -> None:
@@ -90,6 +90,10 @@ class SessionsScreen(Page):
     def text(self) -> str:
         """What is looked for."""
         return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
+
+    def cancel_search(self) -> None:
+        """Stop the search that goes on."""
+        self.workers.cancel_group(self, "search")
 
     def typed(self) -> None:
         """Another text is looked for: names at once, texts when the typing rests."""

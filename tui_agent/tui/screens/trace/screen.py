@@ -12,11 +12,10 @@ from textual.screen import Screen
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.tui.actions import footer
-from tui_agent.tui.commands.json_view import open_events
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.screens.trace.span_detail import SpanDetail
+from tui_agent.tui.screens.trace.span_detail import SpanDetail, open_events
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanHead, SpanList
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.modal_keys import small, takes

@@ -1,18 +1,25 @@
 """What is known of one span: when, how long, decided by whom, what came out. Invariant: views only, all cleaned."""
 
+import json
 import time
 from collections.abc import Callable
 
+from pydantic import JsonValue
 from textual.strip import Strip
 
 from tui_agent.folds.text.labels import SPAN_STATES
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.folds.transcript.entries import ToolEntry
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
+from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
 from tui_agent.tui.text import clean
-from tui_agent.tui.widgets.line_pane import LinePane, Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, doing, row, wrap
 
 OUTPUT_ROWS = 12
@@ -132,3 +139,36 @@ def output_of(span: Span, context: AppContext) -> str:
         return entry.output
     texts = [getattr(block, "text", "") for block in entry.blocks]
     return "\n".join(text if isinstance(text, str) else text.preview for text in texts if text)
+
+
+MOST_EVENTS = 200
+
+
+def open_events(context: AppContext, span: Span) -> None:
+    """The events from the one that opened the span to the one that closed it, its own agent's only."""
+    values: list[JsonValue] = []
+    lines: list[Line] = []
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        if not lines:
+            return viewer.say(width, "reading …", "t3")
+        return json_strips(lines, viewer.looks, width)
+
+    viewer = Viewer(lambda: context.app.looks, f"Events of {span.name}", draw)
+    context.app.push_screen(viewer)
+
+    async def read() -> None:
+        found = await context.reader.events_between(span.first_seq, span.last_seq, MOST_EVENTS)
+        for record in found:
+            if isinstance(record, Envelope):
+                values.append(json.loads(record.model_dump_json()))
+            else:
+                values.append(record.raw)
+        for value in values:
+            lines.extend(json_lines(value))
+        viewer.plain = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
+        viewer.right = counted(len(values), "event")
+        if viewer.is_attached:
+            viewer.redraw()
+
+    context.worker(read(), "events")

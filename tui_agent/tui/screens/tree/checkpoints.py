@@ -13,14 +13,13 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.commands.diff import Compared, compared
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.approval_full import diff_strips
+from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.screens.tree.checkpoint_rows import FileRow, Kept, kept_rows
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]

@@ -15,7 +15,7 @@ from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_point import Made, Spot, Wish, make, places_of, spot_at
 from tui_agent.tui.modals.model_picker import choose_model
 from tui_agent.tui.panes.note import Level
-from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.theme.palette import Looks
 
 Say: TypeAlias = Callable[[str, Level], None]
 Begin: TypeAlias = Callable[[Spot, Say], None]
