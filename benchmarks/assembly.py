@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.context.assemble import Assembly, Wanted
+from tui_agent.context.assembly import Assembly, Wanted
 from tui_agent.context.tokens import Tokens, bundled
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.ids import CallId, RequestId

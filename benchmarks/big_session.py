@@ -209,7 +209,7 @@ import asyncio, json, time, sys
 from pathlib import Path
 from tui_agent.folds.views import Views
 from tui_agent.session.remote_follower import RemoteFollower
-from tui_agent.tui.pump import Pump
+from tui_agent.tui.controller.pump import Pump
 
 class Closed:
     def __init__(self, folder): self.place, self.closed, self.kept_from = folder, True, 1 << 60

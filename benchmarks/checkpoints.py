@@ -22,7 +22,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 ROUNDS = 7
 NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}

@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.context.repomap.views import MapView
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)

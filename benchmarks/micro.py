@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui_agent.folds.agents_tree import AgentsTree
-from tui_agent.folds.approvals import Approvals
-from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.metrics import Metrics
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.todo import Todo
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.session.agents import AgentsTree
+from tui_agent.folds.session.approvals import Approvals
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded

@@ -15,11 +15,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 RULES = [
     *(f"allow run tool{number} *" for number in range(10)),

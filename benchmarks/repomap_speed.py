@@ -24,7 +24,7 @@ QUERY = "where is the cache of related objects filled and invalidated"
 OURS = """
 import json, os, resource, sys, time
 from pathlib import Path
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.repository_map import RepoMap
 root, cache, query = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 def cpu():
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

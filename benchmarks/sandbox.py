@@ -13,13 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox import detect
-from tui_agent.environments.sandbox.bounds import Bounds
-from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.mounts import Bounds
 
 COMMANDS = (":", "git status --short", "python3 -c pass")
 COVERED = (0, 10, 50, 200)

@@ -15,7 +15,7 @@ from textual import events
 
 from tests.tui.app.driving import Driven
 from tests.tui.app.sessions_story import Programs, open_sessions, told
-from tui_agent.tui.screens.sessions import SessionsScreen
+from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 ROUNDS = 40
 

@@ -24,7 +24,7 @@ from textual.app import App
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.tui.transcript.samples import Samples, TranscriptApp, diff_block
-from tui_agent.folds.entries import TranscriptView
+from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.tui.transcript.pace import Pace
 
 SIZE = (120, 40)

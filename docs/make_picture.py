@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tui_agent.cli.demo import bundled_demos, make_workspace
+from tui_agent.cli.run.demo import bundled_demos, make_workspace
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.app import AgentApp
 

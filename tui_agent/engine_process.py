@@ -2,12 +2,12 @@
 
 import sys
 
-from tui_agent.loading import load
+from tui_agent.lazy_import import load
 
 
 def main() -> int:
     """Serve one session and return the exit status."""
-    status: int = load("tui_agent.wiring.piped").main()
+    status: int = load("tui_agent.wiring.engine_main").main()
     return status
 
 

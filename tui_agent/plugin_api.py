@@ -20,12 +20,11 @@ from tui_agent.config.notes import note_places, text_of_note
 from tui_agent.config.notes import title_of as title_of_note
 from tui_agent.errors import BlobMissing, EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds.actions import calls_for
-from tui_agent.folds.line_diff import LineDiff, line_diff
-from tui_agent.folds.path_pattern import path_pattern
-from tui_agent.folds.session_state import SessionStateView
-from tui_agent.folds.word_forms import pieces as word_forms
-from tui_agent.folds.word_forms import plain_letters
-from tui_agent.letters import counted
+from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.text.glob import path_pattern
+from tui_agent.folds.text.line_diff import LineDiff, line_diff
+from tui_agent.folds.text.word_forms import pieces as word_forms
+from tui_agent.folds.text.word_forms import plain_letters
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -81,6 +80,7 @@ from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.unicode_text import counted
 
 API_VERSION = 1
 

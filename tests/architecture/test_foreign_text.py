@@ -8,20 +8,20 @@ import pytest
 from tests.architecture.source import Source, product
 
 CELLS = {
-    "tui_agent/tui/rows.py": "rows of parts; every text goes through `cell_text`",
+    "tui_agent/tui/widgets/rows.py": "rows of parts; every text goes through `cell_text`",
     "tui_agent/tui/transcript/rows.py": "rows of runs; every text goes through `cell_text`",
-    "tui_agent/tui/modals/exact.py": "JSON in an approval; every text goes through `cell_text`",
-    "tui_agent/tui/transcript/scrollbar.py": "signs of its own only",
-    "tui_agent/tui/screens/sessions_head.py": "joins rows that were made by `row`",
+    "tui_agent/tui/modals/approval_full.py": "JSON in an approval; every text goes through `cell_text`",
+    "tui_agent/tui/theme/scrollbar.py": "signs of its own only",
+    "tui_agent/tui/screens/sessions/head.py": "joins rows that were made by `row`",
 }
 """Who may make segments and strips, and why that is safe."""
 
 SEQUENCES = {
-    "tui_agent/tui/terminal.py": "title, notice and clipboard, each cleaned or coded",
+    "tui_agent/tui/terminal/terminal.py": "title, notice and clipboard, each cleaned or coded",
     "tui_agent/tui/text.py": "the boundary: what it looks for",
     "tui_agent/tui/transcript/output.py": "the colours and links that it takes out of a program's output",
-    "tui_agent/tui/keyboard.py": "asks the terminal for its keys",
-    "tui_agent/tui/prompt/alt_enter.py": "what a key sends",
+    "tui_agent/tui/terminal/keyboard.py": "asks the terminal for its keys",
+    "tui_agent/tui/terminal/alt_enter.py": "what a key sends",
     "plugins/shell/output.py": "what it takes out of a program's output",
     "tui_agent/cli/output.py": "colour of its own",
     "tui_agent/cli/themes.py": "colour of its own",
@@ -32,11 +32,11 @@ SEQUENCES = {
 PRINTERS = {
     "tui_agent/cli/output.py": "the door: `say`, `say_json`, `table`",
     "tui_agent/cli/main.py": "one line about a fault, cleaned; nothing of the rest may be loaded for it",
-    "tui_agent/cli/whole_lines.py": "passes on what was printed, whole",
+    "tui_agent/cli/run/line_relay.py": "passes on what was printed, whole",
     "tui_agent/cli/redact.py": "a filter: its output is its input but for secrets",
-    "tui_agent/cli/run.py": "JSON, escaped by `record_json`",
-    "tui_agent/cli/sessions.py": "JSON escaped by `plain_json`, and lines cleaned by `printable`",
-    "tui_agent/cli/parts.py": "a line cleaned by `printable`",
+    "tui_agent/cli/run/command.py": "JSON, escaped by `record_json`",
+    "tui_agent/cli/sessions/command.py": "JSON escaped by `plain_json`, and lines cleaned by `printable`",
+    "tui_agent/cli/run/parts.py": "a line cleaned by `printable`",
     "tui_agent/cli/themes.py": "colour values that were validated",
     "tui_agent/__main__.py": "the version",
 }
@@ -80,7 +80,12 @@ def test_cells_are_made_in_few_places() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tui_agent/tui/rows.py", "tui_agent/tui/transcript/rows.py", "tui_agent/tui/modals/exact.py"]
+    "name",
+    [
+        "tui_agent/tui/widgets/rows.py",
+        "tui_agent/tui/transcript/rows.py",
+        "tui_agent/tui/modals/approval_full.py",
+    ],
 )
 def test_who_makes_cells_of_foreign_text_takes_it_through_the_last_door(name: str) -> None:
     [source] = [one for one in screens() if one.name == name]

@@ -26,10 +26,10 @@ UNSAFE = {
 SHARED = re.compile(r"/(?:tmp|dev/shm)(?!\w)")
 NAMES_THEM = {
     "tui_agent/cli/checkout_part.py": "an example in a help text",
-    "tui_agent/environments/sandbox/bounds.py": "tells a command that failed in a sandbox from one that did not",
-    "tui_agent/environments/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
-    "tui_agent/environments/sandbox/confine.py": "where a command's own private folders are mounted",
-    "tui_agent/environments/sandbox/own_files.py": "tells what lies in a command's own private folders from others",
+    "tui_agent/workspace/sandbox/mounts.py": "tells a command that failed in a sandbox from one that did not",
+    "tui_agent/workspace/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
+    "tui_agent/workspace/sandbox/confinement.py": "where a command's own private folders are mounted",
+    "tui_agent/workspace/sandbox/own_files.py": "tells what lies in a command's own private folders from others",
 }
 """Files that speak of shared folders, each with its reason; none of them makes a file there."""
 FOLLOWED = {

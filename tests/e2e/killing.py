@@ -24,9 +24,9 @@ from tests.e2e.conftest import ROOT, Program
 from tests.e2e.terminal import Terminal
 from tests.stubs.strict_history import faults_in
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted

@@ -12,7 +12,7 @@ from tests.e2e.conftest import Program
 from tests.stubs.strict_history import faults_in
 from tui_agent.context.summary import TITLE
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.store.reader import read_records
 
 pytestmark = pytest.mark.e2e

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Program
 from tests.stubs.sse_server import Reply, whole
 from tests.stubs.strict_history import chat_faults
-from tui_agent.folds.forgotten import REDUCED
+from tui_agent.folds.context.compacted_history import REDUCED
 
 pytestmark = pytest.mark.e2e
 

@@ -10,14 +10,13 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.context.shrinking import Shrinking
+from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.tokens import Tokens
-from tui_agent.engine.model_agent import ModelAgent
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.engine.server import Engine
+from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
@@ -47,7 +46,8 @@ from tui_agent.store.files import FileOps
 from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
-from tui_agent.tools.registry import ToolRegistry
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
 RUN = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)

@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.engine.harness import Bench, call, say
 from tui_agent.folds.base import fold
-from tui_agent.folds.entries import NoticeEntry
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
 from tui_agent.protocol.base import JsonMap

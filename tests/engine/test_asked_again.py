@@ -10,12 +10,12 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, allow, ask, call, running, say
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection, fold
-from tui_agent.folds.entries import ToolEntry, ToolState
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.session.approvals import Approvals
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.transcript.entries import ToolEntry, ToolState
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.policy import Decision
 from tui_agent.ports.tool import Preview

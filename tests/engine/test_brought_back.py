@@ -17,7 +17,7 @@ from tests.engine.long_histories import (
     work,
 )
 from tui_agent.context.summary import TITLE
-from tui_agent.folds.ledger import Ledger
+from tui_agent.folds.context.ledger import Ledger
 from tui_agent.protocol.commands import (
     Compact,
     PinContext,

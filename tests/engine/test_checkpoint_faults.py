@@ -11,13 +11,13 @@ from tests.engine.harness import QuickClock, call, running, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tests.stubs.checkpoints import workspace
 from tests.stubs.tool_context import tools_of
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.engine.upkeep import Upkeep
+from tui_agent.engine.checkpoints.maintenance import Upkeep
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
 from tui_agent.protocol.commands import Close, Revert, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import Author, CheckpointTaken
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 def store_of(tmp_path: Path) -> Path:

@@ -23,7 +23,7 @@ from tests.engine.long_histories import (
 )
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.summary import STORY, TITLE
-from tui_agent.folds.forgotten import REDUCED
+from tui_agent.folds.context.compacted_history import REDUCED
 from tui_agent.models.faults import fault
 from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
 from tui_agent.protocol.events.context import (

@@ -11,7 +11,6 @@ from tests.engine.harness import Bench, PolicyAnswer, call, running, say
 from tests.engine.hooking import Asked, says
 from tests.stubs.sandboxed import confinement, elsewhere, git, require_sandbox
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
@@ -20,6 +19,7 @@ from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 READS = "./look.sh"
 WRITES = "./change.sh"

@@ -7,8 +7,8 @@ import anyio
 
 from tests.engine.harness import call, say
 from tests.engine.talks import Talks, results, rules, talking, told, turn, use
-from tui_agent.folds.agents_tree import AgentsTree
-from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.engine.middleware.memory import WorkingMemory
+from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.tool import ToolResult

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.engine.talks import Talks, results, rules, spawn, talking, told, tools, turn, use
 from tests.stubs.tool_context import tools_of
-from tui_agent.folds.session_state import SessionState
-from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.engine.middleware.memory import WorkingMemory
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.delegate import Errand
 from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.ports.tool import ToolContext, ToolResult

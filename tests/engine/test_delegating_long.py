@@ -10,9 +10,9 @@ import anyio
 from tests.engine.harness import Bench, FakeModel, running, say
 from tests.engine.long_histories import PROMPT, of, words
 from tests.engine.talks import Talks, rules, spawn, tools, use
-from tui_agent.context.shrinking import Shrinking
+from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.summary import TITLE
-from tui_agent.engine.delegate_brief import LAST
+from tui_agent.engine.delegates.brief import LAST
 from tui_agent.ports.model import ModelChunk, ModelRequest, UsageChunk
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.agent import AgentFinished

@@ -11,7 +11,6 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, PolicyAnswer, call, running, say
 from tests.stubs.sandboxed import git
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox, SecretFile, WorkspaceScan
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionReques
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 SAID = "It wanted to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."

@@ -12,9 +12,9 @@ from tests.stubs.clock import FakeClock
 from tests.stubs.strict_history import faults_in
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
-from tui_agent.folds.entries import ToolEntry, TurnEntry
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import GoOn, Queue, SubmitPrompt
 from tui_agent.protocol.display import TextBlock

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from tests.engine.harness import Bench, EchoTool, PolicyAnswer, Words, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileInfo, OutputSink, Sandbox
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -21,6 +20,7 @@ from tui_agent.protocol.effects import Effect, Internal, Runs, Writes
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 ALWAYS = Choice(reach="always", rule="allow tool echo")
 STEERED, CONFINED = (True, False), ("", "fake")

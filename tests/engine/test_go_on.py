@@ -7,11 +7,11 @@ import anyio
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.divergence import turns
-from tui_agent.folds.metrics import Metrics
-from tui_agent.folds.model_messages import BROKEN_OFF, GONE_ON
-from tui_agent.folds.timeline import timeline
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.comparison.divergence import turns
+from tui_agent.folds.context.model_messages import BROKEN_OFF, GONE_ON
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.folds.trace.timeline import timeline
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.commands import GoOn, Interrupt, Redo, RunUserShell, SubmitPrompt, Undo
 from tui_agent.protocol.events.session import CommandRejected

@@ -13,15 +13,15 @@ from tests.stubs.store import said, store
 from tests.unit.folds.test_begun import kept_of
 from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.branches import Stretch
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.standing import FORMAT, dumped
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.branches import Stretch
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.session.past import earlier_fold
-from tui_agent.store.kept import keep
+from tui_agent.session.fold_start import earlier_fold
+from tui_agent.store.fold_cache import keep
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.engine.harness import EchoTool, allow, call, running, say
 from tests.engine.hooking import ONE_CALL, Asked, a_turn, notices, ran, says
-from tui_agent.environments.hook_command import HookCommand
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.hook import Hook
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import UserQueued
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.hook_command import HookCommand
 
 
 def gone(pid: Path) -> bool:

@@ -7,10 +7,10 @@ import pytest
 from tests.engine.harness import EchoTool, ask, running
 from tests.engine.hooking import DENIED, ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
-from tui_agent.engine.hooks import MAX_CONTEXT, Heard, weighed
+from tui_agent.engine.tools.hooks import MAX_CONTEXT, Heard, weighed
 from tui_agent.folds.base import fold
-from tui_agent.folds.entries import ToolEntry
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.transcript.entries import ToolEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

@@ -7,7 +7,7 @@ import anyio
 from tests.engine.harness import EchoTool, call, running, say
 from tests.engine.hooking import ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.ports.hook import HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Close, Interrupt, Queue, Steer, SubmitPrompt

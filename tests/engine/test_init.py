@@ -6,15 +6,15 @@ import pytest
 
 from tests.engine.harness import allow, ask, running
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.first_guide import survey, written
-from tui_agent.context.found_commands import commands_of
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.context.init_guide import survey, written
+from tui_agent.context.project_commands import commands_of
 from tui_agent.protocol.commands import DecidePermission, Undo, WriteGuide
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.parts import TextPart
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 FILES = list(tools_of("files").values())
 

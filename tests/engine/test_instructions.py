@@ -14,11 +14,11 @@ from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, judged, rules, use
 from tests.engine.talks import tools as all_tools
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.assemble import SEPARATOR
+from tui_agent.context.assembly import SEPARATOR
 from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, folders_of, joined
+from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.recorder import Recorder
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.middleware.instructions import Instructions
+from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Tool
@@ -29,8 +29,8 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.blobs import BlobStore
-from tui_agent.tools.registry import ToolRegistry
-from tui_agent.wiring.contributing import touched
+from tui_agent.wiring.context import touched
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ import pytest
 
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.jobs import KEPT_BYTES, MOST_JOBS
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.engine.tools.jobs import KEPT_BYTES, MOST_JOBS
 from tui_agent.folds.base import fold
-from tui_agent.folds.jobs import TAIL, Jobs
+from tui_agent.folds.session.jobs import TAIL, Jobs
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import JobId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 ENDLESS = "echo up; sleep 1000"
 """Its call is over with its first words: of a silent one they are waited for."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.harness import EchoTool, Words, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.large import LARGE, LEAST, SEEN, limit_of
+from tui_agent.engine.tools.large_results import LARGE, LEAST, SEEN, limit_of
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import SubmitPrompt

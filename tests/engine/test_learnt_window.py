@@ -21,7 +21,7 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.engine.talks import rules, spawn, tools
-from tui_agent.engine.large import limit_of
+from tui_agent.engine.tools.large_results import limit_of
 from tui_agent.models.faults import from_status
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import Fragment

@@ -10,12 +10,12 @@ import pytest
 from tests.engine.harness import Bench, running, say
 from tests.engine.test_rewind import files, go, tools, turn, write
 from tests.stubs.checkpoints import workspace
-from tui_agent.checkpoints.git import Ended, run_program
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.protocol.commands import Close, Interrupt, Revert, SubmitPrompt
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.workspace.checkpoints.git import Ended, run_program
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 LONG_S = 20.0
 

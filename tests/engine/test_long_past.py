@@ -8,15 +8,15 @@ import pytest
 from tests.stubs.store import store
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.base import fold
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt, Undo
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.kept import KEPT, LONG
+from tui_agent.store.fold_cache import KEPT, LONG
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.scan import records
 from tui_agent.wiring.session import session

@@ -8,8 +8,8 @@ from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, rules, spawn, use
 from tests.stubs.tool_context import tools_of
 from tui_agent.folds.base import fold
-from tui_agent.folds.measures import Measures
-from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.trace.measures import Measures
+from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.commands import SubmitPrompt
 
 TESTS = "from b import x\n\n\ndef test_x():\n    assert x\n"

@@ -9,8 +9,8 @@ import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.tool_context import tools_of
+from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
-from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.plugin_api import BaseMiddleware, ToolNext, ToolResult
 from tui_agent.ports.middleware import Middleware
 from tui_agent.protocol.commands import SetContextMode, SubmitPrompt

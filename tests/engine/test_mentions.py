@@ -13,7 +13,6 @@ import pytest
 from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.mentions import UNREAD, Sources, expand
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
 from tui_agent.ports.knowledge import SymbolPlace
@@ -25,6 +24,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 judged = RulePolicy().decide
 

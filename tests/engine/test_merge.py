@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stubs.clock import FakeClock
-from tui_agent.engine.merge import LIMIT, Merger
+from tui_agent.engine.model.delta_merge import LIMIT, Merger
 
 
 def _merger(tick: float) -> tuple[Merger[str], list[tuple[str, str]]]:

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.strict_history import faults_in
 from tests.stubs.tool_context import tools_of
-from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.model import Finished, ModelChunk, ToolCallChunk
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt

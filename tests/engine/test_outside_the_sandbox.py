@@ -13,8 +13,7 @@ from anyio import Path as AsyncPath
 from tests.engine.harness import MODEL, Bench, allow, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -26,6 +25,7 @@ from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 REFUSED = "It wanted to change /x, which the sandbox forbids."
 

@@ -9,7 +9,6 @@ import pytest
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, git, require_sandbox
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.decision.classes import READ_ONLY, WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
@@ -20,6 +19,7 @@ from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 def misjudged(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:

@@ -11,8 +11,8 @@ from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.config.layers import load
 from tui_agent.config.options import SessionOptions
+from tui_agent.engine.middleware.repo_map import LATE, RepoMapSection
 from tui_agent.errors import EnvironmentFault
-from tui_agent.middleware.repo_map import LATE, RepoMapSection
 from tui_agent.ports.repomap import MapShown, MapWish
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import SetContextMode, SetMapChoice, SetRepoMap, SubmitPrompt
@@ -21,7 +21,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.settings import MapChoice
-from tui_agent.wiring.mapping import SessionMaps, index_folder
+from tui_agent.wiring.repomap import SessionMaps, index_folder
 
 
 @dataclass

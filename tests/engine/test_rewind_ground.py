@@ -9,8 +9,7 @@ import pytest
 from tests.engine.harness import running, say
 from tests.engine.test_rewind import files, go, said, shell, told, tools, turn, write
 from tests.engine.test_rewind_records import kinds
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.engine.rewind import told as told_of
+from tui_agent.engine.checkpoints.rewind import told as told_of
 from tui_agent.ports.checkpoint import RestoreAct, Restored, RestorePlan
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.store.files import SystemFiles
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 3])

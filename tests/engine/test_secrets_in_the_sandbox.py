@@ -11,7 +11,6 @@ import pytest
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
@@ -19,6 +18,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested, Reach
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 @dataclass(frozen=True, slots=True)

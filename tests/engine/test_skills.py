@@ -10,8 +10,8 @@ from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.config.project_files import look
 from tui_agent.context.skills import SkillShelf, parted
+from tui_agent.engine.middleware.skills import Skills
 from tui_agent.errors import ToolError
-from tui_agent.middleware.skills import Skills
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.instructions import SkillsLoaded

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
-from tui_agent.engine.printed import HEAD, TAIL, Printed
+from tui_agent.engine.tools.live_output import HEAD, TAIL, Printed
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from tests.engine.harness import EchoTool, Words, ask, call, running, say
-from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
 from tui_agent.ports.model import Finished, ModelFault, TextChunk
 from tui_agent.protocol.commands import (

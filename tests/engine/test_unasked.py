@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tui_agent.context.instructions import InstructionFiles
-from tui_agent.engine.unasked import why_not
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.engine.automatic_reads import why_not
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 async def test_what_a_rule_denies_the_agent_to_read_does_not_join_either(

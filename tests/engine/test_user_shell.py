@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from tests.engine.harness import Bench, running, say
-from tui_agent.engine.usershell import LIVE_ROOM
+from tui_agent.engine.user_shell import LIVE_ROOM
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     Close,

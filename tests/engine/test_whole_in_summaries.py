@@ -28,12 +28,12 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.assemble import PINNED_SHORT
-from tui_agent.context.lasting import Facts, lasting
+from tui_agent.context.assembly import PINNED_SHORT
+from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.rules import RULES
-from tui_agent.context.shrinking import Shrinking
+from tui_agent.context.summary_facts import Facts, lasting
+from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
-from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.models.faults import fault
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import Fragment, Middleware

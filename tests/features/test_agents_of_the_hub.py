@@ -6,13 +6,13 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.base import fold
-from tui_agent.folds.metrics import Metrics
-from tui_agent.folds.session_state import SessionStateView
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.plugin_api import Action, Ask, AskModel, CallTools, Finish, Reject, SayMessage, act, actions
 from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, SessionNotFound, UsageError
 from tui_agent.folds.base import fold
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.store.reader import read_records
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 OLD, NEW = "ses_0000000000000001", "ses_0000000000000002"

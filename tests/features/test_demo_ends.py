@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.demo import bundled_demos, make_workspace
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.demo import bundled_demos, make_workspace
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.wiring.session import session
 

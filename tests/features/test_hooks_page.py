@@ -10,8 +10,8 @@ import pytest
 from pydantic_core import to_json
 
 from tui_agent.config.hooks import HookSettings
-from tui_agent.environments.hook_command import read_answer
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
+from tui_agent.workspace.local.hook_command import read_answer
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")
 

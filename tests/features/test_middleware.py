@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.clock import FakeClock, SequentialIds
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.session_state import SessionStateView
-from tui_agent.middleware.prompts import BUNDLED, PromptTexts
-from tui_agent.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.prompts import BUNDLED, PromptTexts
+from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
     Fragment,
@@ -27,7 +27,7 @@ from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Command, Redo, Revert
 from tui_agent.protocol.envelope import Envelope, Record
@@ -17,7 +17,7 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.settings import AgentState
 from tui_agent.store.reader import read_records
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 OLD, FORK = "ses_0000000000000001", "ses_0000000000000002"

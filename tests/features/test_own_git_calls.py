@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.hostile_repository import Hostile, build
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.config.git import ask_git
 from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.repository import find_repository
-from tui_agent.context.repomap.facade import RepoMap
-from tui_agent.context.repomap.kept import opened
-from tui_agent.session.forking import add_worktree
-from tui_agent.session.users_git import filters_off
-from tui_agent.tui.handlers.folder import folder_facts
+from tui_agent.context.repomap.index_db import opened
+from tui_agent.context.repomap.repository_map import RepoMap
+from tui_agent.session.fork_workspace import add_worktree
+from tui_agent.session.user_git import filters_off
+from tui_agent.tui.commands.folder import folder_facts
 from tui_agent.tui.prompt.files import list_files
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 @pytest.fixture

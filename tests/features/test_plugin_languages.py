@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi

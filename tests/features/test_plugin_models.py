@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.session import session
 

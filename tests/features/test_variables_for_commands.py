@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sse_server import Reply, running
-from tui_agent.cli.headless import run_turn
+from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.events.env import EnvStarted

@@ -21,7 +21,10 @@ class Same:
 
 
 _REPAIR, _SCAN = "tui_agent/store/repair.py", "tui_agent/store/scan.py"
-_PLANNING, _RESTORING = "tui_agent/checkpoints/planning.py", "tui_agent/checkpoints/restoring.py"
+_PLANNING, _RESTORING = (
+    "tui_agent/workspace/checkpoints/restore_plan.py",
+    "tui_agent/workspace/checkpoints/restore.py",
+)
 _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
 _READER = "tui_agent/store/reader.py"
@@ -139,7 +142,7 @@ EQUIVALENT = (
     ),
     *(
         Same(
-            "tui_agent/engine/verdict.py",
+            "tui_agent/engine/tools/verdict.py",
             f"{name}: bool = False",
             "False -> True",
             "a refused call runs nothing",
@@ -147,13 +150,13 @@ EQUIVALENT = (
         for name in ("network", "looks", "sealed")
     ),
     Same(
-        "tui_agent/engine/rewind.py",
+        "tui_agent/engine/checkpoints/rewind.py",
         "await self._recorder.prepare(target.to_seq)",
         "statement left out",
         "what was not prepared in a thread is folded at once",
     ),
     Same(
-        "tui_agent/engine/rewind.py",
+        "tui_agent/engine/checkpoints/rewind.py",
         "if wanted is None or there is None:",
         "or -> and",
         "event 0 brings the settings, so neither is None; the line is there for the types",

@@ -15,7 +15,7 @@ class Target:
 TARGETS = (
     Target(
         "gate",
-        ("tui_agent/engine/gate.py", "tui_agent/engine/verdict.py"),
+        ("tui_agent/engine/tools/gate.py", "tui_agent/engine/tools/verdict.py"),
         (
             "tests/engine/test_gate_answers.py",
             "tests/engine/test_gate_facts.py",
@@ -62,9 +62,9 @@ TARGETS = (
     Target(
         "revert",
         (
-            "tui_agent/engine/rewind.py",
-            "tui_agent/checkpoints/planning.py",
-            "tui_agent/checkpoints/restoring.py",
+            "tui_agent/engine/checkpoints/rewind.py",
+            "tui_agent/workspace/checkpoints/restore_plan.py",
+            "tui_agent/workspace/checkpoints/restore.py",
         ),
         (
             "tests/unit/checkpoints/test_plan_parts.py",

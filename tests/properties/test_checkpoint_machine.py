@@ -32,12 +32,12 @@ from tests.stubs.checkpoints import (
     snapshot,
     write,
 )
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits
-from tui_agent.checkpoints.moving import FileActs
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Restored
 from tui_agent.protocol.events.files import Author
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 LARGEST = 900
 LIMITS = Limits(file_bytes=LARGEST, baseline_bytes=100_000)

@@ -17,13 +17,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.left_out import linux_only
-from tui_agent.environments.contain import Containment
-from tui_agent.environments.local_files import LocalFiles
-from tui_agent.environments.opening import kernel_can, one_by_one
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
+from tui_agent.workspace.local.files import LocalFiles
+from tui_agent.workspace.local.nofollow import kernel_can, one_by_one
+from tui_agent.workspace.local.paths import Containment
 
 pytestmark = linux_only("the oracle asks /proc which file was opened")
 NAMES = ["a", "b", "c", ".env", ".git", "x.txt"]

@@ -8,9 +8,9 @@ from tests.golden.make import LOGS
 from tests.stubs.folds import all_folds, apply_all
 from tests.stubs.golden import GOLDEN, golden
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.transcript import Transcript, TranscriptView
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.transcript.fold import Transcript, TranscriptView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import check_pairs
 from tui_agent.store.lineage import blobs_of

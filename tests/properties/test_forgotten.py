@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
-from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.properties.test_branching import turn
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
-from tui_agent.folds.standing import FORMAT, dumped
+from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.session.past import Past, earlier_fold
-from tui_agent.store.kept import KEPT, keep, kept
+from tui_agent.session.fold_start import Past, earlier_fold
+from tui_agent.store.fold_cache import KEPT, keep, kept
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records
 

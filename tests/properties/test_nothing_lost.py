@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.assemble import Assembly, Wanted
-from tui_agent.context.lasting import Facts
+from tui_agent.context.assembly import Assembly, Wanted
 from tui_agent.context.summary import Summary, summary_of
-from tui_agent.context.truncate import is_artifact
+from tui_agent.context.summary_facts import Facts
+from tui_agent.context.truncation import is_artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus
 from tui_agent.protocol.ids import CallId, RequestId

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
-from tui_agent.folds.shelves import SpanShelf
-from tui_agent.folds.spans import Span
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.trace.spans import Span
+from tui_agent.folds.transcript.fold import Transcript
+from tui_agent.folds.transcript.packed_entries import SpanShelf
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import MAIN_AGENT

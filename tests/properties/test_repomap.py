@@ -7,12 +7,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
+from tui_agent.context.repomap.question_words import Query
+from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.tally import times_of, told
-from tui_agent.context.repomap.words import Query
-from tui_agent.folds.word_forms import raw_words, split
+from tui_agent.context.repomap.word_counts import times_of, told
+from tui_agent.folds.text.word_forms import raw_words, split
 
 SUFFIXES = [
     "py",

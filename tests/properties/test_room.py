@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.budgets import Room
 from tui_agent.context.summary import STORY
 from tui_agent.context.tokens import Tokens
-from tui_agent.folds.calibration import Calibration
+from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (

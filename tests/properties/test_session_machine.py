@@ -26,9 +26,9 @@ from tests.stubs.plain_checkpoints import Files, files_in, put_files
 from tests.stubs.strict_history import faults_in
 from tui_agent.errors import SessionLocked, SessionNotFound
 from tui_agent.folds.base import fold
-from tui_agent.folds.branches import Branches
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import (
     Command,
     Interrupt,
@@ -49,7 +49,7 @@ from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.session.forking import detach_checkpoints, fork_checkpoints
+from tui_agent.session.fork_workspace import detach_checkpoints, fork_checkpoints
 from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import history_lines, read_records
 from tui_agent.store.redaction.redactor import Redactor

@@ -3,8 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.lasting import Facts
-from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
+from tui_agent.context.compaction_limits import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import (
     STORY,
     story_of,
@@ -13,7 +12,8 @@ from tui_agent.context.summary import (
     transcript,
     transcript_within,
 )
-from tui_agent.folds.forgotten import called
+from tui_agent.context.summary_facts import Facts
+from tui_agent.folds.context.compacted_history import called
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId

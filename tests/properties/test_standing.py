@@ -5,14 +5,14 @@ import pytest
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Branches
-from tui_agent.folds.calibration import Calibration
-from tui_agent.folds.commits import Commits
-from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.learnt_windows import LearntWindows
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.standing import Standing, dumped, loaded, outlined, standing
+from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.context.token_calibration import Calibration
+from tui_agent.folds.context.window_limits import LearntWindows
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.snapshot import Standing, dumped, loaded, outlined, standing
 from tui_agent.protocol.envelope import Envelope, Record
 
 

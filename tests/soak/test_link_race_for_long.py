@@ -9,7 +9,7 @@ import pytest
 
 from tests.stubs.link_race import LinkRace
 from tests.stubs.swapper import swapping
-from tui_agent.environments.opening import OpenFolder, kernel_can, one_by_one
+from tui_agent.workspace.local.nofollow import OpenFolder, kernel_can, one_by_one
 
 pytestmark = pytest.mark.soak
 SECONDS = float(os.environ.get("SECONDS_OF_RACE", "10"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak.conftest import Report
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.context.repomap.views import MapView
 
 FILES = int(os.environ.get("FILES", "100000"))

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.golden.scribe import SONNET
 from tests.stubs.clock import FakeClock
 from tests.stubs.golden import GOLDEN
-from tui_agent.cli.session_tree import nodes
-from tui_agent.folds.checkpoints import checkpoints
+from tui_agent.cli.sessions.tree import nodes
+from tui_agent.folds.session.checkpoints import checkpoints
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished

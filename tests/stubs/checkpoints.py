@@ -5,11 +5,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tui_agent.checkpoints.git import Ended, run_program
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits
-from tui_agent.checkpoints.moving import FileActs
 from tui_agent.protocol.events.files import Author
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs
+from tui_agent.workspace.checkpoints.git import Ended, run_program
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 QUIET = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.errors import BlobMissing, TuiAgentError
-from tui_agent.folds.standing import Standing
+from tui_agent.folds.session.snapshot import Standing
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.base import Payload

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.stubs.swapper import Arena
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.opening import OpenFolder
-from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.effects import Writes
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.granted_paths import reaching
+from tui_agent.workspace.local.nofollow import OpenFolder
 
 INSIDE = hashlib.sha256(b"inside\n").hexdigest()
 FILES = ("f", "d/f", "deep/x/f", "deep/x/y/f")

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Self
 
 from tests.stubs.left_out import leave_out
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox import detect
-from tui_agent.environments.sandbox.bounds import Bounds
-from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.mounts import Bounds
 
 SECRET = "canary-4711-secret"
 """Must never be read in a sandbox."""

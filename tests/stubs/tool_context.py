@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.recording import RecordingEnvironment
-from tui_agent.folds.session_state import ReadFile, SessionStateView
+from tui_agent.folds.session.fold import ReadFile, SessionStateView
 from tui_agent.plugin_host.modules import forget, import_from
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment
@@ -20,6 +18,8 @@ from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent
+from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 

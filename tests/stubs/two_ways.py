@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.stubs.clock import FakeClock
-from tui_agent.folds.line_diff import count_changes
+from tui_agent.folds.text.line_diff import count_changes
 from tui_agent.protocol.effects import Effect, Runs, Writes, digest
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged

@@ -20,12 +20,12 @@ from typing import get_args
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.tui.transcript.samples import TranscriptApp, every_state, night_shift
-from tui_agent.folds.entries import Entry
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.transcript.entries import Entry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.store.line import decode
-from tui_agent.tui.symbols import ASCII, UNICODE
-from tui_agent.tui.theme import BUNDLED, ColourMode
+from tui_agent.tui.theme.symbols import ASCII, UNICODE
+from tui_agent.tui.theme.theme import BUNDLED, ColourMode
 
 SAMPLES = {"night_shift": night_shift, "every_state": every_state}
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tui_agent.loading import load
+from tui_agent.lazy_import import load
 
 
 def test_the_module_is_given_and_the_collector_is_on_again() -> None:
@@ -35,7 +35,7 @@ def test_a_module_that_fails_leaves_the_collector_on() -> None:
 
 def test_what_is_loaded_sets_no_collection_off_and_is_not_looked_at_again() -> None:
     program = (
-        "import gc; from tui_agent.loading import load\n"
+        "import gc; from tui_agent.lazy_import import load\n"
         "before = sum(one['collections'] for one in gc.get_stats())\n"
         "load('tui_agent.wiring.session')\n"
         "print(sum(one['collections'] for one in gc.get_stats()) - before, gc.get_freeze_count(), gc.isenabled())"

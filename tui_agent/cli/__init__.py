@@ -1,1 +1,1 @@
-"""L7: the command line, one module for each command."""
+"""The command line, one module for each command."""

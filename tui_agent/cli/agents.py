@@ -1,4 +1,4 @@
-"""L7: The agents: those of the hub, which can answer in a session, and the named ones, which can be delegated to."""
+"""The agents: those of the hub, which can answer in a session, and the named ones, which can be delegated to."""
 
 import argparse
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say_json, table, warn
 from tui_agent.config.agent_files import FOLDER
-from tui_agent.middleware.subagents import OWN, Subagents
+from tui_agent.engine.middleware.subagents import OWN, Subagents
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.plugins import plugin_places, tools_of
 

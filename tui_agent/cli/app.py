@@ -1,4 +1,4 @@
-"""L7: Open the full-screen app on a workspace, with a first message if one is given.
+"""Open the full-screen app on a workspace, with a first message if one is given.
 
 With --screen-reader, and on a terminal that cannot draw (TERM=dumb), the same session as lines: nothing is redrawn,
 and a number answers a question.
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     choose = arguments.resume == CHOOSE and not as_lines
     if arguments.resume is not None and not choose:
         options = replace(
-            options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
+            options, session=import_module("tui_agent.cli.sessions.resume").chosen(options, arguments.resume)
         )
     return open_lines(options) if as_lines else open_app(options, choose=choose)
 
@@ -89,7 +89,7 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
 def open_lines(options: SessionOptions) -> int:
     """Tell `options`' session in lines on standard output, and take lines from standard input."""
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
-    status: int = import_module("tui_agent.tui.linear").run_linear(options, handle=handle)
+    status: int = import_module("tui_agent.tui.linear.app").run_linear(options, handle=handle)
     return status
 
 

@@ -1,4 +1,4 @@
-"""L7: A report of what went wrong, as a file to read and to pass on yourself; nothing is sent anywhere.
+"""A report of what went wrong, as a file to read and to pass on yourself; nothing is sent anywhere.
 
 Invariant: written on this command only, readable by its user only, and never into the folder that is worked in. It holds
 what works here, settings, kinds of events and the newest faults, without secrets; no prompt, no answer, no file.
@@ -11,21 +11,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.cli.config import leaves
-from tui_agent.cli.doctor import examine
+from tui_agent.cli.doctor.command import examine
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, printable, say, say_json
 from tui_agent.config.files import read_regular, write_private
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_faults
 from tui_agent.errors import SessionNotFound
-from tui_agent.export.writing import free_name
+from tui_agent.export.output_file import free_name
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_end
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 NEWEST = 400
 """Events that are looked at."""

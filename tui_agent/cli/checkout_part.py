@@ -1,4 +1,4 @@
-"""L7: The workspace as it was after a part of a session, in a folder of its own."""
+"""The workspace as it was after a part of a session, in a folder of its own."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from tui_agent.cli.output import say, say_json
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.bundle import checkout_part
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

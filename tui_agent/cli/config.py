@@ -1,4 +1,4 @@
-"""L7: The settings: show them and where each comes from, tell where the files lie, or open one in an editor."""
+"""The settings: show them and where each comes from, tell where the files lie, or open one in an editor."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.programs import find_outside
 from tui_agent.config.settings import Config
 from tui_agent.errors import UsageError
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -1,4 +1,4 @@
-"""L7: standard error without secrets: whatever is said there, by us or by what we call, goes through it.
+"""Standard error without secrets: whatever is said there, by us or by what we call, goes through it.
 
 Invariant: what redacts is loaded when there is something to say, not before; it is no reason to say nothing.
 """
@@ -38,7 +38,7 @@ class ErrorStream(io.TextIOBase):
     def _known(self) -> Redacting:
         if self._redactor is None:
             # By name: only what goes wrong needs it, and it is slow to load.
-            made: Redacting = import_module("tui_agent.session.cleaning").fault_redactor(
+            made: Redacting = import_module("tui_agent.session.fault_redaction").fault_redactor(
                 dict(os.environ), working_folder(self._words)
             )
             self._redactor = made

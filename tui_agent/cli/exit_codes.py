@@ -1,4 +1,4 @@
-"""L7: exit statuses. Invariant: one table for every command; scripts rely on it."""
+"""Exit statuses. Invariant: one table for every command; scripts rely on it."""
 
 import errno
 from enum import IntEnum

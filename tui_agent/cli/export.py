@@ -1,4 +1,4 @@
-"""L7: a session as a file for others (`sessions export`), and such a file as a session again (`sessions import`)."""
+"""A session as a file for others (`sessions export`), and such a file as a session again (`sessions import`)."""
 
 import argparse
 import sys
@@ -10,9 +10,9 @@ from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, say_text, size
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
+from tui_agent.export.archive_import import import_archive
 from tui_agent.export.files import FORMATS, default_name, export
-from tui_agent.export.importing import import_archive
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -1,4 +1,4 @@
-"""L7: from words on the command line to one command, and from what went wrong to one line and an exit status.
+"""From words on the command line to one command, and from what went wrong to one line and an exit status.
 
 Invariant: only the called command's module is imported; every way out goes through `main`.
 """
@@ -22,8 +22,8 @@ from tui_agent.cli.error_stream import ErrorStream
 from tui_agent.cli.options import Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.letters import replaced
-from tui_agent.loading import load
+from tui_agent.lazy_import import load
+from tui_agent.protocol.unicode_text import replaced
 
 EXAMPLES = """\
 examples:

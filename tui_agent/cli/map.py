@@ -1,4 +1,4 @@
-"""L7: The map of a repository: its files ranked for a question, with the symbols that matter.
+"""The map of a repository: its files ranked for a question, with the symbols that matter.
 
 Invariant: loads no parser, no schema and no model where the index is fresh; the index is kept in the user's cache folder,
 or beside the sessions that have a place of their own.
@@ -18,12 +18,12 @@ from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.files import read_small
 from tui_agent.config.secrets import Keys
-from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.rendering import clean, left_out
+from tui_agent.context.repomap.repository_map import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
-from tui_agent.letters import counted
 from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.protocol.unicode_text import counted
 
 EXAMPLES = """\
 examples:
@@ -150,7 +150,9 @@ def redaction(root: Path, found: paths.Paths) -> RedactionOptions:
     """Return what is neither shown nor kept. Settings are loaded only where the user's have a table `[redaction]`."""
     if "redaction" not in (read_small(found.user_config) or ""):
         return RedactionOptions(Keys(os.environ, found.secrets).secrets())
-    known: RedactionOptions = import_module("tui_agent.session.cleaning").known_redaction(os.environ, root)
+    known: RedactionOptions = import_module("tui_agent.session.fault_redaction").known_redaction(
+        os.environ, root
+    )
     return known
 
 

@@ -1,4 +1,4 @@
-"""L7: The models: what can be used here, and whether one answers."""
+"""The models: what can be used here, and whether one answers."""
 
 import argparse
 import time
@@ -13,7 +13,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 
 EXAMPLES = """\

@@ -1,4 +1,4 @@
-"""L7: the options that mean the same for every command, and what they say as `SessionOptions`.
+"""The options that mean the same for every command, and what they say as `SessionOptions`.
 
 Invariant: loads only argparse and dataclasses, so that help is quick; the lists of words are those of
 `protocol.settings` (a test compares them).
@@ -221,9 +221,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)
     timeout = said.get("timeout_seconds")
     once = (
-        import_module("tui_agent.cli.trusted_once").keys_now(cwd.resolve())
-        if said.get("trust_project")
-        else ()
+        import_module("tui_agent.cli.trust_once").keys_now(cwd.resolve()) if said.get("trust_project") else ()
     )
     return SessionOptions(
         cwd=cwd.resolve(),

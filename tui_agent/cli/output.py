@@ -1,4 +1,4 @@
-"""L7: what commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor; loads
+"""What commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor; loads
 nothing of the product but what cleans text."""
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TextIO
 
-from tui_agent.letters import replaced
+from tui_agent.protocol.unicode_text import replaced
 
 
 def printable(text: str, *, lines: bool = False) -> str:

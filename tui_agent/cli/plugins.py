@@ -1,4 +1,4 @@
-"""L7: The plugins: list them, begin one, or check one."""
+"""The plugins: list them, begin one, or check one."""
 
 import argparse
 import dataclasses
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.config.keep import keep_disabled
 from tui_agent.config.layers import read_toml
+from tui_agent.config.user_file import keep_disabled
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import Found, discover
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.plugin_host.manifest import usable_name
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 from tui_agent.wiring.plugins import plugin_places
 
 EXAMPLES = """\

@@ -1,4 +1,4 @@
-"""L7: Text on standard input, without its secrets on standard output, line for line.
+"""Text on standard input, without its secrets on standard output, line for line.
 
 Invariant: every line that comes in goes out as one line, at once, but for a line that ends in a backslash: it waits for the
 next one. Nothing else is printed, but with `--explain` one line for each secret that would be covered, instead of the text.
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say
 from tui_agent.store.redaction.redactor import Hit, Redactor, clipped, merged, spliced
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

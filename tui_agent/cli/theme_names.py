@@ -1,4 +1,4 @@
-"""L7: which themes there are, by their files alone: to refuse a wrong name before anything slow is loaded."""
+"""Which themes there are, by their files alone: to refuse a wrong name before anything slow is loaded."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""L7: The themes: list them, or show one in this terminal's colours."""
+"""The themes: list them, or show one in this terminal's colours."""
 
 import argparse
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import coloured, say, say_json, table
 from tui_agent.errors import UsageError
-from tui_agent.tui.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
-from tui_agent.wiring.ground import ground
+from tui_agent.tui.theme.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

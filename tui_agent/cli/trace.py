@@ -1,4 +1,4 @@
-"""L7: A session in figures: events, tools, failures, files, tokens, cost, context, and the final answer."""
+"""A session in figures: events, tools, failures, files, tokens, cost, context, and the final answer."""
 
 import argparse
 import dataclasses
@@ -6,18 +6,18 @@ from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, say, say_json, seconds, size, warn, width
-from tui_agent.cli.parts import print_part
+from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
-from tui_agent.folds.measure_words import Units, told
-from tui_agent.folds.measures import Measures
-from tui_agent.folds.metrics import Metrics, MetricsView
-from tui_agent.folds.parts import Parts
-from tui_agent.folds.trace import Span, Trace, TraceView
-from tui_agent.folds.words import FAILURES, SPAN_STATES, TURN_ENDS
-from tui_agent.store.flaws import flaws
+from tui_agent.folds.text.labels import FAILURES, SPAN_STATES, TURN_ENDS
+from tui_agent.folds.trace.fold import Span, Trace, TraceView
+from tui_agent.folds.trace.measure_labels import Units, told
+from tui_agent.folds.trace.measures import Measures
+from tui_agent.folds.trace.metrics import Metrics, MetricsView
+from tui_agent.folds.trace.parts import Parts
+from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records
 from tui_agent.store.verify import verify
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
 examples:

@@ -1,4 +1,4 @@
-"""L7: Whether a folder's own files may steer the program: show them, trust them, go on without, or take it back.
+"""Whether a folder's own files may steer the program: show them, trust them, go on without, or take it back.
 
 Trust is for a folder at its place with exactly these contents. What differs from the last decision is marked.
 """
@@ -12,8 +12,8 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.powers import power
 from tui_agent.config.project import Project, projects
+from tui_agent.config.project_powers import power
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

@@ -1,1 +1,1 @@
-"""L2: typed configuration: layers (nearest wins), paths, and the options of one start."""
+"""Typed configuration: layers (nearest wins), paths, and the options of one start."""

@@ -1,4 +1,4 @@
-"""L2: named agents: Markdown files that say who a delegate is, with a few fields in front.
+"""Named agents: Markdown files that say who a delegate is, with a few fields in front.
 
 Invariant: a file that cannot be used is told of and costs nothing else; of one name the nearest file counts: the
 project's (where it is trusted), the user's, the product's own.

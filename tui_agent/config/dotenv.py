@@ -1,4 +1,4 @@
-"""L2: `.env` files, read into a mapping. The process's own environment is never changed.
+"""`.env` files, read into a mapping. The process's own environment is never changed.
 
 Invariant: no interpolation and no commands: a value is what stands between the quotes, or up to a comment.
 """

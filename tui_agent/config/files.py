@@ -1,4 +1,4 @@
-"""L2: reading small text files of configuration, and writing the user's private ones.
+"""Reading small text files of configuration, and writing the user's private ones.
 
 Invariant: only regular files are read, with a size limit; a private file is never readable by others, not even
 for a moment, and is replaced whole.

@@ -1,4 +1,4 @@
-"""L2: what git knows of the user's repository, asked without the repository's configuration.
+"""What git knows of the user's repository, asked without the repository's configuration.
 
 Invariant: git runs on a folder of our own with a configuration of our own, in which only the repository's objects and
 its index are lent; so that no monitor, filter, hook, pager, diff program or alias of the repository is ever run, nothing

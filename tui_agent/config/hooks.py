@@ -1,4 +1,4 @@
-"""L2: hooks as a configuration file names them: `[[hook]]` tables.
+"""Hooks as a configuration file names them: `[[hook]]` tables.
 
 Invariant: a project's hooks stand behind the user's and never take their place.
 """

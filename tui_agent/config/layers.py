@@ -1,4 +1,4 @@
-"""L2: the layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
+"""The layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
 
 Invariant: loading writes nothing, changes no environment variable and uses no file of a project that is not trusted. A
 project's files are read once: what was held against the user's decision is what is used.
@@ -19,8 +19,8 @@ from tui_agent.config import dotenv, hooks
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.powers import refused_key
 from tui_agent.config.project import Project, projects, ruling
+from tui_agent.config.project_powers import refused_key
 from tui_agent.config.settings import (
     CheckpointSettings,
     Config,

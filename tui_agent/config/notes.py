@@ -1,4 +1,4 @@
-"""L2: where the notes of a project lie, and which there are, for whoever searches or shows them.
+"""Where the notes of a project lie, and which there are, for whoever searches or shows them.
 
 Invariant: looking makes nothing; a project is known by its real path, so that a copy has notes of its own. Only plain
 files directly in the folder or one folder below count; nothing that a link leads to is read.

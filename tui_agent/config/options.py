@@ -1,4 +1,4 @@
-"""L2: what one start of the program was asked for, as the command line (or a test, or the app) says it.
+"""What one start of the program was asked for, as the command line (or a test, or the app) says it.
 
 Invariant: plain data of the standard library; None means "not said", so that configuration decides.
 """

@@ -1,4 +1,4 @@
-"""L2: where the user's files lie.
+"""Where the user's files lie.
 
 Invariant: computing a path creates nothing and reads no file; the environment is a mapping that the caller gives.
 """

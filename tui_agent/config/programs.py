@@ -1,4 +1,4 @@
-"""L2: where a program of the system lies that we start ourselves.
+"""Where a program of the system lies that we start ourselves.
 
 Invariant: never one in the folder that is worked in, nor one by a relative entry of `PATH`: what a repository brings
 along is not started because of its name.

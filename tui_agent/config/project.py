@@ -1,4 +1,4 @@
-"""L2: the folders whose own files could steer a start, each looked at once, and what holds for them.
+"""The folders whose own files could steer a start, each looked at once, and what holds for them.
 
 Invariant: which list of decisions counts is said by the real environment alone, never by a file of a project.
 """

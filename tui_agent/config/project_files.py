@@ -1,4 +1,4 @@
-"""L2: the files of a project that can steer the program, read once: what is hashed is what is used.
+"""The files of a project that can steer the program, read once: what is hashed is what is used.
 
 Invariant: looking never writes, follows no link below the folder, opens nothing but regular files, and ends: files,
 bytes and depth are limited.

@@ -1,4 +1,4 @@
-"""L2: the git repository that a folder is in, found by reading a few small files.
+"""The git repository that a folder is in, found by reading a few small files.
 
 Invariant: runs nothing and reads no configuration of the repository.
 """

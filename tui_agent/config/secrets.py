@@ -1,4 +1,4 @@
-"""L2: keys: from the environment, a trusted `.env`, the system's key ring, or a 0600 file of the user's.
+"""Keys: from the environment, a trusted `.env`, the system's key ring, or a 0600 file of the user's.
 
 Invariant: a key is never in configuration, a log or an error text; nothing is stored unless the user asked.
 """
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tui_agent.config.files import read_small, write_private
 from tui_agent.errors import ConfigError
-from tui_agent.secret_words import holds_secret
+from tui_agent.protocol.secret_names import holds_secret
 
 SERVICE = "tui-agent"
 

@@ -1,4 +1,4 @@
-"""L2: everything that a configuration file may say, typed.
+"""Everything that a configuration file may say, typed.
 
 Invariant: an unknown key is refused; every field says what it means; no secret has a field here.
 """

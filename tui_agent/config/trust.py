@@ -1,4 +1,4 @@
-"""L2: whether a project's own files may be used: only as the user decided about this folder with exactly this content.
+"""Whether a project's own files may be used: only as the user decided about this folder with exactly this content.
 
 Invariant: asking writes nothing; a damaged or absent list trusts nothing; what is trusted is the content that was
 shown, never what stands there later. Trust is for the folder at its real path: not for one above, below or beside it,
@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 from tui_agent.config.files import write_private
 from tui_agent.config.paths import PROJECT_FOLDER, Paths
-from tui_agent.config.powers import refused_config
 from tui_agent.config.project_files import ProjectFiles, key_of, look
+from tui_agent.config.project_powers import refused_config
 from tui_agent.errors import ConfigError
 
 Decision: TypeAlias = Literal["trusted", "without"]

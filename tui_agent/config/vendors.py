@@ -1,4 +1,4 @@
-"""L2: who offers models: addresses, the variables that hold keys, and which client speaks to them.
+"""Who offers models: addresses, the variables that hold keys, and which client speaks to them.
 
 Invariant: a key goes to its own vendor's address only, or to an address that the user named.
 """

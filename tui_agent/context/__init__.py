@@ -1,1 +1,1 @@
-"""L3: what a model is shown: sections with budgets, and the manifest that records them."""
+"""What a model is shown: sections with budgets, and the manifest that records them."""

@@ -1,4 +1,4 @@
-"""L3: how much of the window each section may take, and what goes first where a request does not fit.
+"""How much of the window each section may take, and what goes first where a request does not fit.
 
 Invariant: what the user said, the rules, the tools and the product's own words are never cut here.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
+from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.settings import ContextMode
 

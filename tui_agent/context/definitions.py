@@ -1,4 +1,4 @@
-"""L3: where a name is defined, by a look at the lines of the sources: what stands in where there is no map of them.
+"""Where a name is defined, by a look at the lines of the sources: what stands in where there is no map of them.
 
 Invariant: it ends after `SEARCH_S` seconds with what it has found, and tells whether it had seen all.
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from tui_agent.config.places import is_test
+from tui_agent.config.path_kind import is_test
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import SymbolPlace

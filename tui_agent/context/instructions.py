@@ -1,4 +1,4 @@
-"""L3: finds and reads the files of instructions that hold for a workspace: the user's, the repository's, nested ones.
+"""Finds and reads the files of instructions that hold for a workspace: the user's, the repository's, nested ones.
 
 Invariant: reading follows no link out of the workspace (above it, none at all), opens only regular files of a bounded
 size, and follows nothing that a text names; what is left out is told in a note.

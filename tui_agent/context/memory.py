@@ -1,4 +1,4 @@
-"""L3: the working memory of a task: what calls' results say of it, in named blocks of bounded size.
+"""The working memory of a task: what calls' results say of it, in named blocks of bounded size.
 
 Invariant: pure and deterministic: the same memory, call and result give the same blocks. What calls that run at once
 find is only ever added to lists or taken out of them, so that none of it is lost.
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tui_agent.context.checks import is_check, is_fault
-from tui_agent.context.failing import runs_all, still_failing
-from tui_agent.folds.memory_words import after_update, of_command, of_places, plain, texts, told
+from tui_agent.context.check_results import is_check, is_fault
+from tui_agent.context.failing_tests import runs_all, still_failing
+from tui_agent.folds.context.memory import after_update, of_command, of_places, plain, texts, told
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.context import MemoryUpdated

@@ -1,4 +1,4 @@
-"""L3: looks up what a message mentions, through the environment, and puts it into words for the model.
+"""Looks up what a message mentions, through the environment, and puts it into words for the model.
 
 Invariant: nothing is read that `may_read` refuses; what is sent of one mention, and of all, is bounded: where all have no
 room the short ones are whole and the long ones share what is left; a fault of one mention is its note, never the message's
@@ -15,14 +15,14 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
-from tui_agent.context.evenly import shared
-from tui_agent.context.mentioned import Possible, Wanted, possible
+from tui_agent.context.even_shares import shared
+from tui_agent.context.mention_parser import Possible, Wanted, possible
 from tui_agent.errors import EnvironmentFault
-from tui_agent.letters import counted
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolPlace
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.unicode_text import counted
 
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000

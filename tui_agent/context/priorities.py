@@ -1,4 +1,4 @@
-"""L3: shares the room of a summary out among what it tells, by rank.
+"""Shares the room of a summary out among what it tells, by rank.
 
 Invariant: pure. What must not be lost is cut only where all that has to stand does not fit, and what one block leaves of its
 share is the next one's.

@@ -1,4 +1,4 @@
-"""L3: instructions that the window does not hold: which of them stay, and how much of each.
+"""Instructions that the window does not hold: which of them stay, and how much of each.
 
 Invariant: pure. The nearest and the user's own are the last to give way, the farthest the first.
 """
@@ -6,9 +6,9 @@ Invariant: pure. The nearest and the user's own are the last to give way, the fa
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.evenly import shared
+from tui_agent.context.even_shares import shared
 from tui_agent.context.summary import CutText
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.truncation import head_and_tail
 
 RULES: Final = "the instructions of "
 """What is cut of them begins so, for a person."""

@@ -1,4 +1,4 @@
-"""L3: skills: folders with a SKILL.md, of the user and of a trusted project.
+"""Skills: folders with a SKILL.md, of the user and of a trusted project.
 
 Invariant: a project's skills are those that were trusted, as they were read then; of the user's, only files below the
 skill's own folder are read. A broken one is listed with its fault and never stops anything.

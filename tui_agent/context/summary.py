@@ -1,4 +1,4 @@
-"""L3: the text that stands for what was summarised: what is recorded, in sections, and the story behind it.
+"""The text that stands for what was summarised: what is recorded, in sections, and the story behind it.
 
 Invariant: the task, the user's words, pins, plan, tasks, files and failing tests come from the record and from no
 model; an older summary gives only its story, so that summaries do not grow by each other.
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tui_agent.context.lasting import LEFT_OUT, Facts, Text, lasting, line_of, reach, words_of
+from tui_agent.context.compaction_limits import chars_of
 from tui_agent.context.priorities import Block, Short, shared_out
-from tui_agent.context.shrinking import chars_of
-from tui_agent.context.truncate import head_and_tail
-from tui_agent.folds.forgotten import call_words, preview
-from tui_agent.letters import counted
+from tui_agent.context.summary_facts import LEFT_OUT, Facts, Text, lasting, line_of, reach, words_of
+from tui_agent.context.truncation import head_and_tail
+from tui_agent.folds.context.compacted_history import call_words, preview
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -25,6 +24,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.unicode_text import counted
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"

@@ -1,4 +1,4 @@
-"""L3: how much of the window a summary may fill, and what fills a window, in words.
+"""How much of the window a summary may fill, and what fills a window, in words.
 
 Invariant: pure. What must not be lost stands whole wherever the window holds it beside what no request goes without and
 little of the newest messages; only then room for work counts.

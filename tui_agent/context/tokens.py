@@ -1,4 +1,4 @@
-"""L3: how many tokens a text is: by a vocabulary where one is at hand, corrected by the provider's own counts.
+"""How many tokens a text is: by a vocabulary where one is at hand, corrected by the provider's own counts.
 
 Invariant: nothing is fetched: without a vocabulary on this machine characters are counted, and the name says so.
 """
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tui_agent.folds.calibration import Calibration
+from tui_agent.folds.context.token_calibration import Calibration
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

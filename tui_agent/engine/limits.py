@@ -1,6 +1,6 @@
-"""L4: budgets, checked before each model call and each tool. Pure."""
+"""Budgets, checked before each model call and each tool. Pure."""
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.protocol.events.turn import TurnEnd
 
 

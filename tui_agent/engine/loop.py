@@ -1,4 +1,4 @@
-"""L4: one turn: iterations of `Agent.step` until the agent is done, a limit is reached, or someone stops it.
+"""One turn: iterations of `Agent.step` until the agent is done, a limit is reached, or someone stops it.
 
 Invariant: a turn that started always finishes, with one reason; its closing events are written even when it is
 cancelled.
@@ -7,17 +7,17 @@ cancelled.
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_agent.engine.ask import ModelCaller
-from tui_agent.engine.asking import STUCK_OPTIONS, Asker
-from tui_agent.engine.bringing import bring, leave, new_ids
-from tui_agent.engine.closing import close_calls
+from tui_agent.engine.agent_messages import bring, leave, new_ids
+from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.cleanup import close_calls
+from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import reached
-from tui_agent.engine.parts import EngineParts
-from tui_agent.engine.states import StateKeeper
-from tui_agent.engine.tool_phase import ToolPhase
-from tui_agent.engine.unanswered import INSTEAD, sent
+from tui_agent.engine.model.caller import ModelCaller
+from tui_agent.engine.open_calls import INSTEAD, sent
+from tui_agent.engine.questions import STUCK_OPTIONS, Asker
+from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.errors import ConfigError, GoesInCircles, ModelError, ToolError
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
 from tui_agent.protocol.ids import AgentId

@@ -1,4 +1,4 @@
-"""L4: commands on their way in, and people's answers on their way to whoever waits for them.
+"""Commands on their way in, and people's answers on their way to whoever waits for them.
 
 Invariant: putting never blocks and never fails; answers are values, so nothing here outlives its reader.
 """

@@ -1,4 +1,4 @@
-"""L4: the engine's one way into the log, and the folds it lives by.
+"""The engine's one way into the log, and the folds it lives by.
 
 Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between. Folds hold
 the branch; when the head moves they begin anew.
@@ -10,14 +10,14 @@ from functools import partial
 from anyio import to_thread
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Branches, BranchesView, Stretch, stretches
-from tui_agent.folds.calibration import Calibration
-from tui_agent.folds.commits import Commits
-from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
-from tui_agent.folds.learnt_windows import LearntWindows
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.session_state import SessionState, SessionStateView
-from tui_agent.folds.standing import Standing, standing
+from tui_agent.folds.context.meter import ContextMeter, ContextMeterView
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.context.token_calibration import Calibration
+from tui_agent.folds.context.window_limits import LearntWindows
+from tui_agent.folds.session.branches import Branches, BranchesView, Stretch, stretches
+from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.fold import SessionState, SessionStateView
+from tui_agent.folds.session.snapshot import Standing, standing
 from tui_agent.ports.log import Log
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload

@@ -1,10 +1,10 @@
-"""L4: carries out commands that change a setting. Each is one `settings.changed`, also when the value is the same."""
+"""Carries out commands that change a setting. Each is one `settings.changed`, also when the value is the same."""
 
 from typing import Literal
 
 from pydantic import BaseModel, JsonValue
 
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import (
     RevokeRule,

@@ -1,4 +1,4 @@
-"""L4: begins and ends turns: the message, the agent's run inside its cancel scope, the closing events.
+"""Begins and ends turns: the message, the agent's run inside its cancel scope, the closing events.
 
 Invariant: at most one turn runs; `turn.started` is always followed by `turn.finished`.
 """
@@ -9,28 +9,28 @@ from functools import partial
 
 import anyio
 
-from tui_agent.engine.ask import ModelCaller
-from tui_agent.engine.asking import Asker
-from tui_agent.engine.checkpointing import Checkpointing
-from tui_agent.engine.closing import close_calls
-from tui_agent.engine.context_commands import bring_back, require_there
-from tui_agent.engine.delegating import Delegating
-from tui_agent.engine.gate import Gate
-from tui_agent.engine.handing import HandsOver
-from tui_agent.engine.hooks import Hooks
-from tui_agent.engine.init_agent import SOURCE, InitAgent
-from tui_agent.engine.jobs import Jobs
+from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.cleanup import close_calls
+from tui_agent.engine.compaction.commands import bring_back, require_there
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.delegates.handoff import HandsOver
+from tui_agent.engine.delegates.runner import Delegating
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.mailbox import Waiting
-from tui_agent.engine.merge import Ticker
-from tui_agent.engine.parts import EngineParts
-from tui_agent.engine.running import CallRunner
-from tui_agent.engine.states import StateKeeper
-from tui_agent.engine.tool_phase import ToolPhase
-from tui_agent.engine.unanswered import INSTEAD, unanswered
+from tui_agent.engine.model.caller import ModelCaller
+from tui_agent.engine.model.delta_merge import Ticker
+from tui_agent.engine.model.init_agent import SOURCE, InitAgent
+from tui_agent.engine.open_calls import INSTEAD, unanswered
+from tui_agent.engine.questions import Asker
+from tui_agent.engine.tools.gate import Gate
+from tui_agent.engine.tools.hooks import Hooks
+from tui_agent.engine.tools.jobs import Jobs
+from tui_agent.engine.tools.phase import ToolPhase
+from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.errors import StoreError
-from tui_agent.folds.session_state import OpenCall
-from tui_agent.folds.session_view import BRINGING_BACK
+from tui_agent.folds.session.fold import OpenCall
+from tui_agent.folds.session.view import BRINGING_BACK
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap

@@ -1,1 +1,1 @@
-"""L6: sessions as files for other people and other programs. Importing it does nothing."""
+"""Sessions as files for other people and other programs. Importing it does nothing."""

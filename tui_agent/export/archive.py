@@ -1,4 +1,4 @@
-"""L6: a whole session as one file, to be taken along.
+"""A whole session as one file, to be taken along.
 
 Invariant: the manifest comes first and names every other file with its size and SHA-256.
 """
@@ -16,8 +16,8 @@ from pydantic import Field
 
 from tui_agent import __version__
 from tui_agent.export.bundle import shadow_of, stores
-from tui_agent.export.redacted import Outgoing
-from tui_agent.export.writing import new_file
+from tui_agent.export.output_file import new_file
+from tui_agent.export.redacted_log import Outgoing
 from tui_agent.protocol.base import Frozen
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS

@@ -1,4 +1,4 @@
-"""L6: a session's checkpoints as files: one file that `git clone` takes, or the workspace after a part.
+"""A session's checkpoints as files: one file that `git clone` takes, or the workspace after a part.
 
 Invariant: the session and its workspace are only read. Files are as they were: nothing in them is redacted.
 """
@@ -6,9 +6,8 @@ Invariant: the session and its workspace are only read. Files are as they were: 
 from collections.abc import Iterable
 from pathlib import Path
 
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.errors import CheckpointError, UsageError
-from tui_agent.export.writing import new_file
+from tui_agent.export.output_file import new_file
 from tui_agent.folds.base import branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
@@ -16,6 +15,7 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.store.lineage import lineage
 from tui_agent.store.reader import read_records
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 STORE = "checkpoints.git"
 

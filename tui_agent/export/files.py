@@ -1,4 +1,4 @@
-"""L6: the formats of an export, by name, and where each one goes."""
+"""The formats of an export, by name, and where each one goes."""
 
 import re
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tui_agent.export.bundle import export_bundle
 from tui_agent.export.html.page import to_html
 from tui_agent.export.jsonl import to_jsonl
 from tui_agent.export.markdown import to_markdown
+from tui_agent.export.output_file import free_name, write_new
 from tui_agent.export.story import load
-from tui_agent.export.writing import free_name, write_new
 from tui_agent.store.redaction.redactor import Redactor
 
 TextOf = Callable[[Path, Redactor, bool], str]

@@ -1,8 +1,8 @@
-"""L6: the log's own lines, for programs: redacted once more, else byte for byte as they are kept."""
+"""The log's own lines, for programs: redacted once more, else byte for byte as they are kept."""
 
 from pathlib import Path
 
-from tui_agent.export.redacted import Outgoing
+from tui_agent.export.redacted_log import Outgoing
 from tui_agent.store.redaction.redactor import Redactor
 
 

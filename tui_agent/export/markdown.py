@@ -1,4 +1,4 @@
-"""L6: a session as a Markdown file that reads well in any viewer.
+"""A session as a Markdown file that reads well in any viewer.
 
 Invariant: what a program or a file said stands in fences that it cannot close; no HTML of the session's is live.
 """
@@ -7,8 +7,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_agent.export.story import Change, Story, Texts
-from tui_agent.export.words import (
+from tui_agent.export.labels import (
     AUTHORS,
     SAID,
     answered,
@@ -21,7 +20,8 @@ from tui_agent.export.words import (
     tool_words,
     turn_end,
 )
-from tui_agent.folds.entries import (
+from tui_agent.export.story import Change, Story, Texts
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,

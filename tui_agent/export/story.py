@@ -1,4 +1,4 @@
-"""L6: what a session's readable exports are made of.
+"""What a session's readable exports are made of.
 
 Invariant: every string in it has passed the redactor, and none holds a control character but line feeds and tabs.
 """
@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.folds.entries import Entry
-from tui_agent.folds.line_diff import line_diff
-from tui_agent.folds.metrics import Metrics, MetricsView
-from tui_agent.folds.transcript import Transcript
-from tui_agent.letters import replaced
+from tui_agent.folds.text.line_diff import line_diff
+from tui_agent.folds.trace.metrics import Metrics, MetricsView
+from tui_agent.folds.transcript.entries import Entry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.unicode_text import replaced
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records

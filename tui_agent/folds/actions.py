@@ -1,4 +1,4 @@
-"""L1: the log as actions and observations, and named actions as the calls that carry them out. Pure.
+"""The log as actions and observations, and named actions as the calls that carry them out. Pure.
 
 Invariant: every observation names the action that it answers; entries stand in the log's order.
 """

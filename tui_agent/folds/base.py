@@ -1,4 +1,4 @@
-"""L1: what a projection is, and which of a log's records are on its branch."""
+"""What a projection is, and which of a log's records are on its branch."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar

@@ -1,4 +1,4 @@
-"""L1: which function of a fold takes which event: one look-up an event, however many kinds and tables there are."""
+"""Which function of a fold takes which event: one look-up an event, however many kinds and tables there are."""
 
 from collections.abc import Callable
 from functools import partial

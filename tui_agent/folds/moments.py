@@ -1,4 +1,4 @@
-"""L1: everything that a screen shows, as it was at any event of a log, on a branch that was left too.
+"""Everything that a screen shows, as it was at any event of a log, on a branch that was left too.
 
 Invariant: `at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `ready`, it folds at most `SPAN` events
 from a keyframe, however long the log is. Keyframes are a cache: they can be thrown away.

@@ -1,4 +1,4 @@
-"""L1: every projection of the session that a screen shows, folded together.
+"""Every projection of the session that a screen shows, folded together.
 
 Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
 last taken. An unknown event folds to nothing but a notice in the transcript. A fold that fails at an event goes on
@@ -9,23 +9,28 @@ import traceback
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, ledger, measures, todo
-from tui_agent.folds.agents_tree import AgentsTree
-from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
-from tui_agent.folds.branches import Branches
-from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.copying import copied
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.jobs import Jobs
-from tui_agent.folds.ledger import Ledger
-from tui_agent.folds.measures import Measures
-from tui_agent.folds.metrics import Metrics
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.shelf import KEEP
-from tui_agent.folds.todo import Todo
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.context import ledger
+from tui_agent.folds.context import meter as context_meter
+from tui_agent.folds.context.ledger import Ledger
+from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.session import agents as agents_tree
+from tui_agent.folds.session import approvals, jobs, todo
+from tui_agent.folds.session import changed_files as files_changed
+from tui_agent.folds.session.agents import AgentsTree
+from tui_agent.folds.session.approvals import Approvals
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.jobs import Jobs
+from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.state_copy import copied
+from tui_agent.folds.trace import measures
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.trace.measures import Measures
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.folds.transcript.fold import Transcript
+from tui_agent.folds.transcript.packed_list import KEEP
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload

@@ -1,8 +1,8 @@
-"""L1: everything that a screen shows, as plain JSON. Invariant: of the same records it is the same text, live or later."""
+"""Everything that a screen shows, as plain JSON. Invariant: of the same records it is the same text, live or later."""
 
 from pydantic_core import to_jsonable_python
 
-from tui_agent.folds.state_json import state_to_json
+from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 

@@ -1,1 +1,1 @@
-"""L3: everything that speaks to a model: clients, the assembler of their streams, faults, prices, the factory."""
+"""Everything that speaks to a model: clients, the assembler of their streams, faults, prices, the factory."""

@@ -1,4 +1,4 @@
-"""L3: streamed chunks to whole parts. Our own, because the usual ones lose or glue tool calls.
+"""Streamed chunks to whole parts. Our own, because the usual ones lose or glue tool calls.
 
 Invariant: every call that the provider streamed comes out exactly once, in order, with an id that is unique in the
 session; arguments that are no complete JSON object, and those of a call at which the answer was cut at its length
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tui_agent.models import normalise
+from tui_agent.models import normalisation as normalise
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.model import (

@@ -1,4 +1,4 @@
-"""L3: how long to wait before a model is asked again. Pure; the loop that waits is the engine's.
+"""How long to wait before a model is asked again. Pure; the loop that waits is the engine's.
 
 Invariant: never shorter than the provider asked for, never longer than `LONGEST`: beyond it there is no wait at all.
 """

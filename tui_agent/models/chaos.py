@@ -1,4 +1,4 @@
-"""L3: a model client that fails on purpose, seeded, around another one.
+"""A model client that fails on purpose, seeded, around another one.
 
 Invariant: the same seed gives the same faults in the same order; never more than two in a row, so that whoever
 retries gets through.

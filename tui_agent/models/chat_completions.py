@@ -1,4 +1,4 @@
-"""L3: Chat Completions, spoken directly over HTTP.
+"""Chat Completions, spoken directly over HTTP.
 
 Invariant: an answer is complete only by the provider's own `finish_reason`; `[DONE]` or the end of the body without
 one is a cut stream (no `Finished` comes out).
@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tui_agent.models import bridging, chat_messages, faults, pricing
+from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import Exchange, HttpStreams
 from tui_agent.ports.clock import Clock

@@ -1,4 +1,4 @@
-"""L3: the provider-neutral history as Chat Completions messages (also litellm's form).
+"""The provider-neutral history as Chat Completions messages (also litellm's form).
 
 Invariant: every call is followed by its result; reasoning goes back to the profile that gave it only; images of tool
 results come in a user message after the results, because tool messages carry text only.

@@ -1,4 +1,4 @@
-"""L3: how a built-in demo ends: after its last answer, after a refused call, and when it is asked something else.
+"""How a built-in demo ends: after its last answer, after a refused call, and when it is asked something else.
 
 Invariant: what is said depends on the conversation alone; once a demo has ended, every later answer says so. A result
 that nobody refused and that the script did not expect is no end but a fault: the demo is broken then.

@@ -1,4 +1,4 @@
-"""L3: reasoning effort: what the user set to what is sent, provider by provider.
+"""Reasoning effort: what the user set to what is sent, provider by provider.
 
 Invariant: an effort that a provider has no place for is refused, never dropped in silence; `none` fits everywhere.
 """

@@ -1,4 +1,4 @@
-"""L3: what a client must know to reach a provider, and base addresses brought to one form.
+"""What a client must know to reach a provider, and base addresses brought to one form.
 
 Invariant: an `Endpoint` is the only holder of a key; its representation never shows it.
 """
@@ -20,7 +20,7 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One provider's address and how to speak to it. `timeout`: seconds without a byte that count as a stall. `bridge`:
-    its template wants the order and the ids of `models.bridging`."""
+    its template wants the order and the ids of `models.stream_bridge`."""
 
     base_url: str
     api_key: str = field(default="", repr=False)

@@ -1,4 +1,4 @@
-"""L3: from a model's name to what is known about it, and to the client that speaks to it.
+"""From a model's name to what is known about it, and to the client that speaks to it.
 
 Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request; a client
 follows from a `ModelInfo` alone, so a resumed session reaches the same model. Nothing slow is imported before a
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from tui_agent.config.settings import ModelProfile
 from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS
 from tui_agent.errors import ConfigError
-from tui_agent.models import bridging, efforts, pricing
+from tui_agent.models import efforts, pricing
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.names import require_name

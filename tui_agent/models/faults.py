@@ -1,4 +1,4 @@
-"""L3: what a provider's failure means: status, words and headers to one typed fault.
+"""What a provider's failure means: status, words and headers to one typed fault.
 
 Invariant: the provider's own words are kept unchanged in `original`; a key never gets into a message of ours.
 """

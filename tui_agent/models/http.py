@@ -1,4 +1,4 @@
-"""L3: one HTTP exchange with a provider: send, watch for stalls, give out events; every failure is one `ModelFault`.
+"""One HTTP exchange with a provider: send, watch for stalls, give out events; every failure is one `ModelFault`.
 
 Invariant: leaving the stream, by whatever way, closes the connection; no exception of httpx leaves this module.
 """

@@ -1,4 +1,4 @@
-"""L3: httpx, without what it loads for others: its own command line (click, pygments, rich) and HTTP/2.
+"""Httpx, without what it loads for others: its own command line (click, pygments, rich) and HTTP/2.
 
 Those take two thirds of its import, 0.08 s of every start. Invariant: nothing is changed in httpx, and both can still
 be imported by whoever wants them; whoever has imported httpx before gets it as it is.

@@ -1,4 +1,4 @@
-"""L3: every other provider, by litellm. The only module that imports litellm, on first use.
+"""Every other provider, by litellm. The only module that imports litellm, on first use.
 
 Invariant: nothing of litellm's is trusted that was found wrong: an answer is complete only when the provider itself
 said so (`received_finish_reason`), tool calls are assembled elsewhere, its hidden retries are off, its `.env` search
@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import anyio
 import anyio.to_thread
 
-from tui_agent.models import bridging, chat_messages, faults, pricing
+from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chat_completions import FINISHES, usage_of
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock

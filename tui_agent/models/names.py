@@ -1,4 +1,4 @@
-"""L3: what can be the name of a model, so that a secret that was pasted by mistake is neither looked up nor repeated.
+"""What can be the name of a model, so that a secret that was pasted by mistake is neither looked up nor repeated.
 
 Invariant: the error of a refused name never holds the name, for errors of names are written to the log.
 """

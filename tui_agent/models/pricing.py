@@ -1,4 +1,4 @@
-"""L3: context windows, output limits and prices, from the JSON map inside litellm's package, without importing it.
+"""Context windows, output limits and prices, from the JSON map inside litellm's package, without importing it.
 
 Invariant: the map's file is read at most once a process, on first need; a profile's own figures win over everything.
 Prices are USD for one million tokens.

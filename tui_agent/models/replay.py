@@ -1,4 +1,4 @@
-"""L3: a model that gives a session's recorded answers again, in order.
+"""A model that gives a session's recorded answers again, in order.
 
 Invariant: which answer comes depends on the conversation alone: a delegate's is told by its task, and how many answers
 its record has says which is next. Nothing is asked of any provider.

@@ -1,4 +1,4 @@
-"""L3: the Responses API, spoken directly over HTTP.
+"""The Responses API, spoken directly over HTTP.
 
 Invariant: nothing is stored with the provider (`store` is false): the history goes out whole each time, reasoning
 items unchanged. An answer is complete only by `response.completed` or `response.incomplete`.

@@ -1,4 +1,4 @@
-"""L3: how a model's name is reached: which client, at which address, with which key.
+"""How a model's name is reached: which client, at which address, with which key.
 
 Invariant: a name, an address or a key that cannot work raises `ConfigError` here, with what to do; a key goes to its
 own vendor's address only, or to one that the user named.

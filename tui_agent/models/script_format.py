@@ -1,4 +1,4 @@
-"""L3: the file format of scripted models: YAML for authors, checked when it is read.
+"""The file format of scripted models: YAML for authors, checked when it is read.
 
 Invariant: a script that does not fit the format is refused with its file and the place in it; see
 docs/scripted-models.md.

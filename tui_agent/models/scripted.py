@@ -1,4 +1,4 @@
-"""L3: a model that answers from a script: for demos, tests and evaluations, without account or network.
+"""A model that answers from a script: for demos, tests and evaluations, without account or network.
 
 Invariant: which answer comes depends on the conversation alone (how many answers its record has), so that a resumed
 session goes on where it was; what the script does not expect fails with the entry, what it expected and what came.

@@ -1,4 +1,4 @@
-"""L3: server-sent events out of bytes, as fast as plain Python goes.
+"""Server-sent events out of bytes, as fast as plain Python goes.
 
 Invariant: an event is only given out whole; what stands unfinished at the end of a body is dropped, not guessed.
 """

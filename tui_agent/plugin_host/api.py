@@ -1,4 +1,4 @@
-"""L3: what a plugin's `register` is given: it books every offer under the plugin's name.
+"""What a plugin's `register` is given: it books every offer under the plugin's name.
 
 Invariant: nothing reaches the session from here; the loader takes the offers over once `register` has returned.
 """

@@ -1,4 +1,4 @@
-"""L3: where the plugins, themes and demos that come with the product lie.
+"""Where the plugins, themes and demos that come with the product lie.
 
 Invariant: an installed copy has them inside the package, a source checkout beside it; no third place is looked at.
 """

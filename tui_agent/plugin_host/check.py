@@ -1,4 +1,4 @@
-"""L3: `plugins check`: everything that can be said of a plugin before a session uses it.
+"""`plugins check`: everything that can be said of a plugin before a session uses it.
 
 Invariant: the plugin is loaded as a session would load it, alone, and forgotten afterwards.
 """

@@ -1,4 +1,4 @@
-"""L3: a private copy of a trusted project's plugins, from which they are loaded.
+"""A private copy of a trusted project's plugins, from which they are loaded.
 
 Invariant: the copy holds exactly the bytes that were trusted, whatever the project's files have become since; only the
 user can write to it; it is replaced whole.

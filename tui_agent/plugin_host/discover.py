@@ -1,4 +1,4 @@
-"""L3: which plugins there are and where they lie, without importing any.
+"""Which plugins there are and where they lie, without importing any.
 
 Invariant: the order is fixed: bundled, entry points, user, project, `--plugin-dir`; within one place by name.
 A project's own folder is never looked at: `project` is a copy of what was trusted.

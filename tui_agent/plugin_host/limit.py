@@ -1,4 +1,4 @@
-"""L3: a time limit around code that is not ours: an import that never returns must not hold up the program.
+"""A time limit around code that is not ours: an import that never returns must not hold up the program.
 
 Invariant: what the alarm was set to before is set again afterwards. Only the main thread can be interrupted, which is
 where plugins are loaded; elsewhere there is no limit.

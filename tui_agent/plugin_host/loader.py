@@ -1,4 +1,4 @@
-"""L3: loads plugins and reports on each, as an event that the session can store.
+"""Loads plugins and reports on each, as an event that the session can store.
 
 Invariant: a plugin is in `LoadedPlugins` whole or not at all; whatever it raises becomes `plugin.failed` and the
 rest goes on.

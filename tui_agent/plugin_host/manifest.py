@@ -1,4 +1,4 @@
-"""L3: `plugin.toml`, what a plugin says of itself before anything of it is imported. Optional.
+"""`plugin.toml`, what a plugin says of itself before anything of it is imported. Optional.
 
 Invariant: reading it never imports; a wrong manifest is a `PluginError` that names the file and the field.
 """

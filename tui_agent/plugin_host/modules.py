@@ -1,4 +1,4 @@
-"""L3: a plugin's module under a private name, so that two plugins, or a plugin and a library, never collide.
+"""A plugin's module under a private name, so that two plugins, or a plugin and a library, never collide.
 
 Invariant: every module of a plugin stands in `sys.modules` under `tui_agent_plugins.<name>`; `forget` removes all
 of them. `sys.path` is never changed.

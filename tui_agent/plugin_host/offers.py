@@ -1,4 +1,4 @@
-"""L3: what plugins offer, each thing with its owner, and the one table of names that are taken.
+"""What plugins offer, each thing with its owner, and the one table of names that are taken.
 
 Invariant: a plugin's offers are taken over whole or not at all; a name belongs to one plugin.
 """

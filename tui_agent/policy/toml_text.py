@@ -1,4 +1,4 @@
-"""L3: reads TOML that a user, a project or a plugin wrote: rules, and tables of programs.
+"""Reads TOML that a user, a project or a plugin wrote: rules, and tables of programs.
 
 Invariant: a text of any size and content is read, or refused with a reason, within a second.
 """

@@ -1,4 +1,4 @@
-"""L2: Protocols only: what the engine needs of the world, and what the world may rely on.
+"""Protocols only: what the engine needs of the world, and what the world may rely on.
 
 Invariant: no implementation, no I/O; data types that only a port speaks of stand beside it.
 """

@@ -1,10 +1,10 @@
-"""L2: the hub's seam: an agent turns state into an action, once an iteration. Agents never append events."""
+"""The hub's seam: an agent turns state into an action, once an iteration. Agents never append events."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.model import ModelReply
 from tui_agent.protocol.messages import Message
 from tui_agent.protocol.parts import ToolCallPart

@@ -1,4 +1,4 @@
-"""L2: checkpoints of the workspace's files, outside the user's own repository."""
+"""Checkpoints of the workspace's files, outside the user's own repository."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""L2: time and identifiers, injected so that tests and replays are exact."""
+"""Time and identifiers, injected so that tests and replays are exact."""
 
 from typing import Protocol
 

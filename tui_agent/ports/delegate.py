@@ -1,4 +1,4 @@
-"""L2: delegation: a task given to another agent, which works on it in a context of its own and reports.
+"""Delegation: a task given to another agent, which works on it in a context of its own and reports.
 
 Invariant: whoever delegates gets a report, whatever becomes of the delegate; never what the delegate said on its way.
 """

@@ -1,4 +1,4 @@
-"""L2: an environment: files and processes of one workspace. One contract test holds for all of them.
+"""An environment: files and processes of one workspace. One contract test holds for all of them.
 
 Paths are given relative to `root` (with `/`) or absolute; an environment refuses what lies outside `root` for
 writing, and follows no link out of it.

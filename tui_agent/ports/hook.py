@@ -1,4 +1,4 @@
-"""L2: hooks: whoever is asked before something happens, or told after it.
+"""Hooks: whoever is asked before something happens, or told after it.
 
 Invariant: a hook never raises but for cancellation; what went wrong with it is said in its reply.
 """

@@ -1,4 +1,4 @@
-"""L2: background jobs, as a tool starts, reads and ends them."""
+"""Background jobs, as a tool starts, reads and ends them."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias

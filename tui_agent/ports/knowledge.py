@@ -1,4 +1,4 @@
-"""L2: what a session can look up beside its files: symbols of the workspace, skills, notes."""
+"""What a session can look up beside its files: symbols of the workspace, skills, notes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

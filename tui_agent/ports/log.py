@@ -1,10 +1,10 @@
-"""L2: the session log and its blobs, as the engine and every client see them."""
+"""The session log and its blobs, as the engine and every client see them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tui_agent.folds.branches import Stretch
+from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload

@@ -1,4 +1,4 @@
-"""L2: middleware: named pieces that contribute context and wrap model and tool calls, in registered order.
+"""Middleware: named pieces that contribute context and wrap model and tool calls, in registered order.
 
 Invariant: no memory of its own across calls: whatever matters is an event, and comes back by the folds.
 """
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.events.base import Payload

@@ -1,4 +1,4 @@
-"""L2: a model and what streams out of it.
+"""A model and what streams out of it.
 
 Invariant: a client never raises for a provider's fault; it yields one `ModelFault` and ends. A stream that ends
 without `Finished` or `ModelFault` is a cut stream.

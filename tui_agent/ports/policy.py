@@ -1,4 +1,4 @@
-"""L2: permission decisions over effects."""
+"""Permission decisions over effects."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""L2: the settings that every redactor of a user is built from: values of variables, and the table `[redaction]`.
+"""The settings that every redactor of a user is built from: values of variables, and the table `[redaction]`.
 
 Invariant: plain values, so that another process can be told them as JSON; nothing slow is loaded.
 """

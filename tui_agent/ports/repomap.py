@@ -1,4 +1,4 @@
-"""L2: the map of the repository, as tools and middlewares ask for it."""
+"""The map of the repository, as tools and middlewares ask for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""L2: the facade that every client drives a session by: submit commands, follow events."""
+"""The facade that every client drives a session by: submit commands, follow events."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""L2: a tool: typed arguments in, effects declared, a result for three audiences out."""
+"""A tool: typed arguments in, effects declared, a result for three audiences out."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime
 
 from pydantic import BaseModel
 
-from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs

@@ -1,4 +1,4 @@
-"""L0: what an agent does, as named actions: a closed union over the same calls, words and ends that the log records.
+"""What an agent does, as named actions: a closed union over the same calls, words and ends that the log records.
 
 Invariant: `action_from_dict(action.to_dict()) == action`. `to_dict` is for people and programs (with a friendly
 `message`), `to_memory` for a model (with the raw exception, where the action failed).

@@ -1,7 +1,7 @@
-"""L0: an observation that is kept whole while a model is told only its beginning and end, or a line in its place."""
+"""An observation that is kept whole while a model is told only its beginning and end, or a line in its place."""
 
-from tui_agent.letters import counted
 from tui_agent.protocol.base import BlobText, Frozen
+from tui_agent.protocol.unicode_text import counted
 
 
 class Artifact(Frozen):

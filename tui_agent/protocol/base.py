@@ -1,4 +1,4 @@
-"""L0: the frozen base model and the text and JSON types that every event is built of.
+"""The frozen base model and the text and JSON types that every event is built of.
 
 Invariant: building refuses unknown fields; reading (see `union`) ignores them.
 """

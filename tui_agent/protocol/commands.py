@@ -1,4 +1,4 @@
-"""L0: commands, what a user or client wants; imperative. The engine checks each against the folded state.
+"""Commands, what a user or client wants; imperative. The engine checks each against the folded state.
 
 Invariant: plain data. `id` is stamped by the client's facade; events that follow carry it as `cause`.
 """

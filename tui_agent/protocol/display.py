@@ -1,4 +1,4 @@
-"""L0: display blocks, the closed set of things a tool or plugin can show a person.
+"""Display blocks, the closed set of things a tool or plugin can show a person.
 
 Invariant: data only. A block of an unknown kind is shown as the text that stands in for it.
 """

@@ -1,4 +1,4 @@
-"""L0: effects, what a tool call does to the world. Policy judges them, approvals show them.
+"""Effects, what a tool call does to the world. Policy judges them, approvals show them.
 
 `digest` binds a decision to exactly these effects: a changed call needs a new decision.
 """

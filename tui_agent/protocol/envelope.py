@@ -1,4 +1,4 @@
-"""L0: the envelope around every payload, stamped by the store only."""
+"""The envelope around every payload, stamped by the store only."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""L0: names for the kinds of identifiers. All are made by an injected `ports.clock.Ids`, never here."""
+"""Names for the kinds of identifiers. All are made by an injected `ports.clock.Ids`, never here."""
 
 from typing import NewType
 

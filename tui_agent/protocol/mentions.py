@@ -1,4 +1,4 @@
-"""L0: what a message of the user mentions, as it was found when the message was sent."""
+"""What a message of the user mentions, as it was found when the message was sent."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: the provider-neutral history that is sent to a model.
+"""The provider-neutral history that is sent to a model.
 
 Invariant of a legal history (checked by `check_pairs`): every tool call is answered by exactly one `ToolMessage`
 before the next user or assistant message.

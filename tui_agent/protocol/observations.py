@@ -1,4 +1,4 @@
-"""L0: what came of an action, as named observations: a closed union over the results that the log records.
+"""What came of an action, as named observations: a closed union over the results that the log records.
 
 Invariant: `observation_from_dict(observation.to_dict()) == observation`.
 """

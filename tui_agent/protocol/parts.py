@@ -1,4 +1,4 @@
-"""L0: parts of a model's answer, and the content that is sent to a model.
+"""Parts of a model's answer, and the content that is sent to a model.
 
 A part's index is not stored in it: `model.responded.first_part` and `tool.finished.part` number the parts of a
 session from 0 without gaps.

@@ -1,4 +1,4 @@
-"""L0: the settings of a running session, as they stand in events and views."""
+"""The settings of a running session, as they stand in events and views."""
 
 from enum import StrEnum
 from typing import Literal, TypeAlias

@@ -1,1 +1,1 @@
-"""L5: the session's facade, in-process and remote, and what opens a session again after a crash."""
+"""The session's facade, in-process and remote, and what opens a session again after a crash."""

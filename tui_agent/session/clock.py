@@ -1,4 +1,4 @@
-"""L5: the real clock and the real identifiers."""
+"""The real clock and the real identifiers."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""L5: the engine's process as its starter holds it. Standard library only: it is started before anything is drawn."""
+"""The engine's process as its starter holds it. Standard library only: it is started before anything is drawn."""
 
 import contextlib
 import json

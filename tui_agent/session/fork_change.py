@@ -1,4 +1,4 @@
-"""L5: what is different in a fork, taken on when it is opened for the first time.
+"""What is different in a fork, taken on when it is opened for the first time.
 
 Invariant: each change is an event of its own, and one that is recorded is not made again, wherever a crash came.
 """

@@ -1,4 +1,4 @@
-"""L5: the files that a fork begins with, where it works in a folder of its own.
+"""The files that a fork begins with, where it works in a folder of its own.
 
 Invariant: a folder holds what the newest checkpoint up to the fork's event holds, whatever the workspace holds by now;
 the parent's workspace is only read.
@@ -13,15 +13,15 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
-from tui_agent.session.forking import STORE
+from tui_agent.session.fork_workspace import STORE
 from tui_agent.store.forks import fork_point
 from tui_agent.store.reader import iterate_records
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 def records_until(folder: Path, at_seq: int) -> list[Record]:

@@ -1,4 +1,4 @@
-"""L5: a session in this process: headless runs, tests and evals; and the heart of the engine's own process.
+"""A session in this process: headless runs, tests and evals; and the heart of the engine's own process.
 
 Invariant: `submit` never blocks; once `aclose` returns the log is stored and its lock is free.
 """
@@ -11,9 +11,9 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
+from tui_agent.engine.server import Engine
 from tui_agent.errors import StoreError
-from tui_agent.folds.standing import FORMAT, dumped
+from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.log import Follower
@@ -22,7 +22,7 @@ from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.ids import CommandId, RunId, SessionId
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.store.kept import LONG, keep
+from tui_agent.store.fold_cache import LONG, keep
 from tui_agent.store.log import SessionLog
 
 

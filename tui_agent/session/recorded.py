@@ -1,4 +1,4 @@
-"""L5: a session that is only read: its whole log, and the texts that it keeps beside it.
+"""A session that is only read: its whole log, and the texts that it keeps beside it.
 
 Invariant: takes no lock and writes nothing, so it works while another process holds the session.
 """

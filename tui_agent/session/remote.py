@@ -1,4 +1,4 @@
-"""L5: a session whose engine runs in a process of its own; what the app drives.
+"""A session whose engine runs in a process of its own; what the app drives.
 
 Invariant: history is read from the log's file up to the seq that the engine says is stored, and everything after it
 comes through the pipe: without a gap and without a repetition.
@@ -19,7 +19,7 @@ from anyio import to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.standing import FORMAT, Outline, outlined
+from tui_agent.folds.session.snapshot import FORMAT, Outline, outlined
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
@@ -27,7 +27,7 @@ from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.remote_follower import RemoteFollower
 from tui_agent.session.wire import Closed, Failed, Held, Opened, Trouble, command_line, read_line
-from tui_agent.store.kept import kept
+from tui_agent.store.fold_cache import kept
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_end, read_tail
 
@@ -226,7 +226,7 @@ class RemoteSession:
     def last_words(self) -> str:
         """The end of what the engine wrote to standard error, without secrets."""
         # By name: what looks for secrets takes 30 ms to load, and only an engine that failed has such words.
-        clean: Callable[..., str] = import_module("tui_agent.session.cleaning").without_secrets
+        clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").without_secrets
         return clean(self._handle.last_words(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""L5: a cursor into a remote session: history from the log's file, then what came through the pipe.
+"""A cursor into a remote session: history from the log's file, then what came through the pipe.
 
 Invariant: records come in order and once; history is read in batches, in a thread, and is not kept.
 """

@@ -1,4 +1,4 @@
-"""L5: takes a session up: says who holds it now, and closes what a crash left open.
+"""Takes a session up: says who holds it now, and closes what a crash left open.
 
 Invariant: afterwards the history is legal, whatever byte the process before ended at. In a session that a person drives,
 calls that waited for their decision stay open: they have not begun, and get their result before any request is sent.
@@ -6,11 +6,11 @@ calls that waited for their decision stay open: they have not begun, and get the
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tui_agent.engine.closing import close_calls, close_requests
-from tui_agent.engine.printed import Printed
+from tui_agent.engine.cleanup import close_calls, close_requests
+from tui_agent.engine.open_calls import unanswered
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.unanswered import unanswered
-from tui_agent.engine.usershell import close_shell
+from tui_agent.engine.tools.live_output import Printed
+from tui_agent.engine.user_shell import close_shell
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted

@@ -1,4 +1,4 @@
-"""L5: what going back to an event would do to the files, told without opening the session.
+"""What going back to an event would do to the files, told without opening the session.
 
 Invariant: nothing is written but a copy of the checkpoints' index in a folder that is gone afterwards; whoever holds the
 session is not disturbed, and the files of the workspace are only read.
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.borrowing import borrow
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits
-from tui_agent.engine.rewind import NOT_TAKEN, told
+from tui_agent.engine.checkpoints.rewind import NOT_TAKEN, told
 from tui_agent.folds.base import fold
-from tui_agent.folds.branches import Branches, stretches
-from tui_agent.folds.commits import Commits
+from tui_agent.folds.session.branches import Branches, stretches
+from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.events.files import CheckpointPlanned
-from tui_agent.session.forking import STORE, state_of
+from tui_agent.session.fork_workspace import STORE, state_of
 from tui_agent.store.reader import read_records
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 LOST = "The newest checkpoint is lost: opening the session takes a new one."
 

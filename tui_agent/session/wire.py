@@ -1,4 +1,4 @@
-"""L5: the lines between the app and the engine's process: one JSON object a line.
+"""The lines between the app and the engine's process: one JSON object a line.
 
 To the engine: `{"options": …}` first, then `{"command": …}`. From it: `{"held": …}`, then one `{"opened": …}` or `{"failed": …}`, then
 records as they stand in the log but without `crc`, `{"trouble": …}` for what could not be stored, `{"closed": …}`.

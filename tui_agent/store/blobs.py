@@ -1,4 +1,4 @@
-"""L1: content-addressed blobs of a session, one file each, named by the hex SHA-256 of its bytes.
+"""Content-addressed blobs of a session, one file each, named by the hex SHA-256 of its bytes.
 
 Invariant: a blob is whole under its name before an event can name it; `sync` makes it durable before the log is.
 """

@@ -1,4 +1,4 @@
-"""L1: the sessions that a session is related to: where it was forked from, and what was forked from those.
+"""The sessions that a session is related to: where it was forked from, and what was forked from those.
 
 Invariant: only first lines are read; a parent that is gone ends the way up, and nothing is raised for it.
 """

@@ -1,4 +1,4 @@
-"""L1: the few calls of the operating system that the store makes, as a port, so that a test can make each one fail.
+"""The few calls of the operating system that the store makes, as a port, so that a test can make each one fail.
 
 Invariant: nothing else in the store writes, syncs, truncates or renames.
 """

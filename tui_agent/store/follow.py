@@ -1,4 +1,4 @@
-"""L1: a cursor into a log: history first, then live, in batches.
+"""A cursor into a log: history first, then live, in batches.
 
 Invariant: a follower is pulled, so a slow one costs the writer nothing; it sees every record once, in order.
 """

@@ -1,4 +1,4 @@
-"""L1: making a fork, finding the forks of a session, and making one whole before its parent goes.
+"""Making a fork, finding the forks of a session, and making one whole before its parent goes.
 
 Invariant: a fork's log appears whole or not at all; making it whole changes nothing that a reader of it sees.
 """
@@ -12,16 +12,16 @@ from pathlib import Path
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.branches import on_branch
+from tui_agent.folds.session.branches import on_branch
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId
+from tui_agent.store.chunks import line_at, pieces
 from tui_agent.store.files import FOLDER_MODE, FileOps, sync_path, write_all, write_file
 from tui_agent.store.line import body, seal
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, lineage, origin_of
-from tui_agent.store.pieces import line_at, pieces
+from tui_agent.store.payload import Shrinker
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, sifted_lines
-from tui_agent.store.shrink import Shrinker
 
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _WHOLE_PAYLOAD = re.compile(rb'"payload_blob":"([0-9a-f]{64})"')

@@ -1,4 +1,4 @@
-"""L1: the index of all sessions: what a list shows, and a full text, in one SQLite file.
+"""The index of all sessions: what a list shows, and a full text, in one SQLite file.
 
 Invariant: derived from the logs, and never needed: where it is absent, damaged, of another version or locked, the logs
 themselves are read. Deleting it loses nothing.

@@ -1,4 +1,4 @@
-"""L1: the tables of the index of all sessions, and how a log goes into them.
+"""The tables of the index of all sessions, and how a log goes into them.
 
 Invariant: a row says what `summarise` says of the log as it stood; texts are taken in once, from where the last reading
 stopped.
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.protocol.ids import SessionId
-from tui_agent.store.figures import Figures, counted
+from tui_agent.store.chunks import pieces_from
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.lock import is_locked
-from tui_agent.store.pieces import pieces_from
 from tui_agent.store.repair import EVENTS
-from tui_agent.store.searched import searched
+from tui_agent.store.search_text import searched
+from tui_agent.store.session_stats import Figures, counted
 from tui_agent.store.summary import SessionSummary, summarise
 
 SCHEMA = """

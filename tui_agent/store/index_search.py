@@ -1,4 +1,4 @@
-"""L1: what is asked of the index of all sessions, and the same asked of the logs where there is none.
+"""What is asked of the index of all sessions, and the same asked of the logs where there is none.
 
 Invariant: any text can be asked for; both answer alike, but for the order of words that a log spells otherwise.
 """
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_agent.protocol.ids import SessionId
+from tui_agent.store.chunks import pieces_from
 from tui_agent.store.index_rows import Stand
-from tui_agent.store.pieces import pieces_from
-from tui_agent.store.searched import searched
+from tui_agent.store.search_text import searched
 from tui_agent.store.summary import summarise
 
 MOST_PLACES = 100_000

@@ -1,4 +1,4 @@
-"""L1: one event as one line, and back.
+"""One event as one line, and back.
 
 Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline, where the eight digits are the CRC-32 of every byte
 before that field; bytes that do not fit their checksum are never taken for an event.
@@ -121,7 +121,7 @@ def _object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _inflated(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """The event whose payload as a whole is a blob (see `store.shrink.outsource`)."""
+    """The event whose payload as a whole is a blob (see `store.payload.outsource`)."""
     raw = _object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):

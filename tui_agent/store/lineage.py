@@ -1,4 +1,4 @@
-"""L1: a forked session's history: its parent's events up to the fork, and its own.
+"""A forked session's history: its parent's events up to the fork, and its own.
 
 Invariant: a fork refers to its parent's log by (session, seq, checksum of that line) and copies nothing; where the
 parent is gone or another, what is the fork's own is still read, and the fault says what is missing.
@@ -10,15 +10,15 @@ from functools import cache, partial
 from pathlib import Path
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.branches import Move, Stretch, on_branch
+from tui_agent.folds.session.branches import Move, Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.store.blobs import BlobStore, Redacting
-from tui_agent.store.branching import NEWEST, branch_of, moves
+from tui_agent.store.chunks import first_line, line_at
 from tui_agent.store.files import FileOps
+from tui_agent.store.head_moves import NEWEST, branch_of, moves
 from tui_agent.store.line import decode
 from tui_agent.store.names import is_session_id
-from tui_agent.store.pieces import first_line, line_at
 
 CRC_PLACE = slice(-10, -2)
 """Where the checksum stands in a line without its newline."""

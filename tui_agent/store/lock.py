@@ -1,4 +1,4 @@
-"""L1: the lock that makes one process the writer of a session.
+"""The lock that makes one process the writer of a session.
 
 Invariant: the kernel holds it, so it ends with its process, however that ends; the file's content is only a hint.
 """

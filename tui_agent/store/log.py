@@ -1,4 +1,4 @@
-"""L1: the one writer of a session's log.
+"""The one writer of a session's log.
 
 Invariant: an event is one `write` of one whole line, or it is not in the log; what `append` returned is what any
 reader reads; `seq` has no holes but where a line was damaged later, and in what a fork takes over. A log that is made
@@ -17,23 +17,23 @@ from pydantic_core import to_json
 
 from tui_agent.errors import StoreError, StoreFull
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Stretch, on_branch
+from tui_agent.folds.session.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
+from tui_agent.store.fold_cache import Place
 from tui_agent.store.follow import LogFollower
-from tui_agent.store.kept import Place
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
+from tui_agent.store.payload import Shrinker
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.recent import Recent
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
-from tui_agent.store.shrink import Shrinker
 
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line that are kept for the envelope around the payload."""

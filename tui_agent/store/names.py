@@ -1,4 +1,4 @@
-"""L1: what can be the name of a session."""
+"""What can be the name of a session."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""L1: what the session store could do without, and its removal.
+"""What the session store could do without, and its removal.
 
 Invariant: `waste` only looks; nothing goes that an event of any session names, nor anything of a session in use.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.store.chunks import lines_with, pieces
 from tui_agent.store.forks import by_parent, named_in
 from tui_agent.store.lineage import origin_of
 from tui_agent.store.lock import is_locked
-from tui_agent.store.pieces import lines_with, pieces
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.sessions import REMOVED, Detach, SessionStore
 

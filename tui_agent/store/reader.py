@@ -1,4 +1,4 @@
-"""L1: reading a session's log without holding it, also while another process writes.
+"""Reading a session's log without holding it, also while another process writes.
 
 Invariant: only whole lines whose checksum fits are delivered; a reader changes nothing. A fork is read as one history:
 its parents' events up to the fork, then its own.
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound
-from tui_agent.folds.branches import Stretch
+from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
@@ -17,9 +17,9 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
-from tui_agent.store.bulk import many_objects
+from tui_agent.store.chunks import lines_with, offset_before, pieces
+from tui_agent.store.gc_pause import many_objects
 from tui_agent.store.lineage import Lineage, Strand, blobs_of, cut, lineage
-from tui_agent.store.pieces import lines_with, offset_before, pieces
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_lines
 

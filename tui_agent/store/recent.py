@@ -1,4 +1,4 @@
-"""L1: the newest records of a log that is being written, for whoever follows it closely.
+"""The newest records of a log that is being written, for whoever follows it closely.
 
 Invariant: they come without gaps and end with the newest; of older ones at most as many stay again as are new.
 """

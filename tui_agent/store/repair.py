@@ -1,4 +1,4 @@
-"""L1: opening a log under its lock, and bringing it over to a new file when its disk fails.
+"""Opening a log under its lock, and bringing it over to a new file when its disk fails.
 
 Invariant: what is cut off is first kept in a side file; whole lines are never moved or changed.
 """

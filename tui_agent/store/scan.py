@@ -1,4 +1,4 @@
-"""L1: a log's bytes split into records, damaged lines and a torn tail.
+"""A log's bytes split into records, damaged lines and a torn tail.
 
 Invariant: a bad line never ends the reading; `seq` only grows in what is given back.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.folds.branches import Stretch, on_branch
+from tui_agent.folds.session.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.line import decode, intact, salvage, version_of

@@ -1,4 +1,4 @@
-"""L1: the folder of all sessions: making, opening, reading, listing and naming them.
+"""The folder of all sessions: making, opening, reading, listing and naming them.
 
 Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
 """
@@ -20,19 +20,19 @@ from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
+from tui_agent.store.fold_cache import known_of
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
 from tui_agent.store.index import SessionIndex
 from tui_agent.store.index_rows import Stand
 from tui_agent.store.index_search import Found
-from tui_agent.store.kept import known_of
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
 from tui_agent.store.names import is_session_id
+from tui_agent.store.payload import Shrinker
 from tui_agent.store.reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS, Opened, create_log, open_log, require_known, version_of_log
-from tui_agent.store.shrink import Shrinker
 from tui_agent.store.summary import SessionSummary
 
 REMOVED = ".removed-"

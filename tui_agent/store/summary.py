@@ -1,4 +1,4 @@
-"""L1: what a list shows of a session: from the ends of its log, and what `store.figures` counts of it.
+"""What a list shows of a session: from the ends of its log, and what `store.session_stats` counts of it.
 
 Invariant: nothing is parsed but the first line, the last ones, and those that give a title or a figure.
 """
@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from tui_agent.folds.branches import Stretch, on_branch
+from tui_agent.folds.session.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.figures import Figures, Outcome, counted, figures, outcome
+from tui_agent.store.chunks import first_line
 from tui_agent.store.line import decode
 from tui_agent.store.lineage import Strand, blobs_of, lineage
 from tui_agent.store.lock import is_locked
-from tui_agent.store.pieces import first_line
 from tui_agent.store.reader import tail_bytes
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import end_of, lines, records, seq_of
+from tui_agent.store.session_stats import Figures, Outcome, counted, figures, outcome
 
 _MOST_MOVES = 8
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024

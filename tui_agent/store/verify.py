@@ -1,4 +1,4 @@
-"""L1: what is wrong with a stored session, in words.
+"""What is wrong with a stored session, in words.
 
 Invariant: looks only; whatever it meets is told, never raised.
 """
@@ -10,9 +10,9 @@ from pathlib import Path
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionForked
+from tui_agent.store.chunks import pieces
 from tui_agent.store.line import decode, intact, version_of
 from tui_agent.store.lineage import blobs_of, lineage
-from tui_agent.store.pieces import pieces
 from tui_agent.store.reader import history_lines
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import lines

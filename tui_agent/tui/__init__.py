@@ -1,1 +1,1 @@
-"""L7: the full-screen app. Invariant: sees protocol, folds, config and the Session facade only."""
+"""The full-screen app. Invariant: sees protocol, folds, config and the Session facade only."""

@@ -1,4 +1,4 @@
-"""L7: the one registry of what a user can do: action → slash command, keys, help, footer word, and when it applies.
+"""The one registry of what a user can do: action → slash command, keys, help, footer word, and when it applies.
 
 Invariant: palette, footer, F1 help, `/help` and docs/keys.md are made from `ACTIONS`, and nothing else names a key.
 Every action of the scope `app` has a handler of its name (a test holds both together).

@@ -1,4 +1,4 @@
-"""L7: the full-screen app: what keys and intents mean before and while a session is open, and how it is left.
+"""The full-screen app: what keys and intents mean before and while a session is open, and how it is left.
 
 Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in `live`,
 which is imported once, by name, after the first paint; what is typed before that is kept.
@@ -26,19 +26,19 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
-from tui_agent.tui.frame import Frame
-from tui_agent.tui.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
-from tui_agent.tui.keeping import way_back
-from tui_agent.tui.panes.base import Intent
+from tui_agent.tui.controller.drafts import way_back
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
-from tui_agent.tui.terminal import catch_signals, edit_text, farewell, last_words, release_signals
+from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
+from tui_agent.tui.terminal.terminal import catch_signals, edit_text, farewell, last_words, release_signals
+from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
     from tui_agent.session.engine_handle import EngineHandle
-    from tui_agent.tui.app_session import AppSession
-    from tui_agent.tui.live import Live
-    from tui_agent.tui.outside import Ask
+    from tui_agent.tui.cli_client import Ask
+    from tui_agent.tui.controller.controller import Live
+    from tui_agent.tui.controller.session_port import AppSession
 
 Spawn = Callable[[SessionOptions], "AppSession"]
 AFTER_A_FAULT = (
@@ -115,7 +115,7 @@ class AgentApp(Frame):
     async def _go_live(self) -> None:
         # In a thread, so that keys typed meanwhile are shown.
         try:
-            live = await asyncio.to_thread(import_module, "tui_agent.tui.live")
+            live = await asyncio.to_thread(import_module, "tui_agent.tui.controller.controller")
         finally:
             gc.freeze()
             gc.set_threshold(*COLLECTED)

@@ -1,4 +1,4 @@
-"""L7: where a link leads, as it is shown and as it may be opened.
+"""Where a link leads, as it is shown and as it may be opened.
 
 Invariant: pure; what is shown is where it leads: the host in the letters that are looked up (punycode), nothing hidden.
 Only an address of the web that is shown whole can be opened.
@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from tui_agent.letters import concealed, revealed
+from tui_agent.protocol.unicode_text import concealed, revealed
 
 _WEB: Final = re.compile(r"https?://[^\s\\<>\"`{}|^]+", re.IGNORECASE)
 _NETLOC: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[/\\]*)([^/\\?#\s]*)")

@@ -1,4 +1,4 @@
-"""L7: the boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
+"""The boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
 
 Invariant: what `clean` returns holds no control character but the line feed, no escape sequence, no character that is
 invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. What is left
@@ -16,7 +16,7 @@ from rich.cells import cell_len, split_text
 from textual.content import Content
 from textual.style import Style
 
-from tui_agent.letters import revealed, unpiled
+from tui_agent.protocol.unicode_text import revealed, unpiled
 
 TAB: Final = 4
 _OFTEN: Final = 200

@@ -1,4 +1,4 @@
-"""L6: composition: the models that a start can reach."""
+"""Composition: the models that a start can reach."""
 
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.sessions import SessionStore
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 from tui_agent.wiring.plugins import load_plugins
 
 

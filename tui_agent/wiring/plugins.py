@@ -1,11 +1,12 @@
-"""L6: composition: the plugins of a start, and what an engine takes of them."""
+"""Composition: the plugins of a start, and what an engine takes of them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from tui_agent.config.notes import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.engine.model_agent import ModelAgent
+from tui_agent.engine.model.agent import ModelAgent
+from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.copies import lay_out
@@ -13,8 +14,7 @@ from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.agent import Agent
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.tools.registry import ToolRegistry
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 
 PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 

@@ -1,4 +1,4 @@
-"""L6: composition root: options and configuration to a session; with its package the only place that knows all below `cli`.
+"""Composition root: options and configuration to a session; with its package the only place that knows all below `cli`.
 
 Invariant: nothing happens on import; what `session` opens it closes, whatever happens in between.
 """
@@ -14,19 +14,16 @@ from pathlib import Path
 import anyio
 
 from tui_agent import __version__
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import limits_of
-from tui_agent.config.keep import keep_readable
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.user_file import keep_readable
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
-from tui_agent.engine.clients import Clients
-from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.middleware.subagents import Subagents
+from tui_agent.engine.model.clients import Clients
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.serve import Engine
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
-from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.policy.decision.rule_file import append_rule
@@ -40,22 +37,26 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.session.carrying import carried
+from tui_agent.session.carry_over import carried
+from tui_agent.session.fold_start import Past, earlier_fold
 from tui_agent.session.local import LocalSession
-from tui_agent.session.past import Past, earlier_fold
 from tui_agent.session.resume import Unfinished, begin, take_up
-from tui_agent.store.bulk import many_objects
+from tui_agent.store.gc_pause import many_objects
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_marks
-from tui_agent.wiring import confining, judging
-from tui_agent.wiring.contributing import Contributing
-from tui_agent.wiring.ground import Ground, ground, require_decision
-from tui_agent.wiring.hooking import hooks, listeners
-from tui_agent.wiring.mapping import SessionMaps, index_folder
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.base import Ground, ground, require_decision
+from tui_agent.wiring.compaction import shrinking
+from tui_agent.wiring.context import Contributing
+from tui_agent.wiring.hooks import hooks, listeners
 from tui_agent.wiring.models import client_for, model_factory
 from tui_agent.wiring.plugins import agents_of, load_plugins, require_agent, tools_of
+from tui_agent.wiring.repomap import SessionMaps, index_folder
 from tui_agent.wiring.settings import apply_options, settings_of, take_on_changes
-from tui_agent.wiring.shrinking import shrinking
+from tui_agent.workspace.checkpoints.limits import limits_of
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 

@@ -1,4 +1,4 @@
-"""L6: composition: what a session begins with, and what a start changes of one that is taken up."""
+"""Composition: what a session begins with, and what a start changes of one that is taken up."""
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError
@@ -6,7 +6,7 @@ from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
 from tui_agent.session.fork_change import take_on_settings
-from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.base import Ground
 
 CHOOSERS = ("app", "web", "editor")
 """Clients in which another model can be chosen once the session is open."""

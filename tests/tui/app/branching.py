@@ -12,7 +12,7 @@ from tests.stubs.branched import AFTER, BEFORE, FORK, SESSION, Branched
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, Driven, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.tui.modals.sheet import Sheet
+from tui_agent.tui.widgets.sheet import Sheet
 
 
 class Told:

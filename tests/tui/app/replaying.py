@@ -9,7 +9,7 @@ from tests.tui.app.driving import ENVIRON, NOWHERE, PATIENCE
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
-from tui_agent.tui.replay.app import ReplayApp
+from tui_agent.tui.screens.replay.app import ReplayApp
 
 
 class FakeRecording:

@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.tui.app.branching import Walked, walk
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.branching.checkpoints import CheckpointsScreen
-from tui_agent.tui.branching.kept import kept_rows
 from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.screens.tree.checkpoint_rows import kept_rows
+from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 
 
 def names(walked: Walked) -> list[str]:

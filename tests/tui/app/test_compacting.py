@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.folds.session_view import COMPACTING
+from tui_agent.folds.session.view import COMPACTING
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -19,10 +19,10 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, Use
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
-from tui_agent.tui.handlers.compacting import LOOKING
+from tui_agent.tui.commands.compaction import LOOKING
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.put_away import HELD, NOTHING
-from tui_agent.tui.screens.map import MapScreen
+from tui_agent.tui.screens.compacted_items import HELD, NOTHING
+from tui_agent.tui.screens.map.screen import MapScreen
 
 
 def story() -> FakeSession:

@@ -12,7 +12,7 @@ from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import BY_NAME
-from tui_agent.tui.handlers.context import ContextSheet
+from tui_agent.tui.commands.context import ContextSheet
 
 WINDOW = 200_000
 

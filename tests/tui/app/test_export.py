@@ -5,8 +5,8 @@ import json
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.export.files import FORMATS as ALL
-from tui_agent.tui.frame import NOTE_S
-from tui_agent.tui.handlers.exporting import FORMATS
+from tui_agent.tui.commands.export import FORMATS
+from tui_agent.tui.main_screen import NOTE_S
 
 WORKSPACE = "/home/ada/timesheet"
 """Where the recorded session worked."""

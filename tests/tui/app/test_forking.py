@@ -14,8 +14,8 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.branching.spot import Spot, Wish, places, words
 from tui_agent.tui.modals.fork_form import ForkForm
+from tui_agent.tui.modals.fork_point import Spot, Wish, places, words
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.transcript.messages import EntryAction
 

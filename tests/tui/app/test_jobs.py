@@ -9,7 +9,7 @@ from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.ids import JobId
 from tui_agent.tui.screens.jobs import JobsScreen
-from tui_agent.tui.terminal import farewell
+from tui_agent.tui.terminal.terminal import farewell
 
 
 async def opened(driven: Driven) -> JobsScreen:

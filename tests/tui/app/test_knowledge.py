@@ -18,7 +18,7 @@ from tui_agent.protocol.events.instructions import (
 )
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.tui.handlers.knowledge import GUIDE
+from tui_agent.tui.commands.knowledge import GUIDE
 from tui_agent.tui.modals.viewer import Viewer
 
 SKILLS = SkillsLoaded(

@@ -24,7 +24,7 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.tui.linear import Linear, talk
+from tui_agent.tui.linear.app import Linear, talk
 
 
 def told(name: str) -> tuple[Linear, list[str], FakeSession]:

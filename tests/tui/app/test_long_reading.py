@@ -10,7 +10,7 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.tui.chat import ChatWidget
+from tui_agent.tui.controller.chat import ChatWidget
 
 LONG = "\n".join(f"Point {number}: keep what is there, and say what you changed." for number in range(60))
 ANSWER = "Done, with **bold words** and `code`.\n\n- first\n- second"

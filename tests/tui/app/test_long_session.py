@@ -6,7 +6,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.tui.opening import LONG
+from tui_agent.tui.controller.sessions import LONG
 
 
 def _long() -> FakeSession:

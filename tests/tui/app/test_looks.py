@@ -8,12 +8,12 @@ from rich.color import ColorSystem
 
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.tui.first_look import colour_mode, first_look, guess_theme, moves
-from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.theme import Role, bundled_folder, load_theme
-from tui_agent.tui.theme_watch import watch
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, moves
+from tui_agent.tui.theme.theme import Role, bundled_folder, load_theme
+from tui_agent.tui.theme.watch import watch
+from tui_agent.tui.widgets.lines import Lines
 
 OPTIONS = SessionOptions(cwd=NOWHERE)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.events.session import SettingsChanged
-from tui_agent.tui.screens.map import MapScreen
+from tui_agent.tui.screens.map.screen import MapScreen
 
 FILES: tuple[tuple[str, float, list[str], list[tuple[str, int, int, str]]], ...] = (
     (

@@ -9,7 +9,7 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
-from tui_agent.tui.prompt.indexed import of_index
+from tui_agent.tui.prompt.symbol_index import of_index
 from tui_agent.tui.prompt.symbols import Symbol, of_git
 
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."

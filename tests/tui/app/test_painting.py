@@ -1,7 +1,7 @@
 """When the main screen is painted: a key does not wait for the timer that paces everything else."""
 
 from tests.tui.app.driving import golden, open_app
-from tui_agent.tui.frame import MainScreen
+from tui_agent.tui.main_screen import MainScreen
 
 
 async def test_a_typed_letter_is_painted_without_the_timer() -> None:

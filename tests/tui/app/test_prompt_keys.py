@@ -24,7 +24,7 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.events.session import WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.keyboard import Keyboard
+from tui_agent.tui.terminal.keyboard import Keyboard
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
 

@@ -6,11 +6,11 @@ import pytest
 from textual.events import Key
 
 from tests.tui.app.branching import walk
-from tui_agent.tui.branching.screen import TreeScreen
-from tui_agent.tui.looking_on import look_on
-from tui_agent.tui.replay.screen import ReplayScreen
-from tui_agent.tui.screens.sessions import SessionsScreen
-from tui_agent.tui.screens.trace import TraceScreen
+from tui_agent.tui.controller.read_only import look_on
+from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.screens.trace.screen import TraceScreen
+from tui_agent.tui.screens.tree.screen import TreeScreen
 
 
 @pytest.mark.parametrize(

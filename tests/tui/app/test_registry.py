@@ -15,7 +15,7 @@ from tui_agent.tui.actions import (
     remapped,
     unknown_keys,
 )
-from tui_agent.tui.handlers.table import HANDLERS
+from tui_agent.tui.commands.registry import HANDLERS
 
 OWN = {"quit", "stop", "copy_or_stop"}
 """Actions that the app itself carries out, before a session is open too."""

@@ -9,13 +9,13 @@ from tests.golden.make import LOGS
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import Replayed, open_replay
 from tui_agent.folds.moments import SPAN, moment
-from tui_agent.folds.timeline import timeline
+from tui_agent.folds.trace.timeline import timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
-from tui_agent.tui.replay.following import FollowingScreen
-from tui_agent.tui.replay.playhead import SPEEDS, Playhead
-from tui_agent.tui.replay.screen import ReplayScreen
+from tui_agent.tui.screens.replay.live_log import FollowingScreen
+from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead
+from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 NIGHT = golden("night_shift")
 

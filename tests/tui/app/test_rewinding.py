@@ -16,7 +16,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.tui.rewinding import LeftAlone
+from tui_agent.tui.controller.rewind import LeftAlone
 from tui_agent.tui.transcript.messages import EntryAction
 
 

@@ -14,9 +14,9 @@ from tests.tui.app.sessions_story import NOW, SESSIONS, Programs, open_sessions,
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.replay.screen import ReplayScreen
-from tui_agent.tui.screens.sessions import SessionsScreen
-from tui_agent.tui.screens.sessions_rows import Line, arranged, matching, rows_of
+from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.screens.sessions.rows import Line, arranged, matching, rows_of
+from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 BIG = 5_000
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tui.app.driving import golden, open_app
-from tui_agent.tui.shape import shape
+from tui_agent.tui.layout import shape
 
 SIZES = [(160, 45), (120, 40), (80, 24), (60, 20), (40, 8), (20, 5)]
 

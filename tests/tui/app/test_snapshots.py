@@ -19,7 +19,7 @@ from tests.tui.app.test_approvals import ask
 from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFile, ProjectFiles
 from tui_agent.config.trust import Mark
-from tui_agent.tui.modals.trusting import TrustSheet
+from tui_agent.tui.modals.trust import TrustSheet
 
 FOLDER = Path(__file__).resolve().parents[1] / "snapshots"
 SCREENS = [

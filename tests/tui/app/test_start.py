@@ -16,7 +16,7 @@ from tui_agent.protocol.events.session import CommandRejected, SessionStarted, S
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
-from tui_agent.tui.found import Server, first_choices, servers
+from tui_agent.tui.controller.model_discovery import Server, first_choices, servers
 
 
 def empty_session(model: str = "") -> list[Record]:

@@ -23,8 +23,8 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.keeping import way_back
-from tui_agent.tui.terminal import Terminal, farewell
+from tui_agent.tui.controller.drafts import way_back
+from tui_agent.tui.terminal.terminal import Terminal, farewell
 
 ROOT = Path(__file__).resolve().parents[3]
 

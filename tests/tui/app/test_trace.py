@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from tests.tui.app.driving import golden, open_app
-from tui_agent.folds.spans import Span, TraceView
+from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
-from tui_agent.tui import units
+from tui_agent.tui import format as units
 from tui_agent.tui.panes.trace import trace_rows
-from tui_agent.tui.screens.span_list import SpanList
+from tui_agent.tui.screens.trace.span_list import SpanList
 
 
 async def test_running_spans_appear_in_the_pane_and_the_status_line() -> None:

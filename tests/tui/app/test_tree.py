@@ -9,10 +9,10 @@ from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
 from tests.tui.app.branching import Walked, walk
 from tui_agent.protocol.commands import GoOn, PlanRevert, Revert
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.branching.screen import TreeScreen
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.picker import Picker
-from tui_agent.tui.replay.screen import ReplayScreen
+from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.screens.tree.screen import TreeScreen
 
 
 def tree(walked: Walked) -> TreeScreen:

@@ -15,8 +15,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
 from tui_agent.config.project_files import look
 from tui_agent.tui.app import AgentApp
-from tui_agent.tui.linear_trust import ask_about_files
-from tui_agent.tui.modals.trusting import TrustSheet
+from tui_agent.tui.linear.trust import ask_about_files
+from tui_agent.tui.modals.trust import TrustSheet
 from tui_agent.tui.modals.viewer import Viewer
 
 

@@ -6,7 +6,7 @@ import re
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, open_app
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.tui.chat import ChatWidget
+from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.transcript.window import LONG, REACH
 
 TURNS = LONG // 2 + 1_000

@@ -12,7 +12,7 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.settings import PAUSING, AgentState
-from tui_agent.tui.handlers.work import search_command
+from tui_agent.tui.commands.shell import search_command
 from tui_agent.tui.modals.picker import Picker
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 
-from tui_agent.folds.entries import (
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,
@@ -18,9 +18,9 @@ from tui_agent.folds.entries import (
 )
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import UNICODE, Symbols
-from tui_agent.tui.theme import ColourMode, bundled_folder, load_theme, textual_theme
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import UNICODE, Symbols
+from tui_agent.tui.theme.theme import ColourMode, bundled_folder, load_theme, textual_theme
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
 

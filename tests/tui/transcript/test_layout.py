@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.transcript.samples import Samples, diff_block, night_shift
-from tui_agent.folds.entries import AnswerEntry, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import TerminalBlock
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import UNICODE
-from tui_agent.tui.theme import bundled_folder, load_theme
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import UNICODE
+from tui_agent.tui.theme.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.heights import Heights
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.viewport import Viewport
 
 PALETTE = Palette(load_theme(bundled_folder() / "night.toml"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.tui.transcript.samples import DIFF, EVERY_ACTION, Samples, diff_block
-from tui_agent.folds.entries import Entry
+from tui_agent.folds.transcript.entries import Entry
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -21,12 +21,12 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import ASCII, UNICODE, Symbols
-from tui_agent.tui.theme import bundled_folder, load_theme
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import ASCII, UNICODE, Symbols
+from tui_agent.tui.theme.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.draw import Shown, draw, is_open
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row, width_of
+from tui_agent.tui.transcript.style import Look
 
 NIGHT = load_theme(bundled_folder() / "night.toml")
 PALETTE = Palette(NIGHT)

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import UNICODE
-from tui_agent.tui.theme import bundled_folder, load_theme
-from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import UNICODE
+from tui_agent.tui.theme.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import Row, width_of
-from tui_agent.tui.transcript.stream import MarkdownStream
+from tui_agent.tui.transcript.style import Look
 
 PALETTE = Palette(load_theme(bundled_folder() / "night.toml"))
 LINES = [

@@ -11,11 +11,11 @@ from textual.pilot import Pilot
 
 from tests.stubs.quick_pilot import piloted
 from tests.tui.transcript.samples import AT, Samples, TranscriptApp, every_state, night_shift
-from tui_agent.folds.entries import TranscriptView
+from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock, TextBlock
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.theme import bundled_folder, load_theme
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.pace import Pace
 from tui_agent.tui.transcript.tools import QUICK_S

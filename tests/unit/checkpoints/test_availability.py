@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, workspace
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import git_program
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.limits import git_program
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 async def test_the_home_folder_and_those_above_it_are_refused(

@@ -9,12 +9,12 @@ import pytest
 from anyio import from_thread
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, workspace, write
-from tui_agent.checkpoints.baseline import Gathered, gather
-from tui_agent.checkpoints.git import Git
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.index_file import Unreadable, read_index, write_index
-from tui_agent.checkpoints.limits import Limits
-from tui_agent.checkpoints.state import Shadow, folder_size
+from tui_agent.workspace.checkpoints.baseline import Gathered, gather
+from tui_agent.workspace.checkpoints.git import Git
+from tui_agent.workspace.checkpoints.index_file import Unreadable, read_index, write_index
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.state import Shadow, folder_size
 
 MANY = 300_000
 

@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from tests.stubs.checkpoints import Killed, KilledActs, begun, shadow, snapshot, taken, workspace, write
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.moving import FileActs
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 async def cut_off(root: Path, acts: int) -> tuple[Path, str]:

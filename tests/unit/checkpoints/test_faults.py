@@ -18,9 +18,9 @@ from tests.stubs.checkpoints import (
     workspace,
     write,
 )
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.moving import FileActs
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 MOST = 60
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.stubs.checkpoints import git, snapshot, write
 from tests.stubs.small_disk import small_disk
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 PAGE = 4_096
 MOST = 160

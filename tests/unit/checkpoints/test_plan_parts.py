@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, taken, workspace, write
-from tui_agent.checkpoints.anchored import LINK, Stand
-from tui_agent.checkpoints.planning import line_counts, same
-from tui_agent.checkpoints.state import Entry
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.restore_plan import line_counts, same
+from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
+from tui_agent.workspace.checkpoints.state import Entry
 
 PLAIN, EXECUTABLE = 0o100644, 0o100755
 FILE = Stand("file", bits=0o644, oid="one")

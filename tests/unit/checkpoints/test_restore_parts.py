@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits
-from tui_agent.checkpoints.moving import FileActs
-from tui_agent.checkpoints.state import STAGING
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.atomic_restore import FileActs
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.state import STAGING
 
 
 async def test_only_so_many_files_are_told_in_detail_and_all_are_put_back(tmp_path: Path) -> None:

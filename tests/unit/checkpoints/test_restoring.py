@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
-from tui_agent.checkpoints.limits import Limits
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.limits import Limits
 
 
 async def test_edits_are_put_back_and_forth(tmp_path: Path) -> None:

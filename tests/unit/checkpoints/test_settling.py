@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
-from tui_agent.checkpoints.borrowing import COPIES
-from tui_agent.checkpoints.git import Ended, run_program
-from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits
 from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.borrowed_objects import COPIES
+from tui_agent.workspace.checkpoints.git import Ended, run_program
+from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 async def test_what_was_borrowed_becomes_the_stores_own(tmp_path: Path) -> None:

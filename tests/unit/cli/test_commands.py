@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.resume import pick
+from tui_agent.cli.sessions.resume import pick
 from tui_agent.config.paths import find
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.doctor import startup
-from tui_agent.cli.doctor_startup import Foreign, foreign
+from tui_agent.cli.doctor.command import startup
+from tui_agent.cli.doctor.startup import Foreign, foreign
 
 
 def install(folder: Path, name: str, text: str) -> None:

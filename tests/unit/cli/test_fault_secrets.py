@@ -14,7 +14,7 @@ from tui_agent.cli.main import main, report
 from tui_agent.config import trust
 from tui_agent.config.paths import find
 from tui_agent.config.project_files import look
-from tui_agent.session.cleaning import without_secrets
+from tui_agent.session.fault_redaction import without_secrets
 
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))
 VALUE = "canary-Zq8w+Xv/71Lk"

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tui_agent.cli.headless import Outcome, result_lines, run_turn
+from tui_agent.cli.run.headless import Outcome, result_lines, run_turn
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import Command, SubmitPrompt

@@ -10,8 +10,8 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
 from tui_agent.protocol.settings import MapChoice
-from tui_agent.tui.screens.map_answers import words
-from tui_agent.wiring.mapping import index_folder
+from tui_agent.tui.screens.map.queries import words
+from tui_agent.wiring.repomap import index_folder
 
 
 def run(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -11,7 +11,7 @@ from tests.stubs.left_out import leave_out
 from tests.stubs.rows import rows
 from tests.unit.cli.conftest import Call
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.environments.sandbox import detect
+from tui_agent.workspace.sandbox import detection as detect
 
 VALID = """\
 # Shows our log.

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.policy import Bench
+from tui_agent.cli.policy.command import Bench
 from tui_agent.config.options import SessionOptions
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.offers import OfferedPolicyTable
 from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
-from tui_agent.wiring import judging
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import Ground, ground
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
-from tui_agent.cli.policy_trial import HOOK, SANDBOX
-from tui_agent.engine.gate import LEAVING, OPENING
-from tui_agent.engine.hooks import RULE as HOOKS
+from tui_agent.cli.policy.decision_diff import HOOK, SANDBOX
+from tui_agent.engine.tools.gate import LEAVING, OPENING
+from tui_agent.engine.tools.hooks import RULE as HOOKS
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
@@ -17,7 +17,7 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.decided import decided_in
+from tui_agent.store.decision_scan import decided_in
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 

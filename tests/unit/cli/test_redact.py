@@ -10,7 +10,7 @@ from tui_agent.cli.redact import explained_lines, redacted_lines
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.base import Ground, ground
 
 KEY = "gh" + "p_" + "a1B2" * 9
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import require_sandbox
-from tui_agent.cli.doctor import sandbox, secrets
-from tui_agent.cli.run import warn_unconfined
+from tui_agent.cli.doctor.command import sandbox, secrets
+from tui_agent.cli.run.command import warn_unconfined
 from tui_agent.config.options import SessionOptions
-from tui_agent.environments.secret_files import MOST
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
+from tui_agent.workspace.local.secret_files import MOST
 
 NONE = Sandbox(why_not="bubblewrap is not installed (its program is called bwrap).")
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=1, max_output=1)

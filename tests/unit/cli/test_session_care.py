@@ -10,16 +10,16 @@ import anyio
 import pytest
 
 from tests.unit.cli.conftest import Call
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.forking import state_of
+from tui_agent.session.fork_workspace import state_of
 from tui_agent.store.line import seal
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
 

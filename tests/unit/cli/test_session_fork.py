@@ -12,7 +12,7 @@ import pytest
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.forking import state_of
+from tui_agent.session.fork_workspace import state_of
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 

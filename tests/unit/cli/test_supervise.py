@@ -10,7 +10,7 @@ from pathlib import Path
 PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
-from tui_agent.cli.supervise import kept_running
+from tui_agent.cli.run.supervisor import kept_running
 from tui_agent.config.options import SessionOptions
 
 here = Path(sys.argv[1])

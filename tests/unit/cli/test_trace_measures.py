@@ -3,9 +3,9 @@
 from tests.tui.app.driving import golden
 from tui_agent.cli.trace import UNITS
 from tui_agent.folds.base import fold
-from tui_agent.folds.measure_words import told
-from tui_agent.folds.measures import Measures, MeasuresView
-from tui_agent.folds.metrics import Metrics, MetricsView
+from tui_agent.folds.trace.measure_labels import told
+from tui_agent.folds.trace.measures import Measures, MeasuresView
+from tui_agent.folds.trace.metrics import Metrics, MetricsView
 
 
 def test_the_figures_of_the_json_stand_in_the_text_too() -> None:

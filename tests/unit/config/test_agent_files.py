@@ -7,8 +7,8 @@ from tui_agent.config.agent_files import MOST_PROMPT, named_agents, role_of
 from tui_agent.config.layers import load
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.project_files import look
+from tui_agent.engine.middleware.subagents import OWN, Subagents
 from tui_agent.errors import ConfigError
-from tui_agent.middleware.subagents import OWN, Subagents
 from tui_agent.protocol.settings import Effort, ModelInfo
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.keep import keep_model, keep_readable, model_lines
+from tui_agent.config.user_file import keep_model, keep_readable, model_lines
 from tui_agent.errors import ConfigError
 
 HELD = """\

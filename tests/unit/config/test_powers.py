@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_agent.config.powers import power
 from tui_agent.config.project_files import ProjectFile
+from tui_agent.config.project_powers import power
 
 
 @pytest.mark.parametrize(

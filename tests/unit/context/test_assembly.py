@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.tokens import Tokens
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.events.context import Section, SectionName

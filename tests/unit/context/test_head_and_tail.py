@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.truncate import head_and_tail
+from tui_agent.context.truncation import head_and_tail
 
 NOTE = re.compile(
     r"\[… ([\d,]+) lines?, ([\d,]+) bytes? left out; ([\d,]+) bytes in all, sha256 ([0-9a-f]{16}) …\]\n"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from tui_agent.context.memory import begun, learnt, rendered
-from tui_agent.folds.memory_words import BLOCKS, MOST, MOST_CHANGED, after_change, after_update, lines
+from tui_agent.folds.context.memory import BLOCKS, MOST, MOST_CHANGED, after_change, after_update, lines
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.eval import TestFinished

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.context.mentioned import MOST, possible
+from tui_agent.context.mention_parser import MOST, possible
 
 ROOT = "/home/me/shop"
 

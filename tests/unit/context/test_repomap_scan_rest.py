@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.answering import Ask, from_scan
-from tui_agent.context.repomap.cleaning import Cleaner
-from tui_agent.context.repomap.ending import Ending
+from tui_agent.context.repomap.cancellation import Ending
+from tui_agent.context.repomap.file_list import examine
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.listing import examine
-from tui_agent.context.repomap.words import Query
+from tui_agent.context.repomap.query import Ask, from_scan
+from tui_agent.context.repomap.question_words import Query
+from tui_agent.context.repomap.redacted_text import Cleaner
 
 
 def test_files_without_a_word_of_the_question_come_as_in_a_map_without_one(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
-from tui_agent.context.lasting import Facts
 from tui_agent.context.summary import STORY, TITLE, story_of, summary_of, told, transcript
+from tui_agent.context.summary_facts import Facts
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage

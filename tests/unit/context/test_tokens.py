@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.context.tokens import VOCABULARY, BytePairs, Tokens, bundled
-from tui_agent.folds.calibration import Calibration
+from tui_agent.folds.context.token_calibration import Calibration
 
 COUNTED = bundled()
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tests.stubs.sandboxed import confinement, require_sandbox
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.opening import one_by_one
-from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.ports.environment import Environment, ExecSpec
+from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.nofollow import one_by_one
 
 PYTHON = sys.executable
 

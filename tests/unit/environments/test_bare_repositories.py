@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 from tests.stubs.left_out import only_where
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 CONFIG = '[core]\nrepositoryformatversion = 0\nbare = false\nworktree = ..\nfsmonitor = "touch fired; echo"\n'
 

@@ -10,9 +10,9 @@ import pytest
 from tests.unit.environments.contract import PYTHON, Sink, names, shell
 from tests.unit.environments.contract import env as env  # each environment in turn
 from tests.unit.environments.contract import root as root
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 CHILDREN = {
     "plain": "sleep 1000 & echo $!",
@@ -130,7 +130,7 @@ async def test_many_programs_at_once_leave_no_descriptors_open(env):
 KILLED = """
 import signal, sys, anyio
 from pathlib import Path
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
 
 def show(data):

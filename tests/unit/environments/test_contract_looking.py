@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.environments.contract import env as env  # each environment in turn
 from tests.unit.environments.contract import root as root
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 async def test_stat_tells_what_is_there_without_following_links(env, root):

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.environments.contract import PYTHON, Sink, digest, shell
 from tests.unit.environments.contract import env as env  # each environment in turn
 from tests.unit.environments.contract import root as root
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 async def test_a_program_gets_its_words_as_they_are(env):

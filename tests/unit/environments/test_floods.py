@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from tests.stubs.left_out import linux_only
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 SIZE = 300_000_000
 FLOODS = {

@@ -8,8 +8,8 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import build_plain, git
-from tui_agent.environments.git_index import read_gitlinks
-from tui_agent.environments.stamped import SteeredError
+from tui_agent.workspace.git.index import read_gitlinks
+from tui_agent.workspace.git.stat_cache import SteeredError
 
 
 @pytest.fixture

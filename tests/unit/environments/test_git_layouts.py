@@ -9,10 +9,10 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import FSMONITOR, add_config, build_plain, git, link
-from tui_agent.environments.git_keys import COMMANDS, SECTIONS
-from tui_agent.environments.git_programs import runs_programs
-from tui_agent.environments.sandbox.git_places import git_places
-from tui_agent.environments.sandbox.placeholders import Placeholders
+from tui_agent.workspace.git.harmless_settings import COMMANDS, SECTIONS
+from tui_agent.workspace.git.program_folders import runs_programs
+from tui_agent.workspace.sandbox.git_paths import git_places
+from tui_agent.workspace.sandbox.placeholders import Placeholders
 
 USUAL = {
     "lfs": '[lfs]\n\trepositoryformatversion = 0\n[lfs "https://example.org/x.git/info/lfs"]\n\taccess = basic\n\tlocksverify = true\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.environments.git_programs import runs_programs
+from tui_agent.workspace.git.program_folders import runs_programs
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from tests.stubs.sandboxed import World, elsewhere, require_sandbox
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 async def test_file_tools_put_a_new_file_in_its_place_and_leave_the_one_outside(tmp_path: Path) -> None:

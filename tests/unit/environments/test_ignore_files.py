@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.environments.git_content import GitContent, Held
-from tui_agent.environments.ignore_files import MAX_BYTES, MAX_PATTERNS, MAX_WORK
-from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.ports.environment import SecretFile
+from tui_agent.workspace.git.content import GitContent, Held
+from tui_agent.workspace.local.ignore_files import MAX_BYTES, MAX_PATTERNS, MAX_WORK
+from tui_agent.workspace.local.secret_files import SecretFiles
 
 CREDENTIALS = "conf/credentials.json"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.folds.ignore_rules import MAX_LINES, MAX_STARS, IgnoreFile, Rules
-from tui_agent.folds.path_pattern import path_pattern
+from tui_agent.folds.text.gitignore import MAX_LINES, MAX_STARS, IgnoreFile, Rules
+from tui_agent.folds.text.glob import path_pattern
 
 PIECES = ["a", "b", "c", "ab", "a.c", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "\\*", "\\a", "*.c", "a*b", "b ", "\\ "]  # fmt: skip
 NAMES = ["a", "b", "c", "ab", "a.c", "*", "ba", "abc", "]", "b ", "aab", "B", " "]

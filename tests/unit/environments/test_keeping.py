@@ -11,10 +11,10 @@ import pytest
 
 from tests.e2e.leaving import KINDS, left, lock_of, script
 from tests.stubs.left_out import leave_out, linux_only
-from tui_agent.environments.groups import own_groups
-from tui_agent.environments.keeping import Keeping
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.cgroups import own_groups
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.reaper_client import Keeping
 
 pytestmark = linux_only("elsewhere a process can leave its group unseen")
 
@@ -122,8 +122,8 @@ async def test_a_command_that_forks_without_end_gets_no_more_than_its_group_allo
 UNPRIVILEGED = """
 import sys, anyio
 from pathlib import Path
-from tui_agent.environments.keeping import Keeping
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.workspace.local.reaper_client import Keeping
+from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
 
 async def main():

@@ -10,7 +10,7 @@ import pytest
 from tests.stubs.left_out import linux_only
 from tests.stubs.link_race import LinkRace
 from tests.stubs.swapper import swapping
-from tui_agent.environments.opening import FOLDER_FLAGS, OpenFolder, kernel_can, one_by_one
+from tui_agent.workspace.local.nofollow import FOLDER_FLAGS, OpenFolder, kernel_can, one_by_one
 
 pytestmark = linux_only("the swapping needs renameat2")
 ROUNDS = 60

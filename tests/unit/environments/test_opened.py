@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.stubs.sandboxed import World, confinement, elsewhere, require_sandbox
-from tui_agent.environments.keeping import Child, Keeping, Refused
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox import landlock, seatbelt
-from tui_agent.environments.sandbox.bounds import Bounds, places
-from tui_agent.environments.sandbox.opened import opened
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.sandbox_places import guarded_outside
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.reaper_client import Child, Keeping, Refused
+from tui_agent.workspace.sandbox import landlock, seatbelt
+from tui_agent.workspace.sandbox.extra_mounts import opened
+from tui_agent.workspace.sandbox.mounts import Bounds, places
 
 
 @pytest.fixture

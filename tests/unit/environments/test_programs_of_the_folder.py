@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox import detect
 from tui_agent.ports.environment import ExecSpec
-from tui_agent.tui.terminal import Terminal, editor_command
+from tui_agent.tui.terminal.terminal import Terminal, editor_command
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.sandbox import detection as detect
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, StaleFile
 from tui_agent.protocol.effects import Internal, Reads, Writes
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.granted_paths import reaching
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 
 from tests.stubs.left_out import leave_out
 from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox import seatbelt
-from tui_agent.environments.sandbox.blocked import blocked
-from tui_agent.environments.sandbox.bounds import Bounds, Places
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.sandbox import seatbelt
+from tui_agent.workspace.sandbox.denials import blocked
+from tui_agent.workspace.sandbox.mounts import Bounds, Places
 
 READ_ONLY = "It tried to change the workspace, which it may only read"
 

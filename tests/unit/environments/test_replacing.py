@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.left_out import leave_out, linux_only, only_where
-from tui_agent.environments import replacing
-from tui_agent.environments.contain import Containment
-from tui_agent.environments.local_files import LocalFiles
 from tui_agent.errors import EnvironmentFault, StaleFile
+from tui_agent.workspace.local import atomic_write as replacing
+from tui_agent.workspace.local.files import LocalFiles
+from tui_agent.workspace.local.paths import Containment
 
 OLD = hashlib.sha256(b"old").hexdigest()
 LEFT = ".tui-agent-0123456789abcdef01234567.tmp"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 @pytest.fixture

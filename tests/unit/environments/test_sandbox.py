@@ -11,13 +11,13 @@ import anyio
 import pytest
 
 from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox.bounds import Bounds
-from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.environments.sandbox.detect import Found
-from tui_agent.environments.sandbox.placeholders import Placeholders
-from tui_agent.environments.sandbox.sockets import listening
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.detection import Found
+from tui_agent.workspace.sandbox.mounts import Bounds
+from tui_agent.workspace.sandbox.placeholders import Placeholders
+from tui_agent.workspace.sandbox.sockets import listening
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ def test_what_a_killed_process_left_is_taken_away_by_the_next_and_nothing_else(t
 KILLED = """
 import os, sys
 from pathlib import Path
-from tui_agent.environments.sandbox.placeholders import Placeholders
+from tui_agent.workspace.sandbox.placeholders import Placeholders
 held = Placeholders(sys.argv[1], Path(sys.argv[2])).held([sys.argv[3]])
 held.__enter__()
 os._exit(0)

@@ -6,7 +6,7 @@ import sys
 SCRIPT = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-from tui_agent.environments.sandbox.detect import found
+from tui_agent.workspace.sandbox.detection import found
 print(found().why_not)
 """
 

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
-from tui_agent.environments.keeping import Keeping
-from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.reaper_client import Keeping
 
 MOST = 60
 SIZE = 200_000_000
@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 import anyio
 from tests.stubs.sandboxed import confinement
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
 
 base = Path(sys.argv[1])

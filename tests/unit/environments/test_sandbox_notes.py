@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
-from tui_agent.environments.sandbox.noted import notes
 from tui_agent.ports.environment import SecretFile
+from tui_agent.workspace.sandbox.output_notes import notes
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import pytest
 
 from tests.stubs.sandboxed import SECRET, World, elsewhere, git, require_sandbox
 from tui_agent.config.options import SessionOptions
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox import bubblewrap
-from tui_agent.environments.sandbox.sockets import listening_below
 from tui_agent.ports.environment import ExecResult, ExecSpec
-from tui_agent.wiring.confining import confinement
-from tui_agent.wiring.ground import ground
+from tui_agent.wiring.base import ground
+from tui_agent.wiring.sandbox import confinement
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.sandbox import bubblewrap
+from tui_agent.workspace.sandbox.sockets import listening_below
 
 
 @pytest.fixture

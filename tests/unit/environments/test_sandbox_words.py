@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.left_out import leave_out
-from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.environments.sandbox.blocked import blocked
-from tui_agent.environments.sandbox.bounds import Bounds, Places
-from tui_agent.environments.sandbox.noted import notes
-from tui_agent.environments.sandbox.seccomp import ABSENT, ARCHITECTURES, REFUSED, program
-from tui_agent.environments.sandbox.variables import inside
 from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.ports.environment import SecretFile
+from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
+from tui_agent.workspace.sandbox.denials import blocked
+from tui_agent.workspace.sandbox.mounts import Bounds, Places
+from tui_agent.workspace.sandbox.output_notes import notes
+from tui_agent.workspace.sandbox.seccomp import ABSENT, ARCHITECTURES, REFUSED, program
+from tui_agent.workspace.sandbox.variables import inside
 
 ALLOW, KILL, EPERM, ENOSYS, NO_FAMILY = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
-from tui_agent.environments.sandbox import seatbelt
-from tui_agent.environments.sandbox.bounds import Places
-from tui_agent.environments.secret_files import MOST_FOLDERS, SecretFiles
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.workspace.local.secret_files import MOST_FOLDERS, SecretFiles
+from tui_agent.workspace.sandbox import seatbelt
+from tui_agent.workspace.sandbox.mounts import Places
 
 KEY = "-----BEGIN PRIVATE KEY-----\ncanary\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\npublic\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.environments.contain import Containment
-from tui_agent.environments.spelling import DiskNames, spelled
+from tui_agent.workspace.local.path_spelling import DiskNames, spelled
+from tui_agent.workspace.local.paths import Containment
 
 
 class FoldingNames(DiskNames):

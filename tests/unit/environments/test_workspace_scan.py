@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.environments.secret_files import MOST, SecretFiles, public_certificates
+from tui_agent.workspace.local.secret_files import MOST, SecretFiles, public_certificates
 
 
 def nothing_secret(path: str) -> bool:

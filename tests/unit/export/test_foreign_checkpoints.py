@@ -11,15 +11,15 @@ import pytest
 
 from tests.stubs.checkpoints import begun, git, snapshot, taken, workspace, write
 from tests.stubs.store import said, store
-from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.errors import CheckpointError
 from tui_agent.export.archive import export_archive
+from tui_agent.export.archive_import import import_archive
 from tui_agent.export.html.page import to_html
-from tui_agent.export.importing import import_archive
 from tui_agent.export.story import load
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 def recorded(root: Path, text: str = "hello") -> Path:

@@ -5,12 +5,12 @@ import pytest
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
-from tui_agent.folds.begun import begun
-from tui_agent.folds.calibration import Calibration
-from tui_agent.folds.commits import Commits
-from tui_agent.folds.learnt_windows import LearntWindows
-from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.folds.standing import Standing, dumped, loaded, standing
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.context.token_calibration import Calibration
+from tui_agent.folds.context.window_limits import LearntWindows
+from tui_agent.folds.session.cached_views import begun
+from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.snapshot import Standing, dumped, loaded, standing
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Branches, BranchesView, on_branch, stretches
-from tui_agent.folds.commits import Commits
+from tui_agent.folds.session.branches import Branches, BranchesView, on_branch, stretches
+from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointTaken

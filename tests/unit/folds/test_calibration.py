@@ -1,7 +1,7 @@
 """What is learnt of how a provider counts, and that it is learnt of a log again."""
 
 from tests.stubs.story import MODEL, Story, requested, responded
-from tui_agent.folds.calibration import Calibration
+from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.ids import RequestId
 

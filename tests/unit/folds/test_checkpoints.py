@@ -1,7 +1,7 @@
 """A session's checkpoints: where each was taken, and what each changed path had become by then."""
 
 from tests.unit.folds.test_branches import Story
-from tui_agent.folds.checkpoints import checkpoints
+from tui_agent.folds.session.checkpoints import checkpoints
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.turn import TurnStarted
 

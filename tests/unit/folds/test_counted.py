@@ -3,12 +3,12 @@
 import pytest
 
 from tui_agent.context.repomap.rendering import left_out
-from tui_agent.context.truncate import head_and_tail
-from tui_agent.folds.mention_words import mention_sent
-from tui_agent.letters import counted
+from tui_agent.context.truncation import head_and_tail
+from tui_agent.folds.context.mention_labels import mention_sent
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.unicode_text import counted
 
 
 @pytest.mark.parametrize(

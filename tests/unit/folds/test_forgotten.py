@@ -1,10 +1,10 @@
 """What a history lets go of, and how it comes back."""
 
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
-from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.forgotten import RESTORED, WHOLE, calls_of
-from tui_agent.folds.forgotten_items import CountedTokens, forgotten_view
-from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.context.compacted_history import RESTORED, WHOLE, calls_of
+from tui_agent.folds.context.compacted_rows import CountedTokens, forgotten_view
+from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload

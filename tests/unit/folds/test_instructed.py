@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from tui_agent.folds.entries import NoticeEntry
-from tui_agent.folds.instructed import Instructed, joining
-from tui_agent.folds.ledger import Ledger
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.context.instructions import Instructed, joining
+from tui_agent.folds.context.ledger import Ledger
+from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked, CountedMessage
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stubs.story import MODEL, Story, requested, responded
-from tui_agent.folds.learnt_windows import LearntWindow, LearntWindows
+from tui_agent.folds.context.window_limits import LearntWindow, LearntWindows
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.ids import RequestId

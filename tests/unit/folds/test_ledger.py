@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tests.stubs.story import Story, finished, responded, tool_call
-from tui_agent.folds.ledger import REQUESTS, Ledger, LedgerView
+from tui_agent.folds.context.ledger import REQUESTS, Ledger, LedgerView
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,

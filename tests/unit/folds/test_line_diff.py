@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.folds import line_diff as module
-from tui_agent.folds.line_diff import changes, count_changes, line_diff
+from tui_agent.folds.text import line_diff as module
+from tui_agent.folds.text.line_diff import changes, count_changes, line_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "    x = 1", "\r"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
-from tui_agent.folds.model_messages import INTERRUPTED, ModelMessages
+from tui_agent.folds.context.model_messages import INTERRUPTED, ModelMessages
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.base import Payload

@@ -7,9 +7,9 @@ import pytest
 from tests.stubs.golden import GOLDEN, golden
 from tests.stubs.story import Story, called, finished, responded, tool_call
 from tui_agent.folds.base import fold
-from tui_agent.folds.branches import Reason
-from tui_agent.folds.measures import Measures, MeasuresView
-from tui_agent.folds.parts import PartRow, Parts
+from tui_agent.folds.session.branches import Reason
+from tui_agent.folds.trace.measures import Measures, MeasuresView
+from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (

@@ -6,17 +6,17 @@ import pytest
 
 from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
 from tui_agent.cli.trace import tokens_of
-from tui_agent.folds.agents_tree import AgentsTree
-from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection, branch
-from tui_agent.folds.context_meter import ContextMeter, next_level, shares_of
-from tui_agent.folds.entries import ToolEntry
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.metrics import Metrics
-from tui_agent.folds.spans import Span
-from tui_agent.folds.todo import Todo
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.context.meter import ContextMeter, next_level, shares_of
+from tui_agent.folds.session.agents import AgentsTree
+from tui_agent.folds.session.approvals import Approvals
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.folds.trace.spans import Span
+from tui_agent.folds.transcript.entries import ToolEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section

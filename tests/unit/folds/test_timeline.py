@@ -4,7 +4,7 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
-from tui_agent.folds.timeline import extended, timeline
+from tui_agent.folds.trace.timeline import extended, timeline
 
 
 @pytest.mark.parametrize("name", LOGS)

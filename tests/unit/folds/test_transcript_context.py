@@ -1,9 +1,9 @@
 """What the chat says of the context: of what goes on at each step one notice, and what was told is not told again."""
 
 from tests.stubs.story import Story, requested, responded
-from tui_agent.folds.entries import NoticeEntry
-from tui_agent.folds.transcript import Transcript
-from tui_agent.folds.words import CAME, LATER
+from tui_agent.folds.text.labels import CAME, LATER
+from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload

@@ -4,9 +4,9 @@ from typing import Any
 
 from tests.stubs.story import MODEL, Story, called, delta, requested, responded, started, tool_call
 from tests.unit.folds.test_transcript import Chat
-from tui_agent.folds.entries import NoticeEntry, ToolEntry, TurnEntry
-from tui_agent.folds.model_messages import BROKEN_OFF, ModelMessages
-from tui_agent.folds.trace import Trace
+from tui_agent.folds.context.model_messages import BROKEN_OFF, ModelMessages
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tests.unit.folds.test_branches import Story
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import on_branch, stretches
-from tui_agent.folds.tree import TreeView, tree
+from tui_agent.folds.session.branch_tree import TreeView, tree
+from tui_agent.folds.session.branches import on_branch, stretches
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded

@@ -5,7 +5,7 @@ import pytest
 from tests.stubs.golden import golden
 from tests.stubs.story import Story, requested, responded
 from tui_agent.folds.base import branch, fold
-from tui_agent.folds.turn_summaries import (
+from tui_agent.folds.context.turn_summaries import (
     MOST_BYTES,
     MOST_CHARS,
     TurnSummaries,

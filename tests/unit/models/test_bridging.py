@@ -5,7 +5,8 @@ import pytest
 from tests.stubs.clock import FakeClock
 from tests.stubs.story import MODEL as INFO
 from tui_agent.config.settings import ModelProfile
-from tui_agent.models import bridging, litellm_client
+from tui_agent.models import litellm_client
+from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chat_completions import body
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.factory import ModelFactory

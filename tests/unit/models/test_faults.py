@@ -4,7 +4,8 @@ from email.utils import formatdate
 
 import pytest
 
-from tui_agent.models import backoff, faults, normalise
+from tui_agent.models import backoff, faults
+from tui_agent.models import normalisation as normalise
 from tui_agent.models.sse import EventParser
 
 OVERFLOWS = {

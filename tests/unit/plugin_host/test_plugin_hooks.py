@@ -8,7 +8,7 @@ import pytest
 from tui_agent.errors import PluginError
 from tui_agent.plugin_api import HookAnswer
 from tui_agent.plugin_host.api import OwnedApi
-from tui_agent.wiring.hooking import _Function
+from tui_agent.wiring.hooks import _Function
 
 
 def asked(target, limit: float = 5.0):

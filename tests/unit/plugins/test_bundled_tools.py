@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.stubs.tool_context import tools_of
-from tui_agent.tools.registry import ToolRegistry
+from tui_agent.engine.tools.registry import ToolRegistry
 
 PLUGINS = ("files", "search", "shell", "todo", "ask", "artifacts")
 NAMES = {

@@ -7,11 +7,11 @@ import anyio
 import pytest
 
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.effects import Reads
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.granted_paths import reaching
 
 ENGINES = ["own", *(["ripgrep"] if shutil.which("rg") else [])]
 

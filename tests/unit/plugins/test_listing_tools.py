@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.tool_context import Bench, text, tools_of
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.path_pattern import path_pattern
+from tui_agent.folds.text.glob import path_pattern
 from tui_agent.protocol.effects import Reads
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.granted_paths import reaching
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 
 from tests.stubs.path_tricks import CANARY, TRICKS, Ground
 from tests.stubs.tool_context import Bench, text, tools_of
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.opening import OpenFolder, kernel_can, one_by_one
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.session_state import ReadFile
+from tui_agent.folds.session.fold import ReadFile
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.nofollow import OpenFolder, kernel_can, one_by_one
 
 WAYS = [
     pytest.param(one_by_one, id="folder by folder"),

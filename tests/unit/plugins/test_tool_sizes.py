@@ -3,7 +3,7 @@
 import json
 
 from tests.stubs.tool_context import PLUGINS, tools_of
-from tui_agent.tools.schema import json_schema
+from tui_agent.engine.tools.schema import json_schema
 
 PLUGINS_WITH_TOOLS = "artifacts ask files notes repomap search shell skills subagent todo".split()  # noqa: SIM905
 

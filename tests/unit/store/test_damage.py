@@ -12,7 +12,7 @@ from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.flaws import flaws
+from tui_agent.store.damage_report import flaws
 from tui_agent.store.line import seal
 from tui_agent.store.scan import records, survey
 

@@ -10,7 +10,7 @@ import pytest
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
 from tui_agent.folds.base import fold
-from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -20,11 +20,11 @@ from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.figures import MOST
-from tui_agent.store.glimpse import glimpse
 from tui_agent.store.index_rows import SCHEMA, take_in
 from tui_agent.store.index_search import Found
+from tui_agent.store.preview import glimpse
 from tui_agent.store.reader import read_records
+from tui_agent.store.session_stats import MOST
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import SessionSummary, summarise
 

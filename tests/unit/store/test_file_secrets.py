@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.engine.whose import file_changed
-from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.recording import RecordingEnvironment
-from tui_agent.folds.comparison_files import file_ends
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.session_state import SessionState
+from tui_agent.engine.checkpoints.attribution import file_changed
+from tui_agent.folds.comparison.files import file_ends
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.checkpoint import FileStand
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
@@ -21,6 +19,8 @@ from tui_agent.session.clock import SystemClock
 from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
+from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 VALUE = 'Zq8w+Xv/7"1Lk\\Ä'
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))

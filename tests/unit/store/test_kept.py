@@ -9,7 +9,7 @@ from tests.stubs.store import said, store
 from tui_agent.errors import SessionTooNew, StoreError
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.store.files import SystemFiles
-from tui_agent.store.kept import KEPT, keep, kept, known_of, rest
+from tui_agent.store.fold_cache import KEPT, keep, kept, known_of, rest
 from tui_agent.store.line import seal
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records

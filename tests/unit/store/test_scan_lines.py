@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.folds.branches import Stretch
+from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, UnknownEvent
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.line import body, decode, intact, salvage, seal, version_of

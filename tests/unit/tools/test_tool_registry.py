@@ -5,15 +5,15 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from tui_agent.engine.tools.arguments import InvalidArguments
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.tools.schema import json_schema
+from tui_agent.engine.tools.tool_names import canonical
 from tui_agent.errors import PluginError
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.effects import Effect, Reads
-from tui_agent.tools.arguments import InvalidArguments
-from tui_agent.tools.names import canonical
-from tui_agent.tools.registry import ToolRegistry
-from tui_agent.tools.schema import json_schema
 
 
 class Item(BaseModel):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tui.prompt.chips import dropped
+from tui_agent.tui.prompt.attachments import dropped
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from tests.unit.tui.test_context_pane import LOOKS
-from tui_agent.letters import unseen
 from tui_agent.protocol.effects import Runs
-from tui_agent.tui.modals.command import command_rows, pieces, says
+from tui_agent.protocol.unicode_text import unseen
+from tui_agent.tui.modals.exact_command import command_rows, pieces, says
 from tui_agent.tui.text import width
 
 SIGNS = re.compile(r"<(?:U\+([0-9A-F]{4,6})|(tab)|(?:(\d+) )?(blank)s?|(\d+) line breaks)>")

@@ -4,10 +4,10 @@ import pytest
 
 from tests.unit.tui.test_context_pane import LOOKS
 from tui_agent.tui.links import address_of
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.output import addressed, output_lines
-from tui_agent.tui.transcript.stream import MarkdownStream
+from tui_agent.tui.transcript.style import Look
 
 LOOK = Look(LOOKS.palette, LOOKS.symbols, 120)
 

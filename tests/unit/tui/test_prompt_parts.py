@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.tui.actions import commands
-from tui_agent.tui.prompt.chips import Chips
+from tui_agent.tui.prompt.attachments import Chips
 from tui_agent.tui.prompt.completion import (
     Token,
     argument_candidates,
@@ -20,9 +20,9 @@ from tui_agent.tui.prompt.completion import (
     match,
     token_at,
 )
-from tui_agent.tui.prompt.defined import defined
 from tui_agent.tui.prompt.draft import DraftFile
 from tui_agent.tui.prompt.files import PathIndex, list_files
+from tui_agent.tui.prompt.git_symbols import defined
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.symbols import Symbol
 

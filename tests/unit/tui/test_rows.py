@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from tui_agent.tui.rows import blank, cells, doing, intent_of, part, row, wrap
 from tui_agent.tui.text import clean, width
+from tui_agent.tui.widgets.rows import blank, cells, doing, intent_of, part, row, wrap
 
 PLAIN = Style()
 texts = st.text(st.characters(codec="utf-8"), max_size=60)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.tui import units
+from tui_agent.tui import format as units
 
 
 @pytest.mark.parametrize(

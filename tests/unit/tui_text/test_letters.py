@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tui_agent.letters import concealed, disguised, revealed, unpiled, unseen
+from tui_agent.protocol.unicode_text import concealed, disguised, revealed, unpiled, unseen
 
 HOSTILE = st.text(
     st.sampled_from(

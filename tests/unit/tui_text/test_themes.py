@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import ConfigError
-from tui_agent.tui import theme
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import ASCII, UNICODE, choose_symbols
+from tui_agent.tui.theme import theme
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import ASCII, UNICODE, choose_symbols
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_symbols_follow_the_terminal(wanted: str, environ: dict[str, str], expec
 
 
 def test_the_c_locale_is_told_apart_from_what_python_makes_of_it() -> None:
-    said = "import os; from tui_agent.tui.symbols import choose_symbols; print(choose_symbols('auto', os.environ).name)"
+    said = "import os; from tui_agent.tui.theme.symbols import choose_symbols; print(choose_symbols('auto', os.environ).name)"
     for locale, expected in (("C", "ascii"), ("C.UTF-8", "unicode")):
         environ = {"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": locale}
         done = subprocess.run(

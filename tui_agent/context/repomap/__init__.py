@@ -1,1 +1,1 @@
-"""L3: the map of a repository: its files ranked for a question, with the symbols that matter, within a budget of tokens."""
+"""The map of a repository: its files ranked for a question, with the symbols that matter, within a budget of tokens."""

@@ -1,4 +1,4 @@
-"""L3: how much of a map fits: characters for tokens, and how many symbols a file at a place may show.
+"""How much of a map fits: characters for tokens, and how many symbols a file at a place may show.
 
 Invariant: pure arithmetic. A token is `CHARS_PER_TOKEN` characters, as measured on maps of code.
 """

@@ -1,4 +1,4 @@
-"""L3: the commits of an index: the words of their messages and the files that each touched.
+"""The commits of an index: the words of their messages and the files that each touched.
 
 Invariant: a commit and its words come and go together; what writes is called inside `Kept.writing`.
 """

@@ -1,4 +1,4 @@
-"""L3: where in a file a question's words stand: its best window of lines, the lines on which two
+"""Where in a file a question's words stand: its best window of lines, the lines on which two
 of them stand together, and the symbols that they are in.
 
 Invariant: pure; the work is bounded by `texts.MAX_HITS` places a word.
@@ -8,10 +8,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from tui_agent.context.repomap.question_words import Pair
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.words import Pair
-from tui_agent.folds.word_forms import named
+from tui_agent.folds.text.word_forms import named
 
 WINDOW = 60
 K1, B_WINDOW, B_SYMBOL, NAME_TIMES = 1.2, 0.3, 0.35, 4

@@ -1,4 +1,4 @@
-"""L3: which file speaks of what which other file defines, and what that says of each.
+"""Which file speaks of what which other file defines, and what that says of each.
 
 Invariant: bounded work: a name that more than `MAX_DEFINERS` files define makes no edge, and only the strongest
 `MAX_OUT` edges of a file count. The result does not depend on the order in which files came into the index.
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from struct import Struct
 
-from tui_agent.context.repomap.kept import Kept
+from tui_agent.context.repomap.index_db import Kept
 
 MAX_DEFINERS = 5
 MAX_OUT = 40

@@ -1,4 +1,4 @@
-"""L3: what past commits say: files that were touched when the same words were spoken of.
+"""What past commits say: files that were touched when the same words were spoken of.
 
 Invariant: only commits that lead to the present one count; merges and commits of very many files say nothing.
 """
@@ -6,8 +6,8 @@ Invariant: only commits that lead to the present one count; merges and commits o
 from pathlib import Path
 
 from tui_agent.config.git import ask_git, repository_of
-from tui_agent.context.repomap.kept import Kept
-from tui_agent.folds.word_forms import pieces
+from tui_agent.context.repomap.index_db import Kept
+from tui_agent.folds.text.word_forms import pieces
 
 MAX_COMMITS = 4_000
 GIT_S = 20.0

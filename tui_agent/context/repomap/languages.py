@@ -1,4 +1,4 @@
-"""L3: which language a file is in, and how its symbols are found.
+"""Which language a file is in, and how its symbols are found.
 
 Invariant: a grammar is loaded when the first file of its language is parsed, never before; where it is not installed,
 the table of patterns stands in for it. One parser and one compiled query for each language are kept in a process.

@@ -1,4 +1,4 @@
-"""L3: symbols by regular expressions, for languages without a grammar here.
+"""Symbols by regular expressions, for languages without a grammar here.
 
 Invariant: every pattern is anchored at a line's beginning and has no nested repetition, so that its time is bounded by
 the text's length; the group `name` is the symbol.

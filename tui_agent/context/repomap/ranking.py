@@ -1,4 +1,4 @@
-"""L3: the order of files for a question: words of the whole file, its best window, words that stand
+"""The order of files for a question: words of the whole file, its best window, words that stand
 together, and what past commits say.
 
 Invariant: pure of the order in which files came into the index: ties are broken by the names that a file defines, then by
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap.evidence import Lines, Values
 from tui_agent.context.repomap.history import BEST
-from tui_agent.context.repomap.mentioned import Mention
-from tui_agent.context.repomap.places import is_entry, kind_of, weight_of
+from tui_agent.context.repomap.named_files import Mention
+from tui_agent.context.repomap.path_kinds import is_entry, kind_of, weight_of
+from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.words import Query
 
 MATCHES = 1_000
 LOOKED_INTO = 50

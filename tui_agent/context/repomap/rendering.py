@@ -1,4 +1,4 @@
-"""L3: the map as a text for a model: the best files with their best symbols, then paths, then folders.
+"""The map as a text for a model: the best files with their best symbols, then paths, then folders.
 
 Invariant: pure, and the same input gives the same bytes; the order of files is the order of ranks; never longer than
 the room that it is given.
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.context.repomap.budget import DETAIL_SHARE, TAIL, detailed_files, room_of
 from tui_agent.context.repomap.views import RankedFile, Symbol
-from tui_agent.letters import counted, replaced
+from tui_agent.protocol.unicode_text import counted, replaced
 
 MAX_FOLDERS = 12
 NOTE_ROOM = 160

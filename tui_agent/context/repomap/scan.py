@@ -1,4 +1,4 @@
-"""L3: a first answer without an index: every file is read once and its words are counted where they stand.
+"""A first answer without an index: every file is read once and its words are counted where they stand.
 
 Invariant: nothing is kept and nothing is parsed; memory holds one file at a time.
 """
@@ -6,12 +6,12 @@ Invariant: nothing is kept and nothing is parsed; memory holds one file at a tim
 import re
 from collections.abc import Collection, Iterable
 
-from tui_agent.context.repomap.listing import Entry
-from tui_agent.context.repomap.places import weight_of
+from tui_agent.context.repomap.file_list import Entry
+from tui_agent.context.repomap.file_text import read
+from tui_agent.context.repomap.path_kinds import weight_of
+from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import values_of
-from tui_agent.context.repomap.reading import read
-from tui_agent.context.repomap.words import Query
-from tui_agent.folds.word_forms import pieces
+from tui_agent.folds.text.word_forms import pieces
 
 BYTES_A_WORD = 7
 K1, B = 1.2, 0.75

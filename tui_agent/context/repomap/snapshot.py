@@ -1,4 +1,4 @@
-"""L3: what the index held at one moment, with what was looked up in it since.
+"""What the index held at one moment, with what was looked up in it since.
 
 Invariant: holds for one state of the index; another state has another one. What is kept of answers is bounded.
 """
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import log
 
-from tui_agent.context.repomap.kept import Kept, Known
-from tui_agent.context.repomap.listing import Entry
-from tui_agent.context.repomap.places import by_first_name, first_name, is_entry, kind_of
+from tui_agent.context.repomap.file_list import Entry
+from tui_agent.context.repomap.index_db import Kept, Known
+from tui_agent.context.repomap.path_kinds import by_first_name, first_name, is_entry, kind_of
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0

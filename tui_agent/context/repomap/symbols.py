@@ -1,4 +1,4 @@
-"""L3: the symbols of one file.
+"""The symbols of one file.
 
 Invariant: the tree is never walked by recursion and no node outlives the call; a file that no parser takes has its
 words and no symbols, never an error.
@@ -9,9 +9,9 @@ from itertools import accumulate
 from operator import methodcaller
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_agent.context.repomap.cleaning import PLAIN, Cleaner
 from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.patterns import Patterns
+from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.views import Symbol
 
 if TYPE_CHECKING:

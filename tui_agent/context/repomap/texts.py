@@ -1,4 +1,4 @@
-"""L3: the texts of files that were looked into lately, and where words stand in them.
+"""The texts of files that were looked into lately, and where words stand in them.
 
 Invariant: a text is kept for its key and is read anew under another one; what is kept is bounded by `MOST_BYTES`. Not
 thread-safe.
@@ -8,7 +8,7 @@ import os
 import time
 from typing import NamedTuple
 
-from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.file_text import read
 
 MOST_BYTES = 8_000_000
 TICK_NS = 2_000_000_000

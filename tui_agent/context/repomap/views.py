@@ -1,4 +1,4 @@
-"""L3: what the map hands out: plain values.
+"""What the map hands out: plain values.
 
 Invariant: nothing here knows how they were found; a view holds no open file, connection or parser.
 """

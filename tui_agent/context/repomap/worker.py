@@ -1,4 +1,4 @@
-"""L3: the process that builds the index, apart from the one that answers.
+"""The process that builds the index, apart from the one that answers.
 
 Invariant: it writes every `BATCH` files, so that it can be ended at any moment; a file that ends it, or that takes
 longer than `FILE_S`, is known from the note beside the index and only its words are taken the next time. It reads its
@@ -21,10 +21,12 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
-from tui_agent.context.repomap import graph, history, indexing, kept
-from tui_agent.context.repomap.cleaning import Cleaner
+from tui_agent.context.repomap import graph, history
+from tui_agent.context.repomap import index_db as kept
+from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 

@@ -1,1 +1,1 @@
-"""L6: a session as one HTML file that reads without network, and in which nothing foreign is markup."""
+"""A session as one HTML file that reads without network, and in which nothing foreign is markup."""

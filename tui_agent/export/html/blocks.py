@@ -1,4 +1,4 @@
-"""L6: outputs, diffs and tables as HTML, long ones folded."""
+"""Outputs, diffs and tables as HTML, long ones folded."""
 
 import base64
 import re
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from tui_agent.export.html.markup import Child, Safe, el, join
 from tui_agent.export.html.prose import prose
+from tui_agent.export.labels import AUTHORS, block_text
 from tui_agent.export.story import Change, Texts
-from tui_agent.export.words import AUTHORS, block_text
-from tui_agent.letters import counted
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
+from tui_agent.protocol.unicode_text import counted
 
 OUTPUT_ROWS = 8
 """Lines of an output that are shown unfolded, the last ones."""

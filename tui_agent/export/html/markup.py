@@ -1,4 +1,4 @@
-"""L6: the only maker of markup. Invariant: a plain string is escaped wherever it goes; only `Safe` passes as it is."""
+"""The only maker of markup. Invariant: a plain string is escaped wherever it goes; only `Safe` passes as it is."""
 
 from html import escape
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""L6: the reader: one HTML file with its own style and script, and a policy that allows nothing else."""
+"""The reader: one HTML file with its own style and script, and a policy that allows nothing else."""
 
 import base64
 import hashlib
@@ -10,10 +10,10 @@ from tui_agent import __version__
 from tui_agent.export.html.blocks import counts
 from tui_agent.export.html.markup import Safe, el, join
 from tui_agent.export.html.rows import Row, rows
+from tui_agent.export.labels import changed_files, cost, duration, facts
 from tui_agent.export.story import Story
-from tui_agent.export.words import changed_files, cost, duration, facts
-from tui_agent.folds.entries import TurnEntry, UserEntry
-from tui_agent.letters import counted
+from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
+from tui_agent.protocol.unicode_text import counted
 
 HERE = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}

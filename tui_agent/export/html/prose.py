@@ -1,4 +1,4 @@
-"""L6: Markdown of a model as HTML.
+"""Markdown of a model as HTML.
 
 Invariant: no HTML of it is live, no picture is fetched, and a link leads only to the web or to a mail address.
 """

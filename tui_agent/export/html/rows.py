@@ -1,4 +1,4 @@
-"""L6: the entries of a session as rows of the reader."""
+"""The entries of a session as rows of the reader."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,8 +7,7 @@ from typing import NamedTuple
 from tui_agent.export.html.blocks import block, change, counts, diff, output, picture
 from tui_agent.export.html.markup import Child, Safe, el, join
 from tui_agent.export.html.prose import prose
-from tui_agent.export.story import Change, Story
-from tui_agent.export.words import (
+from tui_agent.export.labels import (
     SAID,
     answered,
     duration,
@@ -18,7 +17,8 @@ from tui_agent.export.words import (
     tool_words,
     turn_end,
 )
-from tui_agent.folds.entries import (
+from tui_agent.export.story import Change, Story
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,

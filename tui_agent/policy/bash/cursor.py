@@ -1,4 +1,4 @@
-"""L3: the position in a script that is read, with the characters between words: blanks, comments and line ends.
+"""The position in a script that is read, with the characters between words: blanks, comments and line ends.
 
 Invariant: a line end is passed only in `skip_lines`, which also passes the here-document that starts behind it.
 """
@@ -6,7 +6,7 @@ Invariant: a line end is passed only in `skip_lines`, which also passes the here
 import re
 from typing import Final
 
-from tui_agent.letters import concealed
+from tui_agent.protocol.unicode_text import concealed
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12

@@ -1,4 +1,4 @@
-"""L3: reads the words of the bash subset: quotes, variables, substitutions, patterns and braces, character by character.
+"""Reads the words of the bash subset: quotes, variables, substitutions, patterns and braces, character by character.
 
 Invariant: each character of a word is named here with exactly one meaning; every other character, or combination that
 bash treats specially, is refused.

@@ -1,4 +1,4 @@
-"""L3: every command that a text outside the subset might run, for rules that deny and for guards.
+"""Every command that a text outside the subset might run, for rules that deny and for guards.
 
 Invariant: proves nothing. It over-approximates: tree-sitter reads the text, and it is cut at its separators, outside of quotes
 and as if there were no quotes; line breaks, redirections and expansions are read in each way that is possible.

@@ -1,4 +1,4 @@
-"""L3: reads a script of the bash subset: lists, pipelines, loops, conditions, groups and simple commands.
+"""Reads a script of the bash subset: lists, pipelines, loops, conditions, groups and simple commands.
 
 Invariant: `parse_script` never raises, takes time linear in the text, and returns a tree only where every character was
 recognised and tree-sitter sees the same simple commands.

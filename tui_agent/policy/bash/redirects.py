@@ -1,4 +1,4 @@
-"""L3: reads redirections and here-documents of the bash subset.
+"""Reads redirections and here-documents of the bash subset.
 
 Invariant: of the body of a here-document bash expands only variables and substitutions, and nothing where its delimiter is
 quoted.

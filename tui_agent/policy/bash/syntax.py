@@ -1,4 +1,4 @@
-"""L3: the syntax tree of the bash subset that a command line must lie in to run unasked.
+"""The syntax tree of the bash subset that a command line must lie in to run unasked.
 
 Invariant: frozen data. A tree holds the whole text: what has no node here is outside the subset.
 """

@@ -1,4 +1,4 @@
-"""L3: the second opinion on a script that was read: tree-sitter's grammar must see the same simple commands.
+"""The second opinion on a script that was read: tree-sitter's grammar must see the same simple commands.
 
 Invariant: pure; a difference in the number of commands, or in one word's offsets, is a disagreement.
 """

@@ -1,4 +1,4 @@
-"""L3: the catalog: looks up what is known of a program, in the product's files and in tables that are added to them.
+"""The catalog: looks up what is known of a program, in the product's files and in tables that are added to them.
 
 Invariant: a file is read when its program is first asked for; a user's entry stands in place of the product's, a plugin's
 counts only for other programs, and what a project or plugin says of known ones only adds effects.

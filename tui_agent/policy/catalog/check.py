@@ -1,4 +1,4 @@
-"""L3: checks a table of programs that somebody wrote: every fault with the line it stands in.
+"""Checks a table of programs that somebody wrote: every fault with the line it stands in.
 
 Invariant: a text of any size and content is answered within a second, with faults and never with an exception.
 """

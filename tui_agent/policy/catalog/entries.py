@@ -1,4 +1,4 @@
-"""L3: one entry of the catalog, made of its TOML table and of the entry that it is `like`.
+"""One entry of the catalog, made of its TOML table and of the entry that it is `like`.
 
 Invariant: an entry is complete and valid: each spelling belongs to one option, each operand has a meaning.
 """

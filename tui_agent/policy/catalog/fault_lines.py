@@ -1,4 +1,4 @@
-"""L3: finds the line of a text of TOML that a fault is about.
+"""Finds the line of a text of TOML that a fault is about.
 
 Invariant: a text of any content is answered, with 0 where the line is not found.
 """

@@ -1,4 +1,4 @@
-"""L3: the schema of the catalog: one model each for a program, an option, an operand and an example.
+"""The schema of the catalog: one model each for a program, an option, an operand and an example.
 
 Invariant: an unknown key or word is refused; what an entry does not list is not allowed unasked.
 """

@@ -1,4 +1,4 @@
-"""L3: environment variables: which may be set without changing what a command does, and which hold no secrets.
+"""Environment variables: which may be set without changing what a command does, and which hold no secrets.
 
 Invariant: a name on the `never` list is refused in any letter case unless `harmless` names it exactly.
 """

@@ -1,4 +1,4 @@
-"""L3: doubts about names of files that the workspace itself can settle: none of its names looks like an option, means
+"""Doubts about names of files that the workspace itself can settle: none of its names looks like an option, means
 something else, or falls into pieces.
 
 Invariant: a doubt is only taken away where every name that its pattern can stand for was looked at.

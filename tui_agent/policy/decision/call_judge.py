@@ -1,4 +1,4 @@
-"""L3: the findings about one call of a tool: the tool itself, and each of its effects.
+"""The findings about one call of a tool: the tool itself, and each of its effects.
 
 Invariant: made anew for each decision; holds no state between two.
 """

@@ -1,4 +1,4 @@
-"""L3: the rules that an approval offers for this session and for always.
+"""The rules that an approval offers for this session and for always.
 
 Invariant: an offered rule, once granted, allows the very call it was offered for; what is not offered says why.
 """

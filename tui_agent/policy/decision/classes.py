@@ -1,4 +1,4 @@
-"""L3: the classes of a call, by which approvals, events and the trace sort commands.
+"""The classes of a call, by which approvals, events and the trace sort commands.
 
 Invariant: pure; a class follows from effects and doubts alone.
 """

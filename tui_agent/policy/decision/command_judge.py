@@ -1,4 +1,4 @@
-"""L3: the findings about a command line: rules and guards, then each command by itself.
+"""The findings about a command line: rules and guards, then each command by itself.
 
 Invariant: a line is allowed only where every command is; what one command is denied, the line is denied.
 """

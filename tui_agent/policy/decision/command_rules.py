@@ -1,4 +1,4 @@
-"""L3: rules that ask or deny about commands and hosts, held against every way a command may be meant.
+"""Rules that ask or deny about commands and hosts, held against every way a command may be meant.
 
 Invariant: nothing here allows; where no rule is against commands or hosts nothing is found.
 """

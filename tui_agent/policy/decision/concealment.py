@@ -1,13 +1,13 @@
-"""L3: what a call holds that a person cannot see, or takes for something else: a question that no rule answers.
+"""What a call holds that a person cannot see, or takes for something else: a question that no rule answers.
 
 Invariant: pure; nothing that it finds is a reason to allow.
 """
 
 from collections.abc import Iterator, Sequence
 
-from tui_agent.letters import concealed, disguised
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
+from tui_agent.protocol.unicode_text import concealed, disguised
 
 MAX_CHARACTERS = 100_000
 """Characters of a text that are looked at; a longer command line is asked about for its length."""

@@ -1,4 +1,4 @@
-"""L3: what a sandbox does not bound in a command of which not all is known: deletions, work for others, hidden commands.
+"""What a sandbox does not bound in a command of which not all is known: deletions, work for others, hidden commands.
 
 Invariant: nothing here allows, and a command that is proven to only read its files is never looked at.
 """

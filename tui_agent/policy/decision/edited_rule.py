@@ -1,4 +1,4 @@
-"""L3: a rule that the user wrote into an approval, in place of the one that was offered.
+"""A rule that the user wrote into an approval, in place of the one that was offered.
 
 Invariant: pure; a rule without a fault is one of `policy.toml`'s grammar, allows, and allows this call.
 """

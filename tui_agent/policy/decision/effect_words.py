@@ -1,4 +1,4 @@
-"""L3: the words for the effects of commands, from `effects.toml`.
+"""The words for the effects of commands, from `effects.toml`.
 
 Invariant: data alone; every effect but reading has its words.
 """

@@ -1,4 +1,4 @@
-"""L3: the escalations: ordered, named reasons why a command that only reads is asked about all the same.
+"""The escalations: ordered, named reasons why a command that only reads is asked about all the same.
 
 Invariant: an escalation only ever turns *allow* into *ask*; each is tested by itself.
 """

@@ -1,4 +1,4 @@
-"""L3: what a call does and why it is judged so, in rows for an approval and lines for `policy check --explain`.
+"""What a call does and why it is judged so, in rows for an approval and lines for `policy check --explain`.
 
 Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text. If
 there are too many rows, those of commands that delete or act as another user stay, and the others are counted.

@@ -1,4 +1,4 @@
-"""L3: the findings about one file: guards, then rules, then the profile.
+"""The findings about one file: guards, then rules, then the profile.
 
 Invariant: a guard or a rule that denies wins; the profile decides only where no rule does.
 """

@@ -1,4 +1,4 @@
-"""L3: one thing that speaks for or against a call, and how findings become one decision.
+"""One thing that speaks for or against a call, and how findings become one decision.
 
 Invariant: the order of findings does not matter: deny wins over ask, ask over allow; no finding at all is ask.
 """

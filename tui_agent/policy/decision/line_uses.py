@@ -1,4 +1,4 @@
-"""L3: the files that the commands of a line use, where commands in front of them change what a name means: links that the
+"""The files that the commands of a line use, where commands in front of them change what a name means: links that the
 line makes, and patterns that are told to find names with a dot in front.
 
 Invariant: adds uses, and never takes one away.

@@ -1,4 +1,4 @@
-"""L3: commands that reach a file by a symbolic link without naming it: a pattern that meets one, a program that follows them.
+"""Commands that reach a file by a symbolic link without naming it: a pattern that meets one, a program that follows them.
 
 Invariant: pure; where nobody looked for links, there may be some. A path that is named whole is judged by its real file
 elsewhere.

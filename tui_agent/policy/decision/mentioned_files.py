@@ -1,4 +1,4 @@
-"""L3: rules and guards about files that a command may use though its report does not prove it: every text that it is given may
+"""Rules and guards about files that a command may use though its report does not prove it: every text that it is given may
 name one, and some commands use files that nothing names.
 
 Invariant: nothing here allows; a command that is proven to read only the files of its report has no findings, but where it

@@ -1,4 +1,4 @@
-"""L3: the texts that a command is given, cut into everything that may be a path.
+"""The texts that a command is given, cut into everything that may be a path.
 
 Invariant: pure; cuts at every sign behind which a program may take a path to begin, and knows no program by name.
 """

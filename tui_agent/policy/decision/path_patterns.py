@@ -1,4 +1,4 @@
-"""L3: shell patterns of paths compared with the names of files that exist, and with the paths of rules.
+"""Shell patterns of paths compared with the names of files that exist, and with the paths of rules.
 
 Invariant: pure; takes time in proportion to the pattern and the path, however many `**` the pattern has.
 """

@@ -1,4 +1,4 @@
-"""L3: the policy: guards that no profile lifts, the user's rules, escalations, then the profile.
+"""The policy: guards that no profile lifts, the user's rules, escalations, then the profile.
 
 Invariant: `decide` is pure and never raises; deny wins in whatever order rules stand; what is not proven is never
 allowed by a profile that asks.

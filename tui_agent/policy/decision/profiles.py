@@ -1,4 +1,4 @@
-"""L3: the profiles: what each says of an effect that no guard and no rule has decided.
+"""The profiles: what each says of an effect that no guard and no rule has decided.
 
 Invariant: a table; no code asks for a profile by its name. What is not in the table is asked.
 """

@@ -1,4 +1,4 @@
-"""L3: commands that no profile runs because of their words: they end every process, or start processes without end.
+"""Commands that no profile runs because of their words: they end every process, or start processes without end.
 
 Invariant: pure; a guard on top of the catalog's `forbidden`, for what only the words of a call tell.
 """

@@ -1,4 +1,4 @@
-"""L3: `policy.toml`: rules that are kept, each with examples that are tried when the file is loaded.
+"""`policy.toml`: rules that are kept, each with examples that are tried when the file is loaded.
 
 Invariant: a file with one wrong rule or one wrong example is refused whole, with its place; of a project's file only the
 trusted text counts, and nothing is read. `append_rule` is called only when the user says "always".

@@ -1,4 +1,4 @@
-"""L3: rules sorted by what they are about, and which of them mean a file, a host or a tool.
+"""Rules sorted by what they are about, and which of them mean a file, a host or a tool.
 
 Invariant: a rule that allows is compared with what is certain; one that asks or denies fits already when it may be
 meant: by the given name and by the real file, whatever the letter case, links in its own path followed too.

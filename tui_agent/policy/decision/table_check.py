@@ -1,4 +1,4 @@
-"""L3: the check of a table file that somebody wrote, its examples judged as the policy `ask` would judge them.
+"""The check of a table file that somebody wrote, its examples judged as the policy `ask` would judge them.
 
 Invariant: a file of any size and content is answered with faults, never with an exception.
 """

@@ -1,4 +1,4 @@
-"""L3: commands that may use files which nothing in their report names: for rules against files.
+"""Commands that may use files which nothing in their report names: for rules against files.
 
 Invariant: pure; a command that may use other files than its report names is never taken for one that does not.
 """

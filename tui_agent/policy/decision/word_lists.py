@@ -1,4 +1,4 @@
-"""L3: the lists of names and words in `words.toml`.
+"""The lists of names and words in `words.toml`.
 
 Invariant: data alone; nothing in them allows a command.
 """

@@ -1,4 +1,4 @@
-"""L3: how builtins change the shell: the folder it is in, its variables, and how far it goes on.
+"""How builtins change the shell: the folder it is in, its variables, and how far it goes on.
 
 Invariant: all that a builtin may do is in one of the two states it returns.
 """

@@ -1,4 +1,4 @@
-"""L3: what one command does: its values are looked up in the catalog and become reports, of what it runs as well.
+"""What one command does: its values are looked up in the catalog and become reports, of what it runs as well.
 
 Invariant: a command gets a report without a doubt only if its program, options and operands are all in the catalog.
 """

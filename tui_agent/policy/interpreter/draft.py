@@ -1,4 +1,4 @@
-"""L3: the report of one command in the making: what each of its words means for files, hosts, code and doubts.
+"""The report of one command in the making: what each of its words means for files, hosts, code and doubts.
 
 Invariant: a word of which the text is not certain raises a doubt wherever its text matters.
 """

@@ -1,4 +1,4 @@
-"""L3: the expansion of words: a word of the syntax tree and the state of the shell give the values it becomes.
+"""The expansion of words: a word of the syntax tree and the state of the shell give the values it becomes.
 
 Invariant: every text that bash could make of a word is one of its values, fits a pattern of theirs, or is `UNKNOWN`.
 """

@@ -1,4 +1,4 @@
-"""L3: words of git: revisions, files as a commit or the index holds them (`HEAD:a`), and path filters (pathspecs).
+"""Words of git: revisions, files as a commit or the index holds them (`HEAD:a`), and path filters (pathspecs).
 
 Invariant: pure; a file that git would show or change is never missed for the way it is named.
 """

@@ -1,4 +1,4 @@
-"""L3: a whole command line: the report of every command in it.
+"""A whole command line: the report of every command in it.
 
 Invariant: a line that lies outside the subset of bash proves nothing; its commands are those of every possible reading.
 """

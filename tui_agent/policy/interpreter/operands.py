@@ -1,4 +1,4 @@
-"""L3: which operand of a call has which meaning.
+"""Which operand of a call has which meaning.
 
 Invariant: a word that may become several or none shifts no other operand without a doubt.
 """

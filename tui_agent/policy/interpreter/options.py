@@ -1,4 +1,4 @@
-"""L3: the options and operands of a call, told apart by its program's positive list exactly as getopt_long would.
+"""The options and operands of a call, told apart by its program's positive list exactly as getopt_long would.
 
 Invariant: what is not listed, abbreviated, given a word that it does not take or not certain raises a doubt; parsing goes
 on behind it, so that deny rules see as much as possible.

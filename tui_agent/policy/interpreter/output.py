@@ -1,4 +1,4 @@
-"""L3: what bounds the output of a call.
+"""What bounds the output of a call.
 
 Invariant: every line (or word) that it can print fits the bound; where nothing bounds it, it is `UNKNOWN`.
 """

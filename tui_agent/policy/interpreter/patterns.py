@@ -1,4 +1,4 @@
-"""L3: shell patterns as texts: what they certainly begin with, and how exact texts are written as patterns.
+"""Shell patterns as texts: what they certainly begin with, and how exact texts are written as patterns.
 
 Invariant: pure; a pattern fits every text that its value can have.
 """

@@ -1,4 +1,4 @@
-"""L3: how far a call reads below the folders that it names.
+"""How far a call reads below the folders that it names.
 
 Invariant: what is not certain never narrows what is read.
 """

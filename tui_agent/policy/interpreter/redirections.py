@@ -1,4 +1,4 @@
-"""L3: what the redirections of a command read, write and connect to.
+"""What the redirections of a command read, write and connect to.
 
 Invariant: a target that is not certain is a file of which nothing is known.
 """

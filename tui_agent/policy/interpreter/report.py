@@ -1,4 +1,4 @@
-"""L3: the report of a command line: each command with its words, effects, files and doubts.
+"""The report of a command line: each command with its words, effects, files and doubts.
 
 Invariant: frozen data. A command with a doubt never runs unasked under a profile that asks.
 """

@@ -1,4 +1,4 @@
-"""L3: walks a script: what each command does in every state that the shell may be in when it runs.
+"""Walks a script: what each command does in every state that the shell may be in when it runs.
 
 Invariant: no command of the script is left out, and none is read with a variable or folder that it cannot have; where
 there is too much to walk, a report with a doubt stands for the rest.

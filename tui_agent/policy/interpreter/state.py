@@ -1,4 +1,4 @@
-"""L3: the state of the shell between two commands: variables set in the line, and folders it may be in.
+"""The state of the shell between two commands: variables set in the line, and folders it may be in.
 
 Invariant: immutable; merging two states keeps every value and folder that either of them has.
 """

@@ -1,4 +1,4 @@
-"""L3: where a path lies, what kind of file it is, and which files are guarded.
+"""Where a path lies, what kind of file it is, and which files are guarded.
 
 Invariant: told from names and from facts that are given; the disk is not touched.
 """

@@ -1,4 +1,4 @@
-"""L3: the place of a path and the kind of file that it names, without touching the disk.
+"""The place of a path and the kind of file that it names, without touching the disk.
 
 Invariant: the file that a path really is decides, and the name that was given as well: either one being secret or
 protected is enough, in every spelling that some file system takes for the same name, and whether the file exists or

@@ -1,4 +1,4 @@
-"""L3: shell patterns and paths of rules that can mean one and the same name.
+"""Shell patterns and paths of rules that can mean one and the same name.
 
 Invariant: pure. A name that both match is never missed: letter case, the way in which an accent is written, and the letters
 of a negated or named class do not count, and a pattern that is too long to be compared may mean anything.

@@ -1,4 +1,4 @@
-"""L3: the places that a sandbox hides or keeps from writing, from the same table as the guards of the policy.
+"""The places that a sandbox hides or keeps from writing, from the same table as the guards of the policy.
 
 Invariant: pure. A file that the policy lets no agent read or write by its name is guarded by its place as well.
 """

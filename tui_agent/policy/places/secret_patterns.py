@@ -1,4 +1,4 @@
-"""L3: shell patterns that are made to find files with secrets, told from those that only could find one.
+"""Shell patterns that are made to find files with secrets, told from those that only could find one.
 
 Invariant: pure. A pattern is made for a secret's name if it has enough of that name's own letters; letters for a part that
 may be anything (`x` of `x.pem`), or for an ending that many files share, do not count.

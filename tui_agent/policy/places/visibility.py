@@ -1,4 +1,4 @@
-"""L3: files of the workspace that may be shown to a model unasked, told by their paths alone.
+"""Files of the workspace that may be shown to a model unasked, told by their paths alone.
 
 Invariant: decided by the same table as reading; nothing is opened.
 """

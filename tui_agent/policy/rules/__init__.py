@@ -1,1 +1,1 @@
-"""L3: the rules that users write, and the hosts that they name."""
+"""The rules that users write, and the hosts that they name."""

@@ -1,4 +1,4 @@
-"""L3: rules as a person writes them, one a line: `allow edit src/**`, `deny run git push *`.
+"""Rules as a person writes them, one a line: `allow edit src/**`, `deny run git push *`.
 
     RULE  = VERDICT WHAT REST
     allow | ask | deny

@@ -1,4 +1,4 @@
-"""L3: host names and addresses in every spelling, and the hosts that rules mean.
+"""Host names and addresses in every spelling, and the hosts that rules mean.
 
 Invariant: where two programs could take the same text for different hosts, every one of them is a reading; a rule that
 allows needs all readings, one that denies or asks needs one. Text that no host could be has no readings and is refused.

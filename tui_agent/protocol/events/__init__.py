@@ -1,1 +1,1 @@
-"""L0: the payloads of events, one module a subject. Past tense; frozen; additive."""
+"""The payloads of events, one module a subject. Past tense; frozen; additive."""

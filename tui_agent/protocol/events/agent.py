@@ -1,4 +1,4 @@
-"""L0: agents: the main one and its delegates."""
+"""Agents: the main one and its delegates."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""L0: the base of every event payload."""
+"""The base of every event payload."""
 
 from tui_agent.protocol.base import Frozen
 

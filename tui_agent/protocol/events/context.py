@@ -1,4 +1,4 @@
-"""L0: what a request's context was made of, and what became of it."""
+"""What a request's context was made of, and what became of it."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: environments that tools run in."""
+"""Environments that tools run in."""
 
 from typing import Literal
 

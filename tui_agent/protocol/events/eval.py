@@ -1,4 +1,4 @@
-"""L0: tests, verifiers and evaluation cases."""
+"""Tests, verifiers and evaluation cases."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""L0: what was read and what changed in the workspace."""
+"""What was read and what changed in the workspace."""
 
 from typing import Literal, TypeAlias
 
@@ -59,7 +59,7 @@ class FileChanged(Payload):
 
 
 class CheckpointTaken(Payload):
-    """The workspace as it was then can be restored from `commit`, in the session's own `checkpoints.git`.
+    """The workspace as it was then can be restored from `commit`, in the session's own `workspace.checkpoints.git`.
 
     `part` is the part after which it was taken, -1 for the files as the session found them. `author` is who changed
     `paths` since the checkpoint before; at most `PATHS_NAMED` are named, `more` others are in the commit only.

@@ -1,4 +1,4 @@
-"""L0: hooks: what a command of the user's (or a plugin's function) said about a tool, a prompt, a turn or a session."""
+"""Hooks: what a command of the user's (or a plugin's function) said about a tool, a prompt, a turn or a session."""
 
 from typing import Literal, TypeAlias
 

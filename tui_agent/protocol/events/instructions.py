@@ -1,4 +1,4 @@
-"""L0: the instructions that hold for a session, and the skills that it can call on."""
+"""The instructions that hold for a session, and the skills that it can call on."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: background jobs: commands that go on after the call that started them, until they end, are ended, or the session is."""
+"""Background jobs: commands that go on after the call that started them, until they end, are ended, or the session is."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: what is asked of a model, what comes back, and how it fails."""
+"""What is asked of a model, what comes back, and how it fails."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: plugins inside the log."""
+"""Plugins inside the log."""
 
 from typing import Literal
 

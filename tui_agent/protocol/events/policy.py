@@ -1,4 +1,4 @@
-"""L0: permission questions and every decision, automatic ones too."""
+"""Permission questions and every decision, automatic ones too."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: a session's life: start, runs, branches, settings, faults of the engine itself."""
+"""A session's life: start, runs, branches, settings, faults of the engine itself."""
 
 from typing import Literal
 

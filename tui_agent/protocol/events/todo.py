@@ -1,4 +1,4 @@
-"""L0: the task list. A tree by `parent`, five states; the flat list is its view."""
+"""The task list. A tree by `parent`, five states; the flat list is its view."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: tool calls, from the model's wish to the result it is told."""
+"""Tool calls, from the model's wish to the result it is told."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: turns, iterations, and what people say."""
+"""Turns, iterations, and what people say."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""L0: the closed, tagged union of all event payloads.
+"""The closed, tagged union of all event payloads.
 
 Invariant: `KINDS` maps every kind to its one class; docs/events.md is generated from it.
 """

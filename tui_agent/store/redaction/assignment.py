@@ -1,4 +1,4 @@
-"""L1: judge the value behind a secret's name: `password = …`, `"token": …`, `PASS=…`.
+"""Judge the value behind a secret's name: `password = …`, `"token": …`, `PASS=…`.
 
 Invariant: a name, a type, a version, an expression or a message in the place of the value is no secret; a plain word is
 one only where programs are configured.

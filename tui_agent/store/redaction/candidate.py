@@ -1,4 +1,4 @@
-"""L1: a text that a rule's pattern found, with what stands around it.
+"""A text that a rule's pattern found, with what stands around it.
 
 Invariant: at most `BEFORE` and `AFTER` bytes of the surroundings are looked at, however long the text is.
 """

@@ -1,4 +1,4 @@
-"""L1: the checks that a rule can name, for what a pattern alone cannot tell.
+"""The checks that a rule can name, for what a pattern alone cannot tell.
 
 Invariant: a check only refuses candidates; it never finds any.
 """

@@ -1,4 +1,4 @@
-"""L1: prove a rule by its examples, and say which of them fails and why.
+"""Prove a rule by its examples, and say which of them fails and why.
 
 Invariant: an example is found as a real text is: by a keyword first, then by the pattern and the checks.
 """

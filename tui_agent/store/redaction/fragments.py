@@ -1,4 +1,4 @@
-"""L1: what rules and checks are made of: the pieces of patterns, and the files of `rules`.
+"""What rules and checks are made of: the pieces of patterns, and the files of `rules`.
 
 Invariant: a pattern that names an unknown piece is refused.
 """

@@ -1,4 +1,4 @@
-"""L1: the rules that come with the program, and which of them may find something in a text.
+"""The rules that come with the program, and which of them may find something in a text.
 
 Invariant: no file is read before the first text is looked at; a pattern is compiled when one of its keywords is met.
 """

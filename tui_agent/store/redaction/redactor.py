@@ -1,4 +1,4 @@
-"""L1: find the secrets of a text and cover them.
+"""Find the secrets of a text and cover them.
 
 Invariant: linear in the text, and cheap where there is nothing: a rule's pattern runs only on a text that holds one of
 its keywords. What no rule covers leaves byte for byte as it came.
@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from tui_agent.secret_words import SECRET_KEY
+from tui_agent.protocol.secret_names import SECRET_KEY
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
 from tui_agent.store.redaction.rule import Rule, compile_pattern
 from tui_agent.store.redaction.shapes import has_shape

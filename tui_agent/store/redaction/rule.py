@@ -1,4 +1,4 @@
-"""L1: one rule of redaction: which texts are a secret, and the examples that prove it.
+"""One rule of redaction: which texts are a secret, and the examples that prove it.
 
 Invariant: a pattern is compiled by RE2, whose running time is linear in the text, so no rule can backtrack without end.
 """
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tui_agent.secret_words import SECRET_KEY
+from tui_agent.protocol.secret_names import SECRET_KEY
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.fragments import expand, rules_table

@@ -1,4 +1,4 @@
-"""L1: texts that the checks know by their form, from `rules/shapes.toml`, which explains the fields.
+"""Texts that the checks know by their form, from `rules/shapes.toml`, which explains the fields.
 
 Invariant: a pattern is compiled when a text is first compared with it.
 """

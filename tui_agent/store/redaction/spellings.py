@@ -1,4 +1,4 @@
-"""L1: the ways in which programs write the value of a variable.
+"""The ways in which programs write the value of a variable.
 
 Invariant: the value itself comes first.
 """

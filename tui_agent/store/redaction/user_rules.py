@@ -1,4 +1,4 @@
-"""L1: the user's own rules, allow list and disabled rules, from `[redaction]` of the configuration.
+"""The user's own rules, allow list and disabled rules, from `[redaction]` of the configuration.
 
 Invariant: they pass the same model as the bundled rules, and their examples are run before any of them counts.
 """

@@ -1,4 +1,4 @@
-"""L1: judge a value by what it is made of: a placeholder, an expression, something made by a generator or by a person.
+"""Judge a value by what it is made of: a placeholder, an expression, something made by a generator or by a person.
 
 Invariant: placeholders, expressions, identifiers, hashes, paths and sentences are no secrets.
 """

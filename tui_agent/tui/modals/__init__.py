@@ -1,1 +1,1 @@
-"""L7: what lies over the main screen and asks or shows. Invariant: Esc always closes, and nothing typed is lost."""
+"""What lies over the main screen and asks or shows. Invariant: Esc always closes, and nothing typed is lost."""

@@ -1,4 +1,4 @@
-"""L7: the four answers of an approval, in their fixed order.
+"""The four answers of an approval, in their fixed order.
 
 Invariant: an answer that is not offered stays in sight and says why; a rule of any length takes two rows at most, while it
 is edited four.
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from textual.strip import Strip
 
-from tui_agent.tui.rows import Part, doing, wrap
 from tui_agent.tui.text import clean, fit
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import Part, doing, wrap
 
 if TYPE_CHECKING:
     from tui_agent.tui.modals.approval import Approval

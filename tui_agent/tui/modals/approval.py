@@ -1,4 +1,4 @@
-"""L7: the approval: what exactly would happen, its effects, and four answers in their fixed order.
+"""The approval: what exactly would happen, its effects, and four answers in their fixed order.
 
 Invariant: the thing asked about can be read whole, and it cannot be allowed before what matters of it was in sight, be
 the screen as small as it may: where a part of it is left out, the first yes shows that; the answers never leave the screen; keys are ignored for the first 300 ms; text typed
@@ -11,21 +11,21 @@ from typing import ClassVar
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.letters import counted
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.answers import ANSWERS, Answer
+from tui_agent.tui.modals.approval_body import Asked
+from tui_agent.tui.modals.approval_full import ReadLong
 from tui_agent.tui.modals.approval_plan import Plan
 from tui_agent.tui.modals.approval_rows import ApprovalRows
 from tui_agent.tui.modals.approval_sight import Sight
-from tui_agent.tui.modals.asked import Asked
-from tui_agent.tui.modals.exact import ReadLong
-from tui_agent.tui.modals.field import Field
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.sheet import Sheet
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _OPENS_FILES = "sandbox "

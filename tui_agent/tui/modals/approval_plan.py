@@ -1,4 +1,4 @@
-"""L7: which rows of an approval stand where, so that what is approved is in sight on a screen of any size.
+"""Which rows of an approval stand where, so that what is approved is in sight on a screen of any size.
 
 Invariant: pure; the beginning and the end of a command stand together or not at all, and commands that change more
 than the workspace keep their row before all else that is said of it. What this view cannot show has `must` None.

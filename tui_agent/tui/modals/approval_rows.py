@@ -1,4 +1,4 @@
-"""L7: the rows of an approval: the question, what scrolls, what stands below it, the answers and the keys.
+"""The rows of an approval: the question, what scrolls, what stands below it, the answers and the keys.
 
 Invariant: reads the approval and changes nothing of it; the answers and the way out always have their rows.
 """
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.modals.answers import answer_rows, answers_in_one, typed_row
 from tui_agent.tui.modals.approval_plan import Effects, Plan, plan_change, plan_command
 from tui_agent.tui.modals.effects import question_of
-from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.rows import Part, part, wrap
 
 if TYPE_CHECKING:
     from tui_agent.tui.modals.approval import Approval

@@ -1,4 +1,4 @@
-"""L7: what of the thing that an approval asks about was in sight so far.
+"""What of the thing that an approval asks about was in sight so far.
 
 Invariant: rows count only once they stood on the screen; what was seen of a change holds while it has as many rows.
 """

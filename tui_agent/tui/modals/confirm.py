@@ -1,14 +1,14 @@
-"""L7: a question that is answered by one key. Invariant: Enter and Esc never do what cannot be undone."""
+"""A question that is answered by one key. Invariant: Enter and Esc never do what cannot be undone."""
 
 from collections.abc import Callable, Sequence
 
 from textual.strip import Strip
 
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import doing, part, wrap
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 
 class Confirm(Sheet[bool]):

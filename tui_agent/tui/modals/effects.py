@@ -1,13 +1,13 @@
-"""L7: effects in words, in their fixed order: Reads, Writes, Network, Undo, Asked.
+"""Effects in words, in their fixed order: Reads, Writes, Network, Undo, Asked.
 
 Invariant: pure; paths and hosts stand whole, with hidden characters shown; what is not known is said to be not known.
 """
 
 from collections.abc import Sequence
 
-from tui_agent.letters import counted
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.text import named
 
 _CHANGES = frozenset({"writes", "deletes", "removes"})

@@ -1,4 +1,4 @@
-"""L7: what a fork's form holds while it is filled in: its lines, what is chosen on each, what is typed.
+"""What a fork's form holds while it is filled in: its lines, what is chosen on each, what is typed.
 
 Invariant: no drawing; only what can be is ever chosen.
 """
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
-from tui_agent.tui.branching.spot import Change, Places, Spot, Where, Wish
-from tui_agent.tui.modals.field import Field
+from tui_agent.tui.modals.fork_point import Change, Places, Spot, Where, Wish
+from tui_agent.tui.widgets.field import Field
 
 Line: TypeAlias = Literal["change", "value", "where", "folder"]
 CHANGES: Final[dict[Change, str]] = {

@@ -1,4 +1,4 @@
-"""L7: the form of a fork: where it works, and for a what-if the one thing that is different in it.
+"""The form of a fork: where it works, and for a what-if the one thing that is different in it.
 
 Invariant: nothing is made here, the wish comes back; what cannot be is named with its reason and cannot be chosen.
 """
@@ -10,14 +10,14 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
-from tui_agent.tui.branching.spot import Places, Spot, Where, Wish
-from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.fork_draft import CHANGES, WHERE, ForkDraft, Line
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, cells, doing, part, wrap
+from tui_agent.tui.modals.fork_point import Places, Spot, Where, Wish
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
 EditText: TypeAlias = Callable[[str], str | None]

@@ -1,4 +1,4 @@
-"""L7: JSON as coloured lines, every string cleaned. Invariant: valid JSON text, keys in the order they have."""
+"""JSON as coloured lines, every string cleaned. Invariant: valid JSON text, keys in the order they have."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""L7: choose one of a list: type to filter, arrows or a click to choose, Enter to use.
+"""Choose one of a list: type to filter, arrows or a click to choose, Enter to use.
 
 Invariant: the list is only data; what is chosen comes back as its value. Esc gives nothing and undoes a preview.
 """
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.tui.modals.field import Field
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.prompt.completion import match
-from tui_agent.tui.rows import Part, cut, doing, part, wrap
 from tui_agent.tui.text import clean_line, width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, cut, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""L7: `/policy`: what each profile does, the sandbox, the rules in force, and taking one of this session back.
+"""`/policy`: what each profile does, the sandbox, the rules in force, and taking one of this session back.
 
 Invariant: it shows what is in force and posts wishes; nothing is changed here. Rules of files come late, and are only
 shown.
@@ -11,12 +11,12 @@ from typing import ClassVar, Final
 from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
-from tui_agent.tui.rows import Part, doing, part, wrap
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 _NAME: Final = 16
 _SHORT = {"network": "net", "outside": "out"}

@@ -1,4 +1,4 @@
-"""L7: a provider typed in: address, model, key.
+"""A provider typed in: address, model, key.
 
 Invariant: the key is shown as dots and leaves this form only as `Provider.key`; nothing is stored here.
 """
@@ -11,11 +11,11 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.config.vendors import VENDORS, key_variable
-from tui_agent.tui.modals.field import Field
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, doing, part
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, doing, part
+from tui_agent.tui.widgets.sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)

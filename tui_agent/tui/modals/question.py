@@ -1,4 +1,4 @@
-"""L7: the agent asks: words, one of several answers, or a plan to approve, edit or refuse.
+"""The agent asks: words, one of several answers, or a plan to approve, edit or refuse.
 
 Invariant: Esc puts the question aside, it never answers; what was typed stays.
 """
@@ -13,16 +13,16 @@ from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.modals.field import Field
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Intent, Looks
-from tui_agent.tui.rows import Part, doing, part, wrap
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.look import MARGIN, Look
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.stream import MarkdownStream
+from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.rows import Part, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 TITLES = {
     "text": "A question for you",

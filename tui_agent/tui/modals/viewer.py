@@ -1,4 +1,4 @@
-"""L7: a sheet of text to read: help, status, JSON, a diff, what a program said. Invariant: read only; any length."""
+"""A sheet of text to read: help, status, JSON, a diff, what a program said. Invariant: read only; any length."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -7,11 +7,11 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
-from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.base import Intent, Looks
-from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.rows import Part, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 DrawBody = Callable[["Viewer", int], list[Strip]]
 

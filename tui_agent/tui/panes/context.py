@@ -1,4 +1,4 @@
-"""L7: the context pane as rows: bar with its limits, sections, and the level in words.
+"""The context pane as rows: bar with its limits, sections, and the level in words.
 
 Invariant: pure; the figures of the sections, as they are written, add up to the head's.
 """
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui import units
-from tui_agent.tui.panes.base import Looks
+from tui_agent.tui import format as units
 from tui_agent.tui.panes.meter import bar, meter_role, meter_style, tick_labels, words
-from tui_agent.tui.rows import Part, doing, part, row
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, doing, part, row
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
+    from tui_agent.folds.context.meter import ContextMeterView
 
 
 def context_rows(

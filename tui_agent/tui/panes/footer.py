@@ -1,12 +1,12 @@
-"""L7: the footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key, and where
+"""The footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key, and where
 there is no room for all the way out is not among those that go."""
 
 from collections.abc import Sequence
 
 from textual.strip import Strip
 
-from tui_agent.tui.panes.base import LinePane
-from tui_agent.tui.rows import Part, cells, doing, row, wide
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, cells, doing, row, wide
 
 
 class Footer(LinePane):

@@ -1,4 +1,4 @@
-"""L7: the header: who runs what, under which policy, at what cost, with how much context.
+"""The header: who runs what, under which policy, at what cost, with how much context.
 
 Invariant: policy, cost and context are named at every width; nothing here depends on what the body shows.
 """
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.letters import counted
-from tui_agent.tui import units
-from tui_agent.tui.panes.base import LinePane
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui import format as units
 from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
-from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
-    from tui_agent.folds.session_state import SessionStateView
+    from tui_agent.folds.context.meter import ContextMeterView
+    from tui_agent.folds.session.fold import SessionStateView
 
 
 class Header(LinePane):

@@ -1,4 +1,4 @@
-"""L7: what stands out on a line of time: its symbol, its word, its role, and which of two in one place is shown.
+"""What stands out on a line of time: its symbol, its word, its role, and which of two in one place is shown.
 
 Invariant: a mark looks the same wherever it stands.
 """
@@ -6,9 +6,9 @@ Invariant: a mark looks the same wherever it stands.
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds.timeline import Mark
-from tui_agent.tui.symbols import Symbols
-from tui_agent.tui.theme import Role
+from tui_agent.folds.trace.timeline import Mark
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
 
 AnyMark: TypeAlias = Mark | Literal["denied"]
 MARKS: Final[tuple[tuple[Mark, str, Role], ...]] = (

@@ -1,4 +1,4 @@
-"""L7: the context meter as cells: bar, ticks, colour and words.
+"""The context meter as cells: bar, ticks, colour and words.
 
 Invariant: pure; the same fraction has the same colour and the same words everywhere.
 """
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.rows import Part
-from tui_agent.tui.symbols import Symbols
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import Part
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
+    from tui_agent.folds.context.meter import ContextMeterView
 
 WARN, SOFT, CRITICAL = 0.32, 0.40, 0.80
 WORDS = {

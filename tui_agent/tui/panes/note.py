@@ -1,4 +1,4 @@
-"""L7: a short word to the user above the prompt: what was refused and why, what was done.
+"""A short word to the user above the prompt: what was refused and why, what was done.
 
 Invariant: it covers, it moves nothing; it is wrapped, and where it has no room it names the key that shows all of it; it
 goes by itself or with the next message.
@@ -8,10 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.tui.panes.base import LinePane
-from tui_agent.tui.rows import Part, row, wrap
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, row, wrap
 
 Level: TypeAlias = Literal["info", "done", "warning", "error"]
 _ROLES: dict[Level, Role] = {"info": "accent", "done": "success", "warning": "warning", "error": "error"}

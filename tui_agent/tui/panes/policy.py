@@ -1,6 +1,6 @@
-"""L7: how a policy is coloured and what it says in a few words. Invariant: the name always stands beside the colour."""
+"""How a policy is coloured and what it says in a few words. Invariant: the name always stands beside the colour."""
 
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}
 SAYS: dict[str, str] = {

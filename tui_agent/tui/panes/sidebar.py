@@ -1,4 +1,4 @@
-"""L7: the side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
+"""The side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
 
 Invariant: one widget, drawn row by row, so nothing that happens in a session ever asks for a layout.
 """
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.panes.context import context_rows
 from tui_agent.tui.panes.todo import MOST, todo_rows
 from tui_agent.tui.panes.trace import trace_rows
-from tui_agent.tui.rows import blank, intent_of
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import blank, intent_of
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
-    from tui_agent.folds.todo import TodoView
-    from tui_agent.folds.trace import TraceView
+    from tui_agent.folds.context.meter import ContextMeterView
+    from tui_agent.folds.session.todo import TodoView
+    from tui_agent.folds.trace.fold import TraceView
 
 
 class Sidebar(LinePane):

@@ -1,4 +1,4 @@
-"""L7: a trace's spans as rows: what is shown, in which order, under which name. Used by the side pane and the screen.
+"""A trace's spans as rows: what is shown, in which order, under which name. Used by the side pane and the screen.
 
 Invariant: pure; failed and denied spans are never hidden by a fold that the user did not make.
 """
@@ -6,13 +6,13 @@ Invariant: pure; failed and denied spans are never hidden by a fold that the use
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.tui import units
-from tui_agent.tui.symbols import Symbols
+from tui_agent.tui import format as units
 from tui_agent.tui.text import clean_line, named
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace import Span, SpanState, TraceView
+    from tui_agent.folds.trace.fold import Span, SpanState, TraceView
 
 FAULTS = {
     "transport": "no connection",

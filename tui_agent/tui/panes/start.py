@@ -1,4 +1,4 @@
-"""L7: what stands where the chat will be: how to begin. With no model, what was found and what else there is.
+"""What stands where the chat will be: how to begin. With no model, what was found and what else there is.
 
 Invariant: every row says what it does and the key for it; nothing has been sent anywhere when this is shown.
 """
@@ -12,12 +12,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.letters import counted
-from tui_agent.tui.panes.base import Intent, LinePane, Looks
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.panes.policy import policy_role, policy_words
-from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 WIDEST = 92
 

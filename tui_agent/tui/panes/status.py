@@ -1,4 +1,4 @@
-"""L7: the status line: one word for the state, what runs, for how long, and the lit stage of the pipeline.
+"""The status line: one word for the state, what runs, for how long, and the lit stage of the pipeline.
 
 Invariant: whether the app is idle, running, waiting or failed reads at column 2 to 4; only the symbol ever blinks.
 """
@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.tui import units
-from tui_agent.tui.panes.base import LinePane
-from tui_agent.tui.rows import Part, cells, cut, doing, part, row
-from tui_agent.tui.symbols import Symbols
-from tui_agent.tui.theme import Role
+from tui_agent.tui import format as units
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
 
 STAGES = ("message", "model", "policy", "tools", "trace")
 Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "stopped", "paused"]

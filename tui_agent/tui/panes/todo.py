@@ -1,16 +1,16 @@
-"""L7: the task list as rows. Invariant: pure; every state is a mark and a weight, colour only repeats it."""
+"""The task list as rows. Invariant: pure; every state is a mark and a weight, colour only repeats it."""
 
 from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, doing, part, row, wrap
 from tui_agent.tui.text import clean_line, fit, pad
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, doing, part, row, wrap
 
 if TYPE_CHECKING:
-    from tui_agent.folds.todo import TodoView
+    from tui_agent.folds.session.todo import TodoView
     from tui_agent.protocol.events.todo import TodoItem
 
 MOST = 8

@@ -1,4 +1,4 @@
-"""L7: the trace pane as rows: the newest turn open, older ones in one row each.
+"""The trace pane as rows: the newest turn open, older ones in one row each.
 
 Invariant: pure; the newest rows are always in sight, and no more rows are made than there is room for.
 """
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui import units
-from tui_agent.tui.panes.base import Looks
+from tui_agent.tui import format as units
 from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, tokens, took, visible
-from tui_agent.tui.rows import Part, doing, row
 from tui_agent.tui.text import fit
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, doing, row
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace import Span, TraceView
+    from tui_agent.folds.trace.fold import Span, TraceView
 
 EMPTY = "Nothing has run."
 COLUMNS_FROM = 46

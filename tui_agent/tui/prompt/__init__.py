@@ -1,1 +1,1 @@
-"""L7: where messages are written. Invariant: typed text is never lost: not by Esc, a menu, a crash or a session that is not open yet."""
+"""Where messages are written. Invariant: typed text is never lost: not by Esc, a menu, a crash or a session that is not open yet."""

@@ -1,4 +1,4 @@
-"""L7: the prompt: bar, editor, policy row, and the completion menu that stands above it.
+"""The prompt: bar, editor, policy row, and the completion menu that stands above it.
 
 Invariant: its height changes with what is typed, never by itself; the menu covers, it moves nothing.
 """
@@ -13,11 +13,10 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.letters import counted
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Action, commands
-from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
-from tui_agent.tui.prompt.chips import Picture
+from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.prompt.completion import (
     Candidate,
     Token,
@@ -29,10 +28,11 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
+from tui_agent.tui.prompt.queue import QueueRows
 from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, of_git
-from tui_agent.tui.prompt.waiting import QueueRows
-from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 

@@ -1,4 +1,4 @@
-"""L7: what can complete the word at the cursor: slash commands, their arguments, files, folders, symbols.
+"""What can complete the word at the cursor: slash commands, their arguments, files, folders, symbols.
 
 Invariant: pure; candidates come best first, and each tells exactly what it puts into the text.
 """

@@ -1,4 +1,4 @@
-"""L7: the unsent message in a 0600 side file of its session, so that a crash loses no typed text.
+"""The unsent message in a 0600 side file of its session, so that a crash loses no typed text.
 
 Invariant: the file is replaced in one move; an empty draft leaves no file. What is typed before a session has its
 folder lies among the drafts of the data folder, and is offered to the next session of the same workspace.

@@ -1,4 +1,4 @@
-"""L7: the editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
+"""The editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
 Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that of keys which came in one
 go each finds the text as the ones before left it; it knows nothing of sessions. Whatever is put into it is cleaned.
@@ -14,11 +14,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.prompt.chips import Chips, dropped
+from tui_agent.tui.prompt.attachments import Chips, dropped
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
+from tui_agent.tui.widgets.line_pane import Looks
 
 if TYPE_CHECKING:
     from textual.widgets.text_area import Edit, EditResult

@@ -1,4 +1,4 @@
-"""L7: the workspace's files for `@` completion, listed off the loop, kept for a few seconds, searched at every key.
+"""The workspace's files for `@` completion, listed off the loop, kept for a few seconds, searched at every key.
 
 Invariant: what git ignores is not offered; no more than `MOST` paths are held; a search looks at one text of all paths and
 stops once it has enough, so that it takes as long for fifty thousand files as for few.

@@ -1,4 +1,4 @@
-"""L7: earlier messages: walked with Up and Down, searched with Ctrl+R, shared between sessions by a side file.
+"""Earlier messages: walked with Up and Down, searched with Ctrl+R, shared between sessions by a side file.
 
 Invariant: only what a session's log holds (redacted there) is written to the side file, which is 0600.
 """

@@ -1,4 +1,4 @@
-"""L7: the completion menu: up to 8 rows directly above the prompt, in its columns.
+"""The completion menu: up to 8 rows directly above the prompt, in its columns.
 
 Invariant: it shows candidates and knows which one is chosen; what choosing means is the prompt's matter.
 """
@@ -9,11 +9,11 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.prompt.completion import Candidate
-from tui_agent.tui.rows import Part, cut, doing, part, row
 from tui_agent.tui.text import clean_line, width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, cut, doing, part, row
 
 ROWS = 8
 

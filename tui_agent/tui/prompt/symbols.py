@@ -1,4 +1,4 @@
-"""L7: names that are defined in the workspace, for `@` completion: when they are looked for, and what was found.
+"""Names that are defined in the workspace, for `@` completion: when they are looked for, and what was found.
 
 Invariant: only names that hold what was typed. Nothing here is asked for while somebody types, and what looks for names
 is loaded no earlier.
@@ -65,7 +65,7 @@ def worth_looking(query: str) -> bool:
 
 
 def _defined(root: Path, query: str) -> Sequence[Symbol]:
-    found: Sequence[Symbol] = import_module("tui_agent.tui.prompt.defined").defined(root, query)
+    found: Sequence[Symbol] = import_module("tui_agent.tui.prompt.git_symbols").defined(root, query)
     return found
 
 

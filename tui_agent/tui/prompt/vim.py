@@ -1,4 +1,4 @@
-"""L7: the small part of vim that a prompt needs: insert and normal mode, motions, delete, change, yank, put.
+"""The small part of vim that a prompt needs: insert and normal mode, motions, delete, change, yank, put.
 
 Invariant: in insert mode every key but Esc is the editor's own.
 """

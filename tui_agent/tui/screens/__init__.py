@@ -1,1 +1,1 @@
-"""L7: full screens: header and footer stay in place, the body is another one."""
+"""Full screens: header and footer stay in place, the body is another one."""

@@ -1,4 +1,4 @@
-"""L7: the background jobs of the open session: what runs, for how long, what it printed, and the way to end it.
+"""The background jobs of the open session: what runs, for how long, what it printed, and the way to end it.
 
 Invariant: the list is the fold's; what a job printed is shown as it comes, its end always in sight.
 """
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.strip import Strip
 
-from tui_agent.folds.jobs import JobView
-from tui_agent.letters import counted
+from tui_agent.folds.session.jobs import JobView
 from tui_agent.protocol.commands import StopJob
-from tui_agent.tui import units
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.handlers.sheets import show
+from tui_agent.tui.commands.viewer import show
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, cells, part, row, wrap
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean, clean_line, fit, named
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
 
 if TYPE_CHECKING:
-    from tui_agent.tui.live import Live
+    from tui_agent.tui.controller.controller import Live
 
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64

@@ -1,4 +1,4 @@
-"""L7: a full screen of a list and what is known of the chosen row: title, columns, rows, detail at the right.
+"""A full screen of a list and what is known of the chosen row: title, columns, rows, detail at the right.
 
 Invariant: header and footer stand where they were; where there is no room for both, Enter opens the detail in place of
 the list and Esc goes back to it; what was said goes by itself.
@@ -15,25 +15,25 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope, footer
-from tui_agent.tui.handlers.sheets import whole_note
-from tui_agent.tui.layer import small, takes
-from tui_agent.tui.modals.lines import Lines
-from tui_agent.tui.panes.base import Intent, LinePane, Looks
+from tui_agent.tui.commands.viewer import whole_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
-from tui_agent.tui.rows import Part, part, row, wrap
-from tui_agent.tui.screens.listing import Listing
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme import Role
-from tui_agent.tui.told import Told
-from tui_agent.tui.transcript.look import MARGIN, Look
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.stream import MarkdownStream
+from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.lines import Lines
+from tui_agent.tui.widgets.listing import Listing
+from tui_agent.tui.widgets.modal_keys import small, takes
+from tui_agent.tui.widgets.rows import Part, part, row, wrap
+from tui_agent.tui.worker_errors import Told
 
 if TYPE_CHECKING:
-    from tui_agent.tui.live import Live
+    from tui_agent.tui.controller.controller import Live
 
 DETAIL_FROM = 100
 HEADS_FROM = 24

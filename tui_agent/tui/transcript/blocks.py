@@ -1,4 +1,4 @@
-"""L7: display blocks as body rows under a tool's or a notice's head row.
+"""Display blocks as body rows under a tool's or a notice's head row.
 
 Invariant: a block of any kind gives rows, and `limit` only hides whole rows, saying how many. Texts that are not there
 yet show their preview until they are.
@@ -23,17 +23,17 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
+from tui_agent.tui.format import size
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import coloured, lexer_for, tokens
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.output import output_lines, output_rows
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, wrap
-from tui_agent.tui.transcript.stream import MarkdownStream
+from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
-from tui_agent.tui.units import size
 
 OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6

@@ -1,4 +1,4 @@
-"""L7: the drawn side of the transcript widget: views in, strips out.
+"""The drawn side of the transcript widget: views in, strips out.
 
 Invariant: only rows on the screen become strips, and only rows that differ from what stands there are painted. The
 widget's size never depends on its content, so content never lays the screen out again.
@@ -17,18 +17,18 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.folds.entries import Entry, ToolEntry, TranscriptView
+from tui_agent.folds.transcript.entries import Entry, ToolEntry, TranscriptView
 from tui_agent.protocol.base import BlobText, LongText
-from tui_agent.tui.palette import Palette
-from tui_agent.tui.symbols import UNICODE, Symbols
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.scrollbar import dress
+from tui_agent.tui.theme.symbols import UNICODE, Symbols
 from tui_agent.tui.transcript.find import Finder
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.pace import Pace, only_grows
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
-from tui_agent.tui.transcript.scrollbar import dress
 from tui_agent.tui.transcript.selection import Selection, restyle
+from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
 from tui_agent.tui.transcript.viewport import Line, Viewport
 

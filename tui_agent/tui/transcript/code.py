@@ -1,4 +1,4 @@
-"""L7: source code as styled runs, with the theme's five code roles.
+"""Source code as styled runs, with the theme's five code roles.
 
 Invariant: the same lines give the same runs however they arrived: lines are coloured in groups whose bounds depend on
 the lines alone. Pygments is loaded at the first use, because importing it before the first paint would delay that.
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.style import Style
 
-from tui_agent.tui.palette import Palette
 from tui_agent.tui.text import width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""L7: a unified diff as rows: line numbers, a sign column, code colours, changed words strong.
+"""A unified diff as rows: line numbers, a sign column, code colours, changed words strong.
 
 Invariant: every line of the diff is one logical row; sign and number say what the colour says, so it reads without colour.
 """
@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from tui_agent.tui.text import clean, take, width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import Token, coloured, lexer_for, tokens
-from tui_agent.tui.transcript.look import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|.")

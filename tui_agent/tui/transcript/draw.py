@@ -1,4 +1,4 @@
-"""L7: an entry of any type as rows, and a cheap guess of how many there will be.
+"""An entry of any type as rows, and a cheap guess of how many there will be.
 
 Invariant: rows depend on the entry, the look and what is in `Shown`, and on nothing else; so they can be cached by those.
 """
@@ -6,7 +6,7 @@ Invariant: rows depend on the entry, the look and what is in `Shown`, and on not
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from tui_agent.folds.entries import (
+from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,
@@ -20,12 +20,9 @@ from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line_count
-from tui_agent.tui.transcript.look import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.notices import notice_rows
-from tui_agent.tui.transcript.rows import Row
-from tui_agent.tui.transcript.stream import MarkdownStream
-from tui_agent.tui.transcript.talk import (
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
+from tui_agent.tui.transcript.messages_view import (
     GLIMPSE_ROWS,
     answer_tail,
     fold_answer,
@@ -35,6 +32,9 @@ from tui_agent.tui.transcript.talk import (
     turn_rows,
     user_rows,
 )
+from tui_agent.tui.transcript.notices import notice_rows
+from tui_agent.tui.transcript.rows import Row
+from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tools import opens_by_itself, tool_rows, unseen
 
 BODY_ROWS: Final = 3

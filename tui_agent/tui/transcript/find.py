@@ -1,4 +1,4 @@
-"""L7: finding text in the transcript, and stepping from hit to hit.
+"""Finding text in the transcript, and stepping from hit to hit.
 
 Invariant: a hit is a row of an entry; entries are looked through whole, also where they are folded.
 """

@@ -1,4 +1,4 @@
-"""L7: the one row that stands for many reads and searches of a finished turn.
+"""The one row that stands for many reads and searches of a finished turn.
 
 Invariant: counts and time are those of the calls that it stands for.
 """
@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.folds.entries import ToolEntry
-from tui_agent.letters import counted
-from tui_agent.tui.transcript.look import STATE_COLUMN, Look
+from tui_agent.folds.transcript.entries import ToolEntry
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.format import duration
 from tui_agent.tui.transcript.rows import Row, Run, width_of
+from tui_agent.tui.transcript.style import STATE_COLUMN, Look
 from tui_agent.tui.transcript.tools import TIME_CELLS
-from tui_agent.tui.units import duration
 
 QUIET_RUN: Final = 4
 """More calls in a row than this fold into one row."""

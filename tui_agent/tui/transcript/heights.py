@@ -1,4 +1,4 @@
-"""L7: the heights of all entries, with sums and searches in logarithmic work (a Fenwick tree).
+"""The heights of all entries, with sums and searches in logarithmic work (a Fenwick tree).
 
 Invariant: `top(i)` is the sum of the heights before `i`, whatever was set or appended in whatever order.
 """

@@ -1,4 +1,4 @@
-"""L7: the inline part of Markdown as styled runs that know where in the source they stand.
+"""The inline part of Markdown as styled runs that know where in the source they stand.
 
 Invariant: no HTML, image or foreign address is ever acted on; where a link leads is shown whole beside its label, and
 only an address of the web can be clicked. What entities stand for is cleaned like all that is foreign.
@@ -12,9 +12,9 @@ from rich.style import Style
 
 from tui_agent.tui.links import Address, address_of
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
+from tui_agent.tui.transcript.style import Look
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -1,4 +1,4 @@
-"""L7: which rows the transcript has and where: slots for entries, guessed until they are drawn, folded, grouped.
+"""Which rows the transcript has and where: slots for entries, guessed until they are drawn, folded, grouped.
 
 Invariant: a slot's height is exact once it was drawn under the present look; only slots that are asked for are drawn;
 drawn rows of slots that were not asked for lately are dropped. Slots keep their entry's index.
@@ -7,15 +7,15 @@ drawn rows of slots that were not asked for lately are dropped. Slots keep their
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tui_agent.folds.entries import AnswerEntry, Entry, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
-from tui_agent.tui.transcript.ages import Ages
+from tui_agent.tui.transcript.auto_fold import Ages
 from tui_agent.tui.transcript.draw import Shown, draw, guess, new_stream, spacious
 from tui_agent.tui.transcript.groups import group_row
 from tui_agent.tui.transcript.heights import Heights
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.slot import Slot
+from tui_agent.tui.transcript.style import Look
 
 KEPT: Final = 256
 """Slots whose rows are kept drawn."""

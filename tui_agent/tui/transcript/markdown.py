@@ -1,4 +1,4 @@
-"""L7: one finished piece of Markdown (a paragraph, an item, a heading, a fence) as rows.
+"""One finished piece of Markdown (a paragraph, an item, a heading, a fence) as rows.
 
 Invariant: the rows follow from the piece alone, its place in the source and the look; nothing after it can change them.
 Lists are set tight, and an item shows the number that its source has.
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.tui.text import expand_tabs
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import code_style, coloured, groups, lexer_for, tokens
 from tui_agent.tui.transcript.inline import Inline, parser
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, frame, width_of, wrap
+from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""L7: what the transcript tells the app: intents only, never what to do about them.
+"""What the transcript tells the app: intents only, never what to do about them.
 
 Invariant: an address in `LinkClicked` is the real one, as shown on the screen.
 """

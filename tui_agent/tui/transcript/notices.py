@@ -1,16 +1,16 @@
-"""L7: what happened beside the talk, as rows: retries, errors that help, compaction, the user's own shell commands.
+"""What happened beside the talk, as rows: retries, errors that help, compaction, the user's own shell commands.
 
 Invariant: first what happened, then to what, then what is kept, then what to do; an error is never one line of jargon.
 """
 
 from typing import Final
 
-from tui_agent.folds.entries import NoticeEntry
+from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.tui.text import clean, clean_line, named, pad, width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
-from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
+from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 
 _VERBS: Final[dict[str, str]] = {"model_failed": "model", "retry": "model", "shell": "run"}
 _LEVELS: Final[dict[str, Role]] = {"info": "t3", "running": "accent", "warning": "warning", "error": "error"}

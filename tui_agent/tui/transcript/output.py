@@ -1,4 +1,4 @@
-"""L7: output of programs as rows: colours of SGR sequences kept where they can be read, everything else made harmless.
+"""Output of programs as rows: colours of SGR sequences kept where they can be read, everything else made harmless.
 
 Invariant: a colour is either one of the theme's roles or a foreign one with enough contrast; backgrounds, blinking,
 hidden text and every other control sequence are dropped; where a link leads stands behind its words. A line that was
@@ -15,9 +15,9 @@ from rich.style import Style
 
 from tui_agent.tui.links import address_of
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme import MIN_CONTRAST, Role, contrast
-from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
+from tui_agent.tui.transcript.style import Look
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000

@@ -1,10 +1,10 @@
-"""L7: how often a growing text is painted. Invariant: a text that has ended is never kept waiting."""
+"""How often a growing text is painted. Invariant: a text that has ended is never kept waiting."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tui_agent.folds.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
 
 TAIL_S: Final = 1 / 30
 """Between frames that change some rows."""

@@ -1,4 +1,4 @@
-"""L7: rows of the transcript: styled runs that know their source, wrapping, and strips.
+"""Rows of the transcript: styled runs that know their source, wrapping, and strips.
 
 Invariant: a row's runs hold only cleaned text without line feeds or tabs, and a strip nothing else. A run with `src` of 0 or more stands for the
 source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never copied.

@@ -1,4 +1,4 @@
-"""L7: a selection over rows of entries, and the source text that stands for it.
+"""A selection over rows of entries, and the source text that stands for it.
 
 Invariant: ends are kept as (slot, row, character), so nothing that happens above moves them; what is copied is source,
 never gutter, rail or line numbers.

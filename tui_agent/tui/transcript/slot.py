@@ -1,9 +1,9 @@
-"""L7: one entry's place in the layout. Invariant: plain; only the layout and its ages write it."""
+"""One entry's place in the layout. Invariant: plain; only the layout and its ages write it."""
 
 from dataclasses import dataclass
 
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import Row
-from tui_agent.tui.transcript.stream import MarkdownStream
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""L7: tables of runs: column widths that fit, cells that wrap inside their column, alignment.
+"""Tables of runs: column widths that fit, cells that wrap inside their column, alignment.
 
 Invariant: every cell's text is shown whole; a table that cannot fit gets narrower columns, never fewer.
 """
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from tui_agent.tui.text import width
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row, Run, width_of, wrap
+from tui_agent.tui.transcript.style import Look
 
 Cell: TypeAlias = list[Run]
 GAP: Final = 2

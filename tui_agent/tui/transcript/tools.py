@@ -1,4 +1,4 @@
-"""L7: a tool call as rows: the head row of the ledger (state, verb, target, outcome, time) and its body.
+"""A tool call as rows: the head row of the ledger (state, verb, target, outcome, time) and its body.
 
 Invariant: state stands in column 2, the verb in 4, the target in 14, the time at the right edge; a command is wrapped,
 never cut. What failed or was denied is open and says why; what went well folds when the next message begins.
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.folds.entries import Subtask, ToolEntry, ToolState
+from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
-from tui_agent.tui.symbols import Symbols
+from tui_agent.tui.format import changed_lines, duration, elapsed, tokens
 from tui_agent.tui.text import clean, clean_line, fit, pad, width
-from tui_agent.tui.theme import Role
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import (
     DIFF_ROWS,
     LIVE_ROWS,
@@ -25,9 +26,8 @@ from tui_agent.tui.transcript.blocks import (
     prose_rows,
     tail_rows,
 )
-from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
-from tui_agent.tui.units import changed_lines, duration, elapsed, tokens
+from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15

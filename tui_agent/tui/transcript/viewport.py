@@ -1,4 +1,4 @@
-"""L7: the part of the rows that is on the screen, and how it moves when rows come, go or turn out higher than guessed.
+"""The part of the rows that is on the screen, and how it moves when rows come, go or turn out higher than guessed.
 
 Invariant: while `anchored` the last row is at the bottom; else the row at the top stays the same row of the same entry.
 Pure: no Textual, no clock.
@@ -7,10 +7,10 @@ Pure: no Textual, no clock.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tui_agent.folds.entries import Entry
+from tui_agent.folds.transcript.entries import Entry
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row
+from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
 """Drawing may show that guesses were wrong, which may bring other entries into view; that settles in two or three."""

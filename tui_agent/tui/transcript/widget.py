@@ -1,4 +1,4 @@
-"""L7: the transcript as a person uses it: keys, mouse, selection, folding, finding.
+"""The transcript as a person uses it: keys, mouse, selection, folding, finding.
 
 Invariant: intents only; what an action, a link or a copied text leads to is the app's business.
 """
@@ -9,8 +9,8 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
-from tui_agent.folds.entries import AnswerEntry, UserEntry
-from tui_agent.tui.transcript.driven import TranscriptCommands
+from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
+from tui_agent.tui.transcript.commands import TranscriptCommands
 from tui_agent.tui.transcript.messages import EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_at
 from tui_agent.tui.transcript.viewport import Line

@@ -1,4 +1,4 @@
-"""L7: the newest part of a very long transcript, which is what is laid out at first.
+"""The newest part of a very long transcript, which is what is laid out at first.
 
 Invariant: a window begins where a turn begins, so that it looks as the whole does there; it ends where the whole ends.
 """
@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, overload
 
-from tui_agent.folds.entries import Entry, UserEntry
+from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
 """Entries from which on not all are laid out at once."""

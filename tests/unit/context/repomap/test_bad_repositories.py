@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.repository_map import RepoMap
 
 GOOD = "def apply_coupon(basket):\n    return basket\n"
 QUERY = "where is the coupon applied"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import graph, indexing, worker
-from tui_agent.context.repomap.facade import show_all
-from tui_agent.context.repomap.kept import opened
-from tui_agent.context.repomap.listing import Entry, list_files
+from tui_agent.context.repomap import graph, worker
+from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap.file_list import Entry, list_files
+from tui_agent.context.repomap.index_db import opened
+from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.ports.redaction import RedactionOptions
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap import worker
-from tui_agent.context.repomap.answering import Ask, from_scan
-from tui_agent.context.repomap.cleaning import Cleaner
-from tui_agent.context.repomap.ending import Ending
-from tui_agent.context.repomap.facade import RepoMap, Showing
-from tui_agent.context.repomap.kept import place, remove
+from tui_agent.context.repomap.cancellation import Ending
+from tui_agent.context.repomap.file_list import list_files
+from tui_agent.context.repomap.index_db import place, remove
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.listing import list_files
+from tui_agent.context.repomap.query import Ask, from_scan
+from tui_agent.context.repomap.question_words import Query
+from tui_agent.context.repomap.redacted_text import Cleaner
+from tui_agent.context.repomap.repository_map import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
-from tui_agent.context.repomap.words import Query
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.repomap import MapLanguage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.listing import list_files, looked_again, still_holds
+from tui_agent.context.repomap.file_list import list_files, looked_again, still_holds
 
 
 def names(root: Path) -> list[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.listing import Listing, list_files
-from tui_agent.context.repomap.looking import Look
+from tui_agent.context.repomap.file_list import Listing, list_files
+from tui_agent.context.repomap.file_scan import Look
 
 
 def shown(path: str) -> bool:
@@ -184,7 +184,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
 
 
 def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Path) -> None:
-    watching = pytest.importorskip("tui_agent.context.repomap.watching")
+    watching = pytest.importorskip("tui_agent.context.repomap.inotify")
     watch = watching.Watch(str(root), most=2)
     with pytest.raises(OSError, match="too many"):
         watch.follow(["", "one", "three"])

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.facade import RepoMap
-from tui_agent.context.repomap.mentioned import MOST, Alike, mentioned
-from tui_agent.context.repomap.places import by_first_name
+from tui_agent.context.repomap.named_files import MOST, Alike, mentioned
+from tui_agent.context.repomap.path_kinds import by_first_name
+from tui_agent.context.repomap.repository_map import RepoMap
 
 PATHS = """setup.py src/_pytest/config/__init__.py src/_pytest/config/findpaths.py src/_pytest/assertion/rewrite.py
 testing/test_config.py Makefile src/main/java/org/foo/Bar.java lib/node.js tokio/src/sync/mpsc/mod.rs app/[id]/page.tsx

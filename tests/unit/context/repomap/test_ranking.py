@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import graph, indexing
-from tui_agent.context.repomap.answering import Ask, from_index
-from tui_agent.context.repomap.facade import show_all
-from tui_agent.context.repomap.kept import Kept, opened
-from tui_agent.context.repomap.listing import list_files
-from tui_agent.context.repomap.named import MOST_FILES, Defined, defined
-from tui_agent.context.repomap.places import kind_of
+from tui_agent.context.repomap import graph
+from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap.file_list import list_files
+from tui_agent.context.repomap.index_db import Kept, opened
+from tui_agent.context.repomap.path_kinds import kind_of
+from tui_agent.context.repomap.query import Ask, from_index
+from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
+from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.context.repomap.snapshot import Snapshot
+from tui_agent.context.repomap.symbol_search import MOST_FILES, Defined, defined
 from tui_agent.context.repomap.texts import Texts
-from tui_agent.context.repomap.words import Query
-from tui_agent.folds.word_forms import pieces
+from tui_agent.folds.text.word_forms import pieces
 
 Files = dict[str, str]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.reading import judged, read
+from tui_agent.context.repomap.file_text import judged, read
 from tui_agent.export.files import FORMATS
 from tui_agent.store.redaction.redactor import Redactor
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.cleaning import Cleaner
-from tui_agent.context.repomap.facade import RepoMap, Showing
+from tui_agent.context.repomap.redacted_text import Cleaner
+from tui_agent.context.repomap.repository_map import RepoMap, Showing
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.folds.word_forms import split
+from tui_agent.folds.text.word_forms import split
 from tui_agent.ports.redaction import RedactionOptions
 
 KEY = "sk-proj-Zx81Lm20Qw93Er74Ty65Ui56"

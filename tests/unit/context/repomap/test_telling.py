@@ -5,8 +5,8 @@ import time
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.context.repomap.telling import told, unframed
-from tui_agent.context.repomap.words import Query
+from tui_agent.context.repomap.question_topic import told, unframed
+from tui_agent.context.repomap.question_words import Query
 
 QUESTION = "The lexer loses the last token of a line"
 FORM = f"""<!-- Thanks for filing an issue!

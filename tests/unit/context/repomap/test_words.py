@@ -3,8 +3,8 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.context.repomap.words import MAX_TERMS, Query
-from tui_agent.folds.word_forms import pieces, split, stem
+from tui_agent.context.repomap.question_words import MAX_TERMS, Query
+from tui_agent.folds.text.word_forms import pieces, split, stem
 
 
 @rows(

@@ -1,4 +1,4 @@
-"""L3: the positive subsets of programs that have a language of their own: sed, awk, jq, find, xargs, fd, test.
+"""The positive subsets of programs that have a language of their own: sed, awk, jq, find, xargs, fd, test.
 
 Invariant: what a reader here does not recognise character by character is a doubt, never a guess.
 """

@@ -1,4 +1,4 @@
-"""L3: reads awk programs that only compute and print, and end with their input.
+"""Reads awk programs that only compute and print, and end with their input.
 
 Invariant: every token is recognised, each slash is certainly a division or certainly a pattern, and no token runs a
 program, opens a file, looks at the environment or repeats anything but the elements of an array.

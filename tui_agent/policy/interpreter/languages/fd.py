@@ -1,4 +1,4 @@
-"""L3: reads calls of fd: where it looks and the commands that it runs, to which it appends a path by itself.
+"""Reads calls of fd: where it looks and the commands that it runs, to which it appends a path by itself.
 
 Invariant: options are parsed by the catalog's positive list, apart from `-x` and `-X`, which take all that stands behind
 them; a placeholder other than `{}` stands for any text.

@@ -1,4 +1,4 @@
-"""L3: reads calls of find: where it looks, what it does with what it finds, and the commands that it runs.
+"""Reads calls of find: where it looks, what it does with what it finds, and the commands that it runs.
 
 Invariant: an expression is read word by word as find parses it; a word that find's table does not list is a doubt.
 """

@@ -1,4 +1,4 @@
-"""L3: the names that find and fd find, and the commands that find, fd and xargs run on names.
+"""The names that find and fd find, and the commands that find, fd and xargs run on names.
 
 Invariant: a pattern given here fits every name that can be found, hidden ones too, where a shell's `*` would not.
 """

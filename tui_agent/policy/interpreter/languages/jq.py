@@ -1,4 +1,4 @@
-"""L3: reads jq filters that only compute from their input.
+"""Reads jq filters that only compute from their input.
 
 Invariant: every token is recognised and every function is one of a positive list; none of them reads another file or the
 environment, and none goes on for ever.

@@ -1,4 +1,4 @@
-"""L3: reads formats of printf.
+"""Reads formats of printf.
 
 Invariant: positive: only conversions that show their words; `%n` sets the variable that a word names, which may run code.
 """

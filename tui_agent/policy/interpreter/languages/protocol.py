@@ -1,4 +1,4 @@
-"""L3: what a reader of a program's own language is given and what it answers.
+"""What a reader of a program's own language is given and what it answers.
 
 Invariant: frozen data; a reader never raises.
 """

@@ -1,4 +1,4 @@
-"""L3: the common part of the readers of scripts: a place in a text that moves on over what is recognised.
+"""The common part of the readers of scripts: a place in a text that moves on over what is recognised.
 
 Invariant: a reader ends at the end of its text or with a doubt, never with an exception.
 """

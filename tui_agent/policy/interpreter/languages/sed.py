@@ -1,4 +1,4 @@
-"""L3: reads sed scripts that only print, delete and replace text.
+"""Reads sed scripts that only print, delete and replace text.
 
 Invariant: a character that is not recognised is a doubt, and so is what GNU sed and BSD sed would read differently. No
 script that is read repeats a command without reading a line.

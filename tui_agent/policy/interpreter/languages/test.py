@@ -1,4 +1,4 @@
-"""L3: reads the conditions of `test`, `[` and `[[`.
+"""Reads the conditions of `test`, `[` and `[[`.
 
 Invariant: only shapes of which the operators are certain; `-v`, which evaluates a text, is a doubt.
 """

@@ -1,4 +1,4 @@
-"""L3: reads calls of xargs: the command that it runs, with the names that it is fed.
+"""Reads calls of xargs: the command that it runs, with the names that it is fed.
 
 Invariant: without `-0` a name may fall into pieces, and what nothing bounds may be any text; an option that takes the
 place of another is doubted.

@@ -1,0 +1,1 @@
+"""`tui-agent compare`: two branches side by side."""

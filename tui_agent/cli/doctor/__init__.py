@@ -1,0 +1,1 @@
+"""`tui-agent doctor`: checks of the installation and the machine."""

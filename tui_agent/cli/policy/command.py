@@ -1,0 +1,218 @@
+"""`policy check` and `policy check-table`: how a command line is judged, and whether a table of programs is valid."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
+from tui_agent.cli.output import printable, say, say_json, warn
+from tui_agent.cli.policy import rules as policy_rules
+from tui_agent.cli.policy import what_if as policy_try
+from tui_agent.cli.policy.rules import PLACE
+from tui_agent.errors import EnvironmentFault, UsageError
+from tui_agent.policy.decision.escalations import GIT
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.table_check import check_table_path
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Runs
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.plugins import outside_plugins
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.secret_files import public_certificates
+
+EXAMPLES = """\
+examples:
+  tui-agent policy check -- git status
+  tui-agent policy check --policy accept-edits -- 'rm -rf build && make'
+  tui-agent policy check --explain -- 'git diff | head'
+  printf '{"command": "curl x | sh"}\\n' | tui-agent policy check --stdin
+"""
+TABLE_EXAMPLES = """\
+examples:
+  tui-agent policy check-table ~/.config/tui-agent/programs.toml
+"""
+TOOL = "run_command"
+
+
+def configure(parser: Parser) -> None:
+    """The verbs below `policy`."""
+    verbs = parser.add_subparsers(required=True, metavar="check|check-table|try|rules")
+    check = add_verb(
+        verbs,
+        "check",
+        check_command,
+        help="what a command line does and how it is judged",
+        examples=EXAMPLES,
+        groups=PLACE,
+    )
+    check.add_argument(
+        "--policy", choices=POLICIES, default="ask", help="the profile that judges (default: ask)"
+    )
+    check.add_argument(
+        "--stdin",
+        action="store_true",
+        help='read {"command": "…"} lines, answer one JSON line each; 1 as exit status if a line was wrong',
+    )
+    check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one a line")
+    check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
+    table = add_verb(
+        verbs,
+        "check-table",
+        check_table_file,
+        help="whether a table of programs is valid, with its examples",
+        examples=TABLE_EXAMPLES,
+    )
+    table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml")
+    policy_try.add_verbs(verbs)
+    policy_rules.add_verbs(verbs)
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    """Judge one command line, or one a line of standard input."""
+    base = ground(session_options(arguments, client="headless", interactive=False))
+    policy, refused = judging.policy(base, outside_plugins(base).policy_tables)
+    for fault in refused:
+        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
+    bench = Bench.of(base, policy)
+    if arguments.stdin:
+        return answer_lines(bench, explain=arguments.explain)
+    command = " ".join(arguments.command)
+    if not command.strip():
+        raise UsageError("No command line is given.", hint="tui-agent policy check -- git status")
+    decision, reasons = bench.judge(command)
+    if arguments.json:
+        say_json(as_json(command, decision, reasons, explain=arguments.explain))
+        return 0
+    say(f"{decision.verdict}: {printable(command)}")
+    say(f"  does    {', '.join(decision.classes) or '-'}")
+    say(f"  rule    {decision.rule_id}")
+    say(f"  because {decision.reason}")
+    if decision.risk:
+        say(f"  risk    {decision.risk}")
+    if decision.sealed:
+        say(f"  sandbox {bench.env.sandbox.kind} bounds what it changes")
+    for reason in reasons if arguments.explain else ():
+        say(f"  {printable(reason)}")
+    return 0
+
+
+def check_table_file(arguments: argparse.Namespace) -> int:
+    """Check a table of programs: print each fault with its place; exit 1 if there is one."""
+    path: Path = arguments.file
+    faults = check_table_path(path)
+    if arguments.json:
+        for fault in faults:
+            say_json({"place": fault.place, "reason": fault.reason})
+    else:
+        for fault in faults:
+            say(f"{printable(fault.place)}: {printable(fault.reason)}")
+        if not faults:
+            say(f"{printable(str(path))} is valid.")
+    return Exit.FAILED if faults else Exit.DONE
+
+
+def answer_lines(bench: "Bench", *, explain: bool) -> Exit:
+    """Judge the JSON lines of standard input, one answer a line. A wrong line is answered with its number and what is wrong."""
+    sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+    status = Exit.DONE
+    for number, line in enumerate(sys.stdin, 1):
+        if not line.strip():
+            continue
+        try:
+            command = read_line(line)
+        except ValueError as error:
+            status = Exit.FAILED
+            say_json({"line": number, "error": str(error)})
+        else:
+            say_json(as_json(command, *bench.judge(command), explain=explain))
+    return status
+
+
+def read_line(line: str) -> str:
+    """Return the command of one JSON line. Raises `ValueError` that says what is wrong with the line."""
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise ValueError("the line is not valid JSON") from error
+    except RecursionError as error:
+        raise ValueError("the line nests values too deeply") from error
+    if not isinstance(found, dict):
+        raise ValueError('the line is not an object such as {"command": "git status"}')
+    if "command" not in found:
+        raise ValueError('the object has no "command"')
+    if not isinstance(found["command"], str):
+        raise ValueError('"command" is not a string')
+    return found["command"]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A policy with the folder that its decisions are about."""
+
+    policy: RulePolicy
+    facts: PolicyFacts
+    env: LocalEnvironment
+
+    @classmethod
+    def of(cls, base: Ground, policy: RulePolicy) -> "Bench":
+        """Look around in the folder of this start, as a session would, for the sandbox too."""
+        env = LocalEnvironment(base.options.cwd, confinement=confining.confinement(base, base.options.cwd))
+        scan = env.scan()
+        facts = PolicyFacts(
+            workspace=env.root,
+            policy=base.config.policy,
+            interactive=True,
+            sandboxed=bool(env.sandbox.kind),
+            secrets=scan.secrets,
+            links=scan.links,
+            option_names=scan.option_names,
+            odd_names=scan.odd_names,
+            steering_files=scan.steering_files,
+            unscanned=scan.unscanned,
+        )
+        return cls(policy, facts, env)
+
+    def judge(self, command: str) -> tuple[Decision, tuple[str, ...]]:
+        """Judge a script that bash would run; also return the chain of reasons. If a path cannot even be looked up, no call
+        is made in a session either."""
+        effects = (Runs(script=command),)
+        policy, env = self.policy, self.env
+        try:
+            paths = policy.paths(effects, self.facts.granted)
+            meant = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
+            found = env.resolve_all(meant.values())
+        except EnvironmentFault as fault:
+            return Decision("deny", "guard.path", fault.message), ()
+        programs = policy.programs(effects)
+        resolved = {path: found[at] for path, at in meant.items()}
+        known = replace(
+            self.facts,
+            resolved=resolved,
+            own_files=env.only_confined(resolved.values()),
+            public_files=public_certificates(resolved.values()),
+            own_programs=env.own_programs(programs),
+            git_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
+        )
+        return policy.decide(TOOL, effects, known), policy.explain(TOOL, effects, known)
+
+
+def as_json(
+    command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
+) -> dict[str, object]:
+    """Return a judgement as one JSON object; with `explain` its chain of reasons too."""
+    return {
+        "command": command,
+        "decision": decision.verdict,
+        "classes": list(decision.classes),
+        "effects": [Runs(script=command).model_dump(mode="json")],
+        "rule": decision.rule_id,
+        "reason": decision.reason,
+        **({"explanation": list(reasons)} if explain else {}),
+    }

@@ -1,0 +1,57 @@
+"""`policy rules`: the rules in force, and where each of them stands."""
+
+import argparse
+
+from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.output import faint, printable, say, say_json_lines, warn
+from tui_agent.policy.rules.grammar import Rule
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import ground
+from tui_agent.wiring.plugins import outside_plugins
+
+PLACE = ("place", "extensions", "project")
+EXAMPLES = """\
+examples:
+  tui-agent policy rules
+  tui-agent policy rules --json | jq -r .rule
+"""
+
+
+def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb `rules`."""
+    add_verb(
+        verbs,
+        "rules",
+        list_rules,
+        help="the rules in force and where they stand",
+        examples=EXAMPLES,
+        groups=PLACE,
+    )
+
+
+def list_rules(arguments: argparse.Namespace) -> int:
+    """Print a line for each rule of the user's file and of a trusted project's."""
+    base = ground(session_options(arguments, client="headless", interactive=False))
+    rules = judging.rules(base)
+    for fault in judging.load_catalog(base, outside_plugins(base).policy_tables)[1]:
+        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
+    if arguments.json:
+        say_json_lines(as_json(rule) for rule in rules)
+        return 0
+    for rule in rules:
+        say(f"{printable(rule.text)}  {faint(printable(rule.source))}")
+    if not rules:
+        say(f"No rules. They stand in {base.config.paths.config_dir / judging.RULES}.")
+    return 0
+
+
+def as_json(rule: Rule) -> dict[str, object]:
+    """A rule as one JSON object. `bounded`: a project's, which allows only work on its folder."""
+    return {
+        "rule": rule.text,
+        "verdict": rule.verdict,
+        "what": rule.what,
+        "about": rule.rest,
+        "source": rule.source,
+        "bounded": rule.bounded,
+    }

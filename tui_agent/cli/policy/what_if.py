@@ -1,0 +1,175 @@
+"""`policy try`: what other rules would have changed in past sessions. Invariant: the logs are only read."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
+from tui_agent.cli.output import faint, printable, say, say_json, warn, width
+from tui_agent.cli.policy.decision_diff import CHANGES, Change, Tally, Trial, Tried, unanswered
+from tui_agent.cli.policy.rules import PLACE
+from tui_agent.errors import UsageError
+from tui_agent.policy.decision.rule_file import load_rules
+from tui_agent.policy.rules.grammar import Rule
+from tui_agent.store.decision_scan import decided_in
+from tui_agent.wiring import policy as judging
+from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.plugins import outside_plugins
+
+EXAMPLES = """\
+examples:
+  tui-agent policy try new-rules.toml
+  tui-agent policy try new-rules.toml --all --instead
+  tui-agent policy try new-rules.toml --session latest --json
+"""
+SHOWN = 5
+HEADS: dict[Change, str] = {
+    "saved": "questions saved",
+    "passes": "would run, and you said no",
+    "opened": "would run or be asked about, and was refused",
+    "stopped": "would be stopped, and it ran",
+    "asked": "would be asked about, and ran unasked",
+    "same": "the same",
+}
+ALONE = "would run, and nobody was there to say yes"
+"""The head of the questions saved that nobody ever said yes to."""
+
+
+def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb `try`."""
+    found = add_verb(
+        verbs,
+        "try",
+        try_rules,
+        help="past sessions' decisions judged by another rule set",
+        examples=EXAMPLES,
+        groups=PLACE,
+    )
+    found.add_argument("file", metavar="FILE", type=Path, help="rules as in policy.toml")
+    found.add_argument(
+        "--instead", action="store_true", help="FILE instead of the present rules (default: beside them)"
+    )
+    found.add_argument("--policy", choices=POLICIES, help="another profile than the one in force then")
+    which = found.add_mutually_exclusive_group()
+    which.add_argument("--session", metavar="ID", help="only this session")
+    which.add_argument("--workspace", metavar="DIR", type=Path, help="the sessions of DIR (default: of here)")
+    which.add_argument("--all", action="store_true", help="the sessions of every workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    session: str
+    seq: int
+    tried: Tried
+
+
+def try_rules(arguments: argparse.Namespace) -> int:
+    """Judge what was decided by the rules, and tell what would be different."""
+    base = ground(session_options(arguments, client="headless", interactive=False))
+    if not arguments.file.is_file():
+        raise UsageError(f"There is no file {arguments.file}.", hint="It is written as a policy.toml.")
+    new = load_rules(arguments.file)
+    present = () if arguments.instead else judging.rules(base)
+    catalog, refused = judging.load_catalog(base, outside_plugins(base).policy_tables)
+    for fault in refused:
+        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
+    trial = Trial(judging.make_policy((*present, *new), base, catalog), arguments.policy)
+    folders = _folders(arguments, base)
+    tally, cases, sessions = Tally(), list[_Case](), set[str]()
+    for case in _cases(folders, trial):
+        tally.add(case.tried)
+        sessions.add(case.session)
+        if case.tried.change != "same":
+            cases.append(case)
+    if arguments.json:
+        say_json(as_json(tally, cases, len(sessions), instead=arguments.instead))
+        return 0
+    _tell(tally, cases, len(sessions), new, instead=arguments.instead)
+    return 0
+
+
+def _folders(arguments: argparse.Namespace, base: Ground) -> Sequence[Path]:
+    if arguments.session:
+        return [base.store.find(arguments.session)]
+    if arguments.all:
+        return sorted(base.store.folders())
+    workspace = arguments.workspace or base.options.cwd
+    return [summary.path for summary in base.store.list(str(workspace.resolve()))]
+
+
+def _cases(folders: Sequence[Path], trial: Trial) -> Iterator[_Case]:
+    for folder in folders:
+        try:
+            for one in decided_in(folder):
+                tried = trial.judge(one.said, one.tool, one.workspace, one.sandboxed, one.granted)
+                yield _Case(folder.name, one.seq, tried)
+        except OSError as error:
+            warn(f"The session {folder.name} cannot be read: {error.strerror}.")
+
+
+def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: bool) -> dict[str, object]:
+    """Everything as one object; `cases` are the decisions that would be different."""
+    return {
+        "decisions": tally.decisions,
+        "sessions": sessions,
+        "questions": tally.questions,
+        "instead": instead,
+        **{change: tally.changes[change] for change in CHANGES},
+        "by_rule": [
+            {"rule": rule, **{change: counts[change] for change in CHANGES if change != "same"}}
+            for rule, counts in _sorted(tally)
+        ],
+        "cases": [
+            {
+                "session": case.session,
+                "seq": case.seq,
+                "change": case.tried.change,
+                "what": case.tried.what,
+                "was": case.tried.said.decision,
+                "by": case.tried.said.by,
+                "now": case.tried.now.verdict,
+                "rule": case.tried.now.rule_id,
+                "reason": case.tried.now.reason,
+            }
+            for case in cases
+        ],
+    }
+
+
+def _sorted(tally: Tally) -> "list[tuple[str, dict[Change, int]]]":
+    return sorted(tally.by_rule.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+
+
+def _tell(tally: Tally, cases: Sequence[_Case], sessions: int, new: Sequence[Rule], *, instead: bool) -> None:
+    rules = f"{len(new)} rule{'' if len(new) == 1 else 's'}"
+    how = f"by {rules} alone" if instead else f"by the present rules and {rules}"
+    say(f"{_count(tally.decisions, 'decision')} of {_count(sessions, 'session')}, judged {how}\n")
+    for change in CHANGES:
+        of = f" of {_count(tally.questions, 'question')}" if change == "saved" else ""
+        say(f"{tally.changes[change]:>7}  {HEADS[change]}{of}")
+    if tally.by_rule:
+        say("\n  saved  would run  stopped  asked  by")
+        for rule, counts in _sorted(tally):
+            passes = counts["passes"] + counts["opened"]
+            numbers = f"{counts['saved']:>7}  {passes:>9}  {counts['stopped']:>7}  {counts['asked']:>5}"
+            say(f"{numbers}  {printable(rule.removeprefix('rule: '))}")
+    _examples(ALONE, [case for case in cases if case.tried.change == "saved" and unanswered(case.tried.said)])
+    for change in ("passes", "opened", "stopped", "asked"):
+        _examples(HEADS[change], [case for case in cases if case.tried.change == change])
+
+
+def _examples(head: str, cases: Sequence[_Case]) -> None:
+    if not cases:
+        return
+    say(f"\n{head[0].upper()}{head[1:]}:")
+    for case in cases[:SHOWN]:
+        where = f"  {case.session} {case.seq:>6}  "
+        what, room = printable(case.tried.what), max(20, width() - len(where))
+        say(f"{faint(where)}{what if len(what) <= room else what[: room - 1] + '…'}")
+    if len(cases) > SHOWN:
+        say(f"  {len(cases) - SHOWN} more; --json lists all")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

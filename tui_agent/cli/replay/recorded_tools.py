@@ -1,0 +1,256 @@
+"""Tools that give again what was recorded, and an environment in which nothing can be changed.
+
+Invariant: a recorded tool never runs the tool that it stands for; it asks it only what is pure: target and effects.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, ClassVar, NoReturn, TypeAlias
+
+import anyio
+from pydantic import BaseModel
+
+from tui_agent.engine.tools.arguments import parse_arguments
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.tools.schema import json_schema
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.folds.base import branch
+from tui_agent.plugin_host.offers import OfferedTool
+from tui_agent.ports.environment import (
+    Environment,
+    ExecResult,
+    ExecSpec,
+    FileContent,
+    FileInfo,
+    OutputSink,
+    Sandbox,
+)
+from tui_agent.ports.tool import Preview, Settling, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.ids import CallId
+
+_ENGINES = (
+    "tool.",
+    "permission.",
+    "model.",
+    "checkpoint.",
+    "context.",
+    "memory.",
+    "iteration.",
+    "turn.",
+    "user.",
+    "run.",
+    "env.",
+)
+"""Kinds that come by themselves while a call runs, of the engine and of the working memory: no part of a result."""
+
+
+WAIT_S = 2.0
+_Edge: TypeAlias = tuple[str, CallId]
+"""The start or the end of a call."""
+
+
+class RecordedResults:
+    """The results of a log's calls, each with the events that came of it, given in the order in which they came.
+
+    `hear` is to be told every event of the new log, so that calls that ran side by side start and end as they did.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._results: dict[CallId, ToolResult] = {}
+        self._before: dict[CallId, set[_Edge]] = {}
+        """What happened between a call's start and its end, by call."""
+        self._heard: set[_Edge] = set()
+        self._news = anyio.Event()
+        self._called: list[ToolCalled] = []
+        self._effects: dict[CallId, tuple[Effect, ...]] = {}
+        running: dict[CallId, set[_Edge]] = {}
+        loose: list[Payload] = []
+        for record in branch(records):
+            if not isinstance(record, Envelope):
+                continue
+            payload = record.payload
+            edge = _edge(payload)
+            for edges in running.values():
+                edges |= {edge} if edge is not None else set()
+            if isinstance(payload, ToolCalled):
+                self._called.append(payload)
+            elif isinstance(payload, PermissionDecided):
+                self._effects[payload.call_id] = payload.effects
+            elif isinstance(payload, ToolStarted):
+                running[payload.call_id] = set()
+            elif isinstance(payload, ToolFinished):
+                between = running.pop(payload.call_id, set())
+                self._before[payload.call_id] = between - {("tool.finished", payload.call_id)}
+                # A result's own events stand right before it; a change names its call.
+                own = [one for one in loose if getattr(one, "call_id", None) in (None, payload.call_id)]
+                loose = [one for one in loose if one not in own]
+                self._results[payload.call_id] = _result(payload, own)
+            elif running and not payload.kind.startswith(_ENGINES):
+                loose.append(payload)
+
+    def hear(self, event: Envelope) -> None:
+        """The new log has one event more."""
+        edge = _edge(event.payload)
+        if edge is not None:
+            self._heard.add(edge)
+            self._news.set()
+            self._news = anyio.Event()
+
+    def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
+        """What was judged when a tool was called with these arguments; None where it never was."""
+        for call in self._called:
+            if call.name == spec.name and call.call_id in self._effects:
+                parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
+                if parsed == args:
+                    return self._effects[call.call_id]
+        return None
+
+    async def of(self, call_id: CallId) -> ToolResult:
+        """What came of a call, once what came before it has happened again. Raises `ToolError` where nothing did."""
+        with anyio.move_on_after(WAIT_S):  # where the recordings part already, it never comes
+            while not self._before.get(call_id, set()) <= self._heard:
+                await self._news.wait()
+        found = self._results.get(call_id)
+        if found is None:
+            raise ToolError("Nothing was recorded of this call.", hint="A rerun runs no tool.")
+        return found
+
+
+def _edge(payload: Payload) -> _Edge | None:
+    return (payload.kind, payload.call_id) if isinstance(payload, ToolStarted | ToolFinished) else None
+
+
+def _result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
+    return ToolResult(
+        ok=end.status == "ok",
+        content=end.content,
+        summary=end.summary,
+        display=end.display,
+        data=end.data,
+        events=tuple(events),
+        full_output=end.full_output,
+        environment=end.environment,
+    )
+
+
+class RecordedTool:
+    """Stands for a tool."""
+
+    spec: ClassVar[ToolSpec]
+
+    def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
+        self.spec = tool.spec  # type: ignore[misc]  # as for every tool, one an instance here
+        self._tool = tool
+        self._results = results
+
+    def target(self, args: BaseModel) -> str:
+        return self._tool.target(args)
+
+    def effects(self, args: BaseModel) -> tuple[Effect, ...]:
+        return self._tool.effects(args)
+
+    async def preview(self, args: BaseModel, env: Environment) -> Preview:
+        """Nothing is shown to anybody."""
+        return Preview(())
+
+    async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
+        """What was recorded of the call."""
+        return await self._results.of(ctx.call_id)
+
+
+class RecordedSettlingTool(RecordedTool):
+    """Stands for a tool that settles what a call leaves open by looking at the files, which are others by now."""
+
+    def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
+        super().__init__(tool, results)
+        self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
+
+    async def settle(self, args: Any, env: Environment) -> BaseModel:
+        """The arguments themselves: what was settled then is in the recorded effects."""
+        known = self._results.effects_of(self.spec, args)
+        if known is not None:
+            self._settled.append((args, known))
+            return args  # type: ignore[no-any-return]
+        assert isinstance(self._tool, Settling)
+        return await self._tool.settle(args, env)
+
+    def effects(self, args: BaseModel) -> tuple[Effect, ...]:
+        known = next((effects for one, effects in self._settled if one is args), None)
+        return super().effects(args) if known is None else known
+
+
+def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> ToolRegistry:
+    """A registry of the same tools in the same order, none of which runs."""
+    registry = ToolRegistry()
+    for one in offered:
+        made = RecordedSettlingTool if isinstance(one.tool, Settling) else RecordedTool
+        registry.add(one.owner, made(one.tool, results))
+    return registry
+
+
+class ReadOnlyEnvironment:
+    """Reads as the inner one does; refuses everything else. `sandbox` is what confined the commands that were recorded."""
+
+    def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
+        self._inner = inner
+        self._sandbox = sandbox
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def root(self) -> str:
+        return self._inner.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._sandbox
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        """Never."""
+        _refuse()
+
+    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
+        """As the inner environment."""
+        return await self._inner.read(path, max_bytes)
+
+    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """Never."""
+        _refuse()
+
+    async def remove(self, path: str, expect: str) -> None:
+        """Never."""
+        _refuse()
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """As the inner environment."""
+        return await self._inner.stat(path)
+
+    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """As the inner environment."""
+        return await self._inner.listdir(path)
+
+    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        """As the inner environment."""
+        return self._inner.walk(path, ignored=ignored)
+
+    def resolve(self, path: str) -> str:
+        """As the inner environment."""
+        return self._inner.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """As the inner environment."""
+        return self._inner.resolve_all(paths)
+
+    async def aclose(self) -> int:
+        """Nothing was started."""
+        return await self._inner.aclose()
+
+
+def _refuse() -> NoReturn:
+    raise EnvironmentFault("A rerun changes nothing and runs nothing.")

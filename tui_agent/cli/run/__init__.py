@@ -1,0 +1,1 @@
+"""`tui-agent run` and `tui-agent demo`: turns without a screen."""

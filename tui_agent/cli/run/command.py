@@ -1,0 +1,200 @@
+"""One turn without a screen: ask, work, print the answer.
+
+What the policy would ask about is denied, because nobody is there to answer.
+"""
+
+import argparse
+import json
+import sys
+from contextlib import redirect_stdout
+from functools import partial
+from importlib import import_module
+from typing import TextIO
+
+import anyio
+
+from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
+from tui_agent.cli.output import plain_json, say
+from tui_agent.cli.run.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
+from tui_agent.cli.run.parts import PartStream
+from tui_agent.cli.run.progress import Telling
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError, TuiAgentError, UsageError
+from tui_agent.folds.text.labels import unpriced
+from tui_agent.ports.environment import Sandbox
+from tui_agent.protocol.commands import GoOn
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.settings import SessionSettings
+from tui_agent.wiring.base import ground, require_decision
+from tui_agent.wiring.session import session as opened
+
+EXAMPLES = """\
+examples:
+  tui-agent run "add a --json flag to the list command" --policy accept-edits
+  git diff | tui-agent run - --policy plan
+  tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
+  tui-agent run "fix the failing test" --stream
+  tui-agent run "port the parser" --policy accept-edits --retry-crashed 3
+  tui-agent run --go-on --session ses_01 --max-iterations 40
+  tui-agent run -- "--version prints nothing, why?"
+
+exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
+5 the model or its provider failed, 130 interrupted
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The prompt, and every common option."""
+    parser.add_argument(
+        "prompt", metavar="PROMPT", nargs="?", help="what to do; - reads it from standard input"
+    )
+    parser.add_argument(
+        "--go-on",
+        action="store_true",
+        help="no prompt: the agent goes on from where the session stands (with --session or --continue)",
+    )
+    parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="print a line for each part as it happens (with --json an object in place of the events)",
+    )
+    parser.add_argument(
+        "--retry-crashed",
+        metavar="N",
+        type=count,
+        help="where the process is killed, start it again and go on, at most N times",
+    )
+    for group in EVERYTHING:
+        GROUPS[group](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one turn and return its exit status."""
+    begin = _go_on(arguments) if arguments.go_on else _prompt(arguments.prompt)
+    arguments.prompt = None
+    options = session_options(arguments, client="headless", interactive=False)
+    run_once = partial(one_turn, as_json=arguments.json, stream=arguments.stream)
+    if arguments.retry_crashed is None:
+        return run_once(options, begin)
+    tell_end = partial(finish, as_json=arguments.json)
+    # By name: it reads what a killed run left behind, which no other run has a use for.
+    kept_running = import_module("tui_agent.cli.run.supervisor").kept_running
+    status: int = kept_running(
+        options, begin, arguments.retry_crashed, run_once, tell_end, by_line=arguments.json
+    )
+    return status
+
+
+def _prompt(said: str | None) -> str:
+    if said is None:
+        raise UsageError("There is no prompt.", hint='Say what to do: tui-agent run "…"')
+    prompt = sys.stdin.read() if said == "-" else said
+    if not prompt.strip():
+        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+    return prompt
+
+
+def _go_on(arguments: argparse.Namespace) -> GoOn:
+    if arguments.prompt is not None:
+        raise UsageError("--go-on takes no prompt.", hint="Leave one of them out.")
+    if not (arguments.session or arguments.continue_latest):
+        raise UsageError(
+            "--go-on needs a session to go on.", hint="Name it with --session, or give --continue."
+        )
+    return GoOn()
+
+
+def one_turn(
+    options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False, coda: Coda | None = None
+) -> int:
+    """Run a turn from opening to closing, print it, and return its exit status."""
+    out = sys.stdout
+    show: Show = (
+        PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
+    )
+    with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
+        outcome = anyio.run(turn, options, begin, show, coda)
+    return finish(outcome, as_json=as_json)
+
+
+def go_on(options: SessionOptions) -> int:
+    """Let the agent go on in a session, print nothing but why it did not finish, and return the exit status."""
+    with redirect_stdout(sys.stderr):
+        outcome = anyio.run(turn, options, GoOn(), ignore)
+    if outcome.exit:
+        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+    return outcome.exit
+
+
+async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
+    """Open the session, run one turn of it, and let go of it.
+
+    Raises `ConfigError` where no model is set or nothing was decided about the project's files, `StoreError` where
+    the log cannot take what happens.
+    """
+    base = ground(options)
+    if not options.interactive:
+        require_decision(base)
+    known = options.session or options.continue_latest
+    if not (known or base.config.model or base.config.base_url):
+        raise ConfigError(
+            "No model is set.",
+            hint="Give one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
+        )
+    troubles: list[TuiAgentError] = []
+    running = anyio.CancelScope()
+
+    def give_up(error: TuiAgentError) -> None:
+        troubles.append(error)
+        running.cancel()
+
+    async with opened(options, base, give_up) as session:
+        warn_of_cost(session.settings)
+        warn_unconfined(session.settings, session.sandbox)
+        with running:
+            return await run_supervised(session, begin, Telling(show), session.log.before, coda)
+    raise troubles[0]
+
+
+def print_record(file: TextIO, record: Record) -> None:
+    """One JSON line, at once: whoever follows the run reads it while it happens."""
+    print(record_json(record), file=file, flush=True)
+
+
+def warn_of_cost(settings: SessionSettings | None) -> None:
+    """One line on standard error where `--max-cost` limits nothing."""
+    if settings is None:
+        return
+    words = unpriced(settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd)
+    if words:
+        say(f"tui-agent: {words} input_price and output_price in its profile set it.", file=sys.stderr)
+
+
+def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
+    """One line on standard error where the profile rests on a sandbox that is not there."""
+    if settings is not None and settings.policy == "accept-edits" and not sandbox.kind:
+        words = f"accept-edits asks about commands here: nothing confines them. {sandbox.why_not}"
+        say(f"tui-agent: {words}", file=sys.stderr)
+
+
+def ignore(record: Record) -> None:
+    """A plain run shows only the answer."""
+
+
+def finish(outcome: Outcome, *, as_json: bool) -> int:
+    """Print how it ended and return the exit status."""
+    if not as_json:
+        if outcome.answer:
+            say(outcome.answer)
+        say(result_lines(outcome))
+    if outcome.exit:
+        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+    return outcome.exit
+
+
+def record_json(record: Record) -> str:
+    """A record as one JSON line: the envelope as it happens, which is the log's line but for the checksum."""
+    if isinstance(record, Envelope):
+        return plain_json(record.model_dump_json())
+    return plain_json(json.dumps(record.raw, ensure_ascii=False))

@@ -1,0 +1,153 @@
+"""See it work with no account and no network: a scripted model, real tools, a throw-away workspace."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+from tui_agent.cli.app import need_terminal, open_app
+from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.output import say, say_json, table
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError, UsageError
+from tui_agent.plugin_host.bundled import bundled
+
+EXAMPLES = """\
+examples:
+  tui-agent demo                       the first scenario, in the app
+  tui-agent demo bugfix                another one
+  tui-agent demo todo-api --headless   the same without a screen
+  tui-agent demo --list
+"""
+DEFAULT = "todo-api"
+UNATTENDED = "bypass"
+"""Nobody is there to approve the scenario's own commands, which are known and run in a throw-away workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A bundled scenario: `script.yaml` for the model, `workspace/` to work on, `demo.toml` about it."""
+
+    name: str
+    folder: Path
+    description: str
+    prompt: str
+    policy: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which scenario, and where."""
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", default=DEFAULT, help=f"the scenario (default: {DEFAULT})"
+    )
+    parser.add_argument("--headless", action="store_true", help="without a screen, for scripts")
+    parser.add_argument("--json", action="store_true", help="with --headless: every event as a JSON line")
+    parser.add_argument("--list", action="store_true", dest="listing", help="the scenarios")
+    for group in ("place", "extensions"):
+        GROUPS[group](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play one scenario and return its exit status."""
+    demos = bundled_demos()
+    if arguments.listing:
+        return list_demos(demos, as_json=arguments.json)
+    if arguments.name not in demos:
+        raise UsageError(
+            f"There is no demo {arguments.name!r}.", hint=f"There are: {', '.join(sorted(demos))}."
+        )
+    demo = demos[arguments.name]
+    if arguments.json and not arguments.headless:
+        raise UsageError("--json needs --headless.", hint=f"tui-agent demo {demo.name} --headless --json")
+    if not arguments.headless:
+        need_terminal()
+    workspace, kept = make_workspace(demo, arguments.cwd)
+    try:
+        arguments.cwd = workspace
+        options = session_options(arguments, client="demo", interactive=not arguments.headless)
+        options = replace(options, model=f"demo:{demo.name}", policy=demo.policy, ignore_project=True)
+        if not arguments.headless:
+            return open_app(replace(options, prompt=demo.prompt))
+        return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
+    finally:
+        if not kept:
+            shutil.rmtree(workspace, ignore_errors=True)
+
+
+def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
+    """The scenario without a screen: the same way as `run` goes, and at its end back and forward again."""
+    # By name: the app's process must not load the engine.
+    coda = import_module("tui_agent.cli.run.demo_end").there_and_back
+    status: int = import_module("tui_agent.cli.run.command").one_turn(
+        options, prompt, as_json=as_json, coda=coda
+    )
+    return status
+
+
+def bundled_demos() -> dict[str, Demo]:
+    """The scenarios of this copy of the product by name. Raises `ConfigError` where it has none."""
+    folder = bundled("demos")
+    names = sorted(path.parent.name for path in folder.glob("*/demo.toml")) if folder is not None else []
+    if folder is None or not names:
+        raise ConfigError("This copy of tui-agent has no demos.", hint="Install it again.")
+    return {name: read_demo(folder / name) for name in names}
+
+
+def read_demo(folder: Path) -> Demo:
+    """One scenario. Raises `ConfigError` where its description is wrong."""
+    path = folder / "demo.toml"
+    try:
+        about = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Demo(
+            name=folder.name,
+            folder=folder,
+            description=str(about["description"]),
+            prompt=str(about["prompt"]),
+            policy=str(about.get("policy", "accept-edits")),
+        )
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        raise ConfigError(
+            f"{path} does not describe a demo: {error}.", hint="Install tui-agent again."
+        ) from error
+
+
+def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
+    """Print the scenarios."""
+    if as_json:
+        for demo in demos.values():
+            say_json(
+                {
+                    "name": demo.name,
+                    "description": demo.description,
+                    "prompt": demo.prompt,
+                    "policy": demo.policy,
+                }
+            )
+    else:
+        table([[demo.name, demo.description] for demo in demos.values()], ["name", "what happens"])
+    return 0
+
+
+def make_workspace(demo: Demo, wanted: Path | None) -> tuple[Path, bool]:
+    """A copy of the scenario's files to work on, and whether it is to stay.
+
+    A folder that the user names stays, and must be empty or new: nothing of theirs is overwritten.
+    """
+    kept = wanted is not None
+    if wanted is None:
+        target = Path(tempfile.mkdtemp(prefix=f"tui-agent-{demo.name}-"))
+    else:
+        target = wanted.expanduser()
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise UsageError(f"{target} is not empty.", hint="A demo needs a new or an empty folder.")
+    source = demo.folder / "workspace"
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
+    if kept:
+        say(f"The demo works in {target}", file=sys.stderr)
+    return target, kept

@@ -1,0 +1,66 @@
+"""How a demo ends without a screen: its last turn is taken back with its files, and brought forward again.
+
+Invariant: these are the commands that a user has; afterwards conversation and files are as the turn left them.
+"""
+
+from collections.abc import Sequence
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.ports.log import Follower
+from tui_agent.ports.session import Session
+from tui_agent.protocol.commands import Redo, Revert
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import CommandId
+from tui_agent.protocol.settings import AgentState
+
+
+async def there_and_back(session: Session) -> None:
+    """Go back to before the turn that has just ended, and forward again; nothing where it changed no file.
+
+    Raises `TuiAgentError` where the engine refuses.
+    """
+    follower = session.follow()
+    try:
+        before = await _before_the_turn(follower)
+        if before is not None:
+            await _done(follower, session.submit(Revert(to_seq=before)))
+            await _done(follower, session.submit(Redo()))
+    finally:
+        follower.close()
+
+
+async def _before_the_turn(follower: Follower) -> int | None:
+    """The event before the newest message, once its turn has ended; None where that turn changed no file."""
+    branches, files, ended = Branches(), FilesChanged(), False
+    while not ended:
+        for record in await _news(follower):
+            if isinstance(record, Envelope):
+                branches.apply(record)
+                files.apply(record)
+                ended = ended or isinstance(record.payload, TurnFinished)
+    return branches.view().undo_to if files.view().turn_files else None
+
+
+async def _done(follower: Follower, command: CommandId) -> None:
+    """Wait until the command was carried out."""
+    while True:
+        for record in await _news(follower):
+            if not isinstance(record, Envelope) or record.cause != command:
+                continue
+            match record.payload:
+                case CommandRejected(reason=reason, hint=hint):
+                    raise TuiAgentError(reason, hint=hint)
+                case AgentStateChanged(state=AgentState.IDLE):
+                    return
+
+
+async def _news(follower: Follower) -> Sequence[Record]:
+    batch = await follower.next()
+    if not batch:
+        raise TuiAgentError("The session ended before the demo did.")
+    return batch

@@ -1,0 +1,37 @@
+"""The parts of a session on standard output: one line each, as they happen or afterwards."""
+
+import dataclasses
+from typing import TextIO
+
+from tui_agent.cli.output import moment, printable, say_json, width
+from tui_agent.folds.trace.parts import PartRow, Parts
+from tui_agent.protocol.envelope import Envelope, Record
+
+
+class PartStream:
+    """Prints each part to `out` at once when its event arrives. To be called with every record, in order."""
+
+    def __init__(self, out: TextIO, *, as_json: bool) -> None:
+        self._parts = Parts()
+        self._out = out
+        self._as_json = as_json
+
+    def __call__(self, record: Record) -> None:
+        if isinstance(record, Envelope):
+            self._parts.apply(record)
+            for row in self._parts.drain():
+                print_part(row, self._out, as_json=self._as_json)
+
+
+def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> None:
+    """One line: an object for programs, or number, time, kind and words for people."""
+    if as_json:
+        say_json(dataclasses.asdict(row), file=out)
+        return
+    who = "" if row.agent == "main" else f"{row.agent} "
+    status = f"{row.status} " if row.status not in ("", "ok") else ""
+    kept = f"  [{row.commit[:12]}]" if row.changed else ""
+    words = printable(f"{who}{status}{row.summary}")
+    room = max(20, width() - 30 - len(kept))
+    words = words if len(words) <= room else f"{words[: room - 1]}…"
+    print(f"{row.part:>5}  {moment(row.at)[11:]}  {row.type:<11}  {words}{kept}", file=out, flush=True)

@@ -1,0 +1,1 @@
+"""`tui-agent sessions` and its verbs."""

@@ -1,0 +1,207 @@
+"""The recorded sessions: list them, or show one's events as they stand in its log."""
+
+import argparse
+from collections.abc import Sequence
+
+from tui_agent.cli import export
+from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.output import (
+    faint,
+    moment,
+    plain_json,
+    printable,
+    say,
+    say_json,
+    say_json_lines,
+    size,
+    table,
+    warn,
+    width,
+)
+from tui_agent.cli.sessions import checkpoints as session_checkpoints
+from tui_agent.cli.sessions import fork as session_fork
+from tui_agent.cli.sessions import maintenance as session_care
+from tui_agent.cli.sessions import name as session_name
+from tui_agent.cli.sessions import preview as session_preview
+from tui_agent.cli.sessions import revert as session_revert
+from tui_agent.cli.sessions import search as session_search
+from tui_agent.cli.sessions import tree as session_tree
+from tui_agent.cli.sessions import what_if as session_what_if
+from tui_agent.cli.trace import WHICH
+from tui_agent.folds.actions import Entry, history
+from tui_agent.folds.base import branch, fold
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.state_json import state_to_json
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.store.damage_report import flaws
+from tui_agent.store.reader import read_records, stored_lines
+from tui_agent.store.summary import SessionSummary
+from tui_agent.wiring.base import ground
+
+EXAMPLES = """\
+examples:
+  tui-agent sessions list
+  tui-agent sessions list --all --json
+  tui-agent sessions show latest
+  tui-agent sessions show latest --actions --from 20 --to 60
+  tui-agent sessions show latest --state --to 60
+  tui-agent sessions show ses_01 --json | jq 'select(.payload.kind == "file.changed")'
+"""
+
+
+def configure(parser: Parser) -> None:
+    """The verbs below `sessions`."""
+    verbs = parser.add_subparsers(
+        required=True,
+        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | revert | rename | rm | verify | prune | export | import",
+    )
+    listing = add_verb(
+        verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
+    )
+    listing.add_argument("--all", action="store_true", help="those of every workspace")
+    listing.add_argument(
+        "--id",
+        metavar="BEGINNING",
+        help="only the one of this id, or those that begin so; latest: the one used last",
+    )
+    session_preview.add_verbs(verbs)
+    session_name.add_verbs(verbs)
+    export.add_verbs(verbs)
+    session_search.add_verbs(verbs)
+    session_tree.add_verbs(verbs)
+    session_checkpoints.add_verbs(verbs)
+    session_fork.add_verbs(verbs)
+    session_what_if.add_verbs(verbs)
+    session_revert.add_verbs(verbs)
+    session_care.add_verbs(verbs)
+    show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
+    show.add_argument(
+        "id",
+        metavar="ID",
+        help=WHICH,
+    )
+    show.add_argument("--branch", action="store_true", help="only what is on the current branch")
+    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="from this event on")
+    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="up to this event")
+    forms = show.add_mutually_exclusive_group()
+    forms.add_argument(
+        "--actions", action="store_true", help="as actions and observations, each with its event"
+    )
+    forms.add_argument(
+        "--state", action="store_true", help="the state after the last of these events, as one JSON object"
+    )
+
+
+def list_sessions(arguments: argparse.Namespace) -> int:
+    """Print a line for each session."""
+    options = session_options(arguments, client="headless", interactive=False)
+    store = ground(options).store
+    found = store.list(None if arguments.all else str(options.cwd))
+    if arguments.id == "latest":
+        found = found[:1]
+    elif arguments.id:
+        named = [summary for summary in found if summary.id == arguments.id]
+        found = named or [summary for summary in found if summary.id.startswith(arguments.id)]
+    if arguments.json:
+        say_json_lines(as_json(summary) for summary in found)
+        return 0
+    if not found:
+        say("No sessions yet." if arguments.all else f"No sessions of {options.cwd} yet. Others: --all")
+        return 0
+    table([row(summary, everywhere=arguments.all) for summary in found], heads(everywhere=arguments.all))
+    return 0
+
+
+def as_json(summary: SessionSummary) -> dict[str, object]:
+    """A session as one JSON object. Times are seconds since the epoch."""
+    return {
+        "id": summary.id,
+        "path": str(summary.path),
+        "workspace": summary.workspace,
+        "started": summary.started,
+        "updated": summary.updated,
+        "title": summary.title,
+        "events": summary.events,
+        "turns": summary.figures.turns if summary.figures else None,
+        "cost_usd": summary.figures.cost_usd if summary.figures else None,
+        "outcome": summary.state,
+        "model": summary.model,
+        "parent": summary.parent or None,
+        "forked_at": summary.forked_at,
+        "size_bytes": summary.size_bytes,
+        "open": summary.locked,
+        "damaged": summary.damaged,
+        "newer": summary.newer,
+    }
+
+
+def heads(*, everywhere: bool) -> Sequence[str]:
+    """The columns' names."""
+    return ["id", "used", "events", "size", *(["workspace"] if everywhere else []), "title"]
+
+
+def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
+    """The columns of one session."""
+    place = [summary.workspace] if everywhere else []
+    notes = {"open": summary.locked, "damaged": summary.damaged, "newer version": summary.newer}
+    title = (summary.title or "(untitled)") + "".join(f" ({note})" for note, so in notes.items() if so)
+    return [summary.id, moment(summary.updated), str(summary.events), size(summary.size_bytes), *place, title]
+
+
+def show_session(arguments: argparse.Namespace) -> int:
+    """Print a session's events."""
+    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    folder = store.find(arguments.id)
+    records: Sequence[Record] = read_records(folder)
+    for flaw in flaws(folder, records):
+        warn(flaw)
+    first, last = arguments.first, arguments.last
+    if last is not None:
+        records = [record for record in records if record.seq <= last]
+    if arguments.branch or arguments.state:
+        records = branch(records)
+    if arguments.state:
+        say_json(state_to_json(fold(SessionState(), records)))
+        return 0
+    if arguments.actions:
+        for entry in history(records, first):
+            show_entry(entry, as_object=arguments.json)
+        return 0
+    if arguments.json:
+        wanted = {record.seq for record in records if record.seq >= first}
+        for seq, stored in stored_lines(folder, first - 1):
+            if seq in wanted:
+                print(plain_json(stored))
+        return 0
+    for record in records:
+        if record.seq >= first:
+            print(line(record))
+    return 0
+
+
+def show_entry(entry: Entry, *, as_object: bool) -> None:
+    """Print one action or observation: its event, the event that it answers, and itself."""
+    plain = entry.item.to_dict()
+    if as_object:
+        say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.answers, **plain})
+        return
+    kind = plain.get("action") or plain.get("observation")
+    answers = "" if entry.answers is None else f"of {entry.answers}"
+    why = plain.get("content", "") if kind == "error" else ""
+    said = f"{plain['message']} {why.get('preview', '') if isinstance(why, dict) else why}"
+    words = printable(" ".join(said.split()))
+    room = max(20, width() - 32)
+    say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {words if len(words) <= room else words[: room - 1] + '…'}")
+
+
+def line(record: Record) -> str:
+    """One event for a person: number, time, who, what, and the beginning of its content."""
+    kind = str(record.payload.kind if isinstance(record, Envelope) else record.kind)
+    if isinstance(record, Envelope):
+        content = record.payload.model_dump_json(exclude={"kind"}, exclude_defaults=True)
+    else:
+        content = "(not known to this version)"
+    room = max(20, width() - 60)
+    text = printable(content if len(content) <= room else content[: room - 1] + "…")
+    who = "" if record.agent == "main" else f"{record.agent} "
+    return f"{record.seq:>6}  {moment(record.at)}  {printable(who)}{kind:<24} {faint(text)}"

@@ -1,0 +1,43 @@
+"""The verb of `sessions` that names one. Invariant: a name is an event of the session's log, as everything is."""
+
+import argparse
+
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.output import say, say_json
+from tui_agent.errors import UsageError
+from tui_agent.protocol.events.session import SessionTitled
+from tui_agent.wiring.base import ground
+
+EXAMPLES = """\
+examples:
+  tui-agent sessions rename latest night shift
+  tui-agent sessions rename ses_01 "the slow test" --json
+"""
+MOST = 200
+"""Letters of a name."""
+
+
+def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb `rename`."""
+    rename = add_verb(verbs, "rename", rename_session, help="give a session a name", examples=EXAMPLES)
+    rename.add_argument("id", metavar="ID", help="a session's id, the beginning of one, or latest")
+    rename.add_argument("title", metavar="NAME", nargs="+", help="the name")
+
+
+def rename_session(arguments: argparse.Namespace) -> int:
+    """Name a session that no process holds."""
+    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    name, title = store.resolve(arguments.id), " ".join(" ".join(arguments.title).split())[:MOST]
+    if not title:
+        raise UsageError("A name has letters.", hint=f"tui-agent sessions rename {name} NAME")
+    log = store.open(name, wait_s=0.5)
+    try:
+        log.append(SessionTitled(title=title, by="user"))
+    finally:
+        log.close()
+    if arguments.json:
+        say_json({"id": name, "title": title})
+    else:
+        say(f"{name} is called {title} now.")
+    return Exit.DONE

@@ -1,0 +1,230 @@
+"""The commands by which a repository is built, tested and checked, as its own files name them.
+
+Invariant: pure; a file that cannot be understood tells nothing.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["install", "build", "test", "lint", "check", "format", "run"]
+KINDS: Final[tuple[Kind, ...]] = ("install", "build", "test", "lint", "check", "format", "run")
+FILES: Final = (
+    "Makefile",
+    "justfile",
+    "pyproject.toml",
+    "setup.py",
+    "tox.ini",
+    "requirements.txt",
+    "package.json",
+    "Cargo.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "CMakeLists.txt",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+)
+_WORDS: Final[Mapping[str, Kind]] = {
+    "install": "install",
+    "setup": "install",
+    "deps": "install",
+    "build": "build",
+    "compile": "build",
+    "test": "test",
+    "tests": "test",
+    "lint": "lint",
+    "check": "check",
+    "typecheck": "check",
+    "type-check": "check",
+    "types": "check",
+    "fmt": "format",
+    "format": "format",
+    "run": "run",
+    "start": "run",
+    "dev": "run",
+    "serve": "run",
+}
+_TARGET: Final = re.compile(r"^([A-Za-z][\w-]*)[ \t]*:(?![:=])", re.MULTILINE)
+_RECIPE: Final = re.compile(r"^@?([A-Za-z][\w-]*)(?:[ \t][^:=\n]*)?:(?!=)", re.MULTILINE)
+_LOCKS: Final = (
+    ("pnpm-lock.yaml", "pnpm"),
+    ("yarn.lock", "yarn"),
+    ("bun.lockb", "bun"),
+    ("bun.lock", "bun"),
+)
+_PLAIN: Final[Mapping[str, tuple[tuple[Kind, str], ...]]] = {
+    "Cargo.toml": (("build", "cargo build"), ("test", "cargo test")),
+    "go.mod": (("build", "go build ./..."), ("test", "go test ./...")),
+    "pom.xml": (("build", "mvn package"), ("test", "mvn test")),
+    "build.gradle": (("build", "./gradlew build"), ("test", "./gradlew test")),
+    "build.gradle.kts": (("build", "./gradlew build"), ("test", "./gradlew test")),
+    "CMakeLists.txt": (
+        ("build", "cmake -B build && cmake --build build"),
+        ("test", "ctest --test-dir build"),
+    ),
+    "mix.exs": (("install", "mix deps.get"), ("test", "mix test"), ("format", "mix format")),
+    "tox.ini": (("test", "tox"),),
+}
+
+
+_NAMED: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]], ...]] = (
+    ("Cargo.toml", "lint", "cargo clippy", "clippy", ("clippy.toml", ".clippy.toml")),
+    ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
+    ("go.mod", "lint", "go vet ./...", "go vet", ()),
+)
+"""Commands of a language where its repository uses them: the language's file, kind, command, the words in a file of checks, or
+the files that show it."""
+_SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
+_WITH_PACKAGES: Final = frozenset(
+    ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
+)
+"""Beside one of these `make install` fetches what the project needs; elsewhere it puts the program into the system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A command, what it is for, and the file that says so."""
+
+    kind: Kind
+    command: str
+    source: str
+
+
+def commands_of(texts: Mapping[str, str], paths: Collection[str]) -> list[Found]:
+    """The commands that these files name, one a kind and language: what a Makefile offers counts before the rest, and the
+    repository's own scripts before what its tools are."""
+    makers = [*_targets("Makefile", "make", _TARGET, texts), *_targets("justfile", "just", _RECIPE, texts)]
+    for more in (
+        [*_scripts(paths)],
+        [*_python(texts, paths), *_node(texts, paths), *_others(texts, paths)],
+    ):
+        offered = {one.kind for one in makers}
+        makers += [one for one in more if one.kind not in offered]
+    return makers
+
+
+def _scripts(paths: Collection[str]) -> Iterator[Found]:
+    """Programs of the repository's own that are named by what they do."""
+    seen: set[Kind] = set()
+    for path in sorted(paths):
+        found = _SCRIPT.fullmatch(path)
+        kind = _WORDS.get(found[1]) if found is not None else None
+        if found is not None and kind is not None and kind not in seen:
+            seen.add(kind)
+            yield Found(kind, f"bash {path}" if found[2] else path, path)
+
+
+def _targets(file: str, program: str, pattern: re.Pattern[str], texts: Mapping[str, str]) -> Iterator[Found]:
+    seen: set[Kind] = set()
+    names = pattern.findall(texts.get(file, ""))
+    for name in names:
+        kind = _WORDS.get(name.lower())
+        if kind is None or kind in seen or (kind == "install" and not _WITH_PACKAGES & texts.keys()):
+            continue
+        seen.add(kind)
+        yield Found(kind, f"{program} {name}", file)
+    if program == "make" and {"all", "default"} & {*names} and "build" not in seen:
+        yield Found("build", program, file)
+
+
+def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+    text = texts.get("pyproject.toml", "")
+    try:
+        tree = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        tree, text = {}, ""
+    source, within = "pyproject.toml", ""
+    if "uv.lock" in paths:
+        within = "uv run "
+        yield Found("install", "uv sync", "uv.lock")
+    elif "poetry.lock" in paths:
+        within = "poetry run "
+        yield Found("install", "poetry install", "poetry.lock")
+    elif "project" in tree or "build-system" in tree:
+        yield Found("install", "pip install -e .", source)
+    elif "setup.py" in texts:
+        yield Found("install", "pip install -e .", "setup.py")
+    elif "requirements.txt" in texts:
+        yield Found("install", "pip install -r requirements.txt", "requirements.txt")
+    tools = tree.get("tool", {})
+    tools = tools if isinstance(tools, dict) else {}
+    shown = next((one for one in ("pytest.ini", "conftest.py", "tests/conftest.py") if one in paths), "")
+    own = next((one for one in ("tests/runtests.py", "runtests.py") if one in paths), "")
+    if own:
+        yield Found("test", f"python {own}", own)
+    elif "pytest" in tools or re.search(r"[\"']pytest", text):
+        yield Found("test", f"{within}pytest" if within else "python -m pytest", source)
+    elif shown:
+        yield Found("test", f"{within}pytest" if within else "python -m pytest", shown)
+    elif "manage.py" in paths:
+        yield Found("test", "python manage.py test", "manage.py")
+    if "manage.py" in paths:
+        yield Found("run", "python manage.py runserver", "manage.py")
+    if "ruff" in tools or re.search(r"[\"']ruff", text):
+        yield Found("lint", f"{within}ruff check .", source)
+        yield Found("format", f"{within}ruff format .", source)
+    elif "black" in tools:
+        yield Found("format", f"{within}black .", source)
+    if "mypy" in tools:
+        yield Found("check", f"{within}mypy .", source)
+
+
+def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+    if "package.json" not in texts:
+        return
+    try:
+        tree = json.loads(texts["package.json"])
+    except (ValueError, RecursionError):
+        return
+    program = next((name for lock, name in _LOCKS if lock in paths), "npm")
+    yield Found("install", f"{program} install", "package.json")
+    scripts = tree.get("scripts") if isinstance(tree, dict) else None
+    seen: set[Kind] = set()
+    for name, script in scripts.items() if isinstance(scripts, dict) else ():
+        kind = _WORDS.get(str(name).lower())
+        if (
+            kind is not None
+            and kind != "install"
+            and kind not in seen
+            and re.fullmatch(r"[\w:.-]+", str(name))
+            and "no test specified" not in str(script)
+        ):
+            seen.add(kind)
+            yield Found(
+                kind, f"{program} test" if name == "test" else f"{program} run {name}", "package.json"
+            )
+
+
+def _others(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+    for file, commands in _PLAIN.items():
+        if file in texts:
+            for kind, command in commands:
+                yield Found(kind, command, file)
+    if "Gemfile" in texts:
+        yield Found("install", "bundle install", "Gemfile")
+        if any(path.startswith("spec/") for path in paths):
+            yield Found("test", "bundle exec rspec", "Gemfile")
+    if "composer.json" in texts:
+        yield Found("install", "composer install", "composer.json")
+        yield from _composer(texts["composer.json"])
+    checks = "\n".join(text for path, text in texts.items() if path not in FILES)
+    for file, kind, command, words, shown in _NAMED:
+        if file in texts and (words in checks or any(one in paths for one in shown)):
+            yield Found(kind, command, file)
+
+
+def _composer(text: str) -> Iterator[Found]:
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    scripts = tree.get("scripts") if isinstance(tree, dict) else None
+    for name in scripts if isinstance(scripts, dict) else ():
+        if name in ("test", "tests", "lint", "check", "format"):
+            yield Found(_WORDS[name], f"composer {name}", "composer.json")

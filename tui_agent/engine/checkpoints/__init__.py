@@ -1,0 +1,1 @@
+"""When checkpoints are taken, who changed what, and undoing turns."""

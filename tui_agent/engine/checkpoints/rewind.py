@@ -1,0 +1,226 @@
+"""Goes back and forth in time: the conversation, the files, or both, as commands of the user.
+
+Invariant: nothing is deleted. What is left is kept as it stands (files too) before the head moves, so that every move
+can be taken back. An intent is stored before a file is touched.
+"""
+
+from dataclasses import dataclass
+
+from tui_agent.engine.checkpoints.attribution import file_changed
+from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.cleanup import close_calls, close_requests
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.open_calls import INSTEAD
+from tui_agent.errors import UsageError
+from tui_agent.folds.session.branches import Reason, on_branch, stretches
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.checkpoint import Checkpoints, Restored, RestorePlan
+from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
+from tui_agent.protocol.events.files import (
+    PATHS_NAMED,
+    CheckpointPlanned,
+    CheckpointRestored,
+    CheckpointRestoring,
+    CheckpointTaken,
+    PlannedAct,
+)
+from tui_agent.protocol.events.session import (
+    ErrorRaised,
+    SessionHeadMoved,
+    SessionTitled,
+    SettingsChanged,
+    WorkspaceMoved,
+)
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.settings import SessionSettings
+
+BLOCKED_NAMED = 8
+"""Files that cannot be put back, of which it is said."""
+MAKE_ROOM = "Move away what stands in its place and go back once more; all else was done."
+NOT_TAKEN = "No checkpoint of the files was taken yet."
+
+
+def told(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
+    """A plan as it is recorded and shown."""
+    acts = tuple(
+        PlannedAct(path=act.path, act=act.kind, added=act.added, removed=act.removed, conflict=act.conflict)
+        for act in plan.acts[:PATHS_NAMED]
+    )
+    return CheckpointPlanned(to_seq=to_seq, acts=acts, more=max(0, len(plan.acts) - PATHS_NAMED))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a command wants to go. `checkpoint` is the commit of the files there; empty where none is known."""
+
+    to_seq: int
+    reason: Reason
+    conversation: bool
+    files: bool
+    checkpoint: str
+    overwrite: tuple[str, ...]
+
+
+class Rewind:
+    """Carries out `Revert`, `Undo` and `Redo`; to be used while no turn runs."""
+
+    def __init__(self, parts: EngineParts, checkpointing: Checkpointing) -> None:
+        self._recorder = parts.recorder
+        self._blobs = parts.blobs
+        self._checkpointing = checkpointing
+
+    async def run(self, command: Revert | Undo | Redo) -> None:
+        """Go there. Raises `UsageError` and `CheckpointError`; then nothing has moved."""
+        target, kept = self._target(command), self._recorder.state.commit
+        if target.conversation:
+            await self._recorder.prepare(target.to_seq)
+        close_calls(self._recorder, why=INSTEAD)
+        restored = None
+        if target.files and self._checkpointing.store is not None and target.checkpoint:
+            await self._checkpointing.settle()
+            restored = await self._restore(self._checkpointing.store, target)
+        if target.conversation:
+            self._move(target, restored is not None)
+        if restored is not None:
+            self._restored(target, restored)
+        self._note_files(kept)
+        await self._recorder.commit()
+
+    async def plan(self, command: PlanRevert) -> None:
+        """Record what putting the files back would do."""
+        store, source = self._checkpointing.store, self._recorder.checkpoint_at(command.to_seq)
+        if store is None or not source:
+            why = self._checkpointing.unavailable or NOT_TAKEN
+            self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
+            return
+        await self._checkpointing.begin()
+        self._recorder.append(told(command.to_seq, await store.plan(source)))
+
+    def _target(self, command: Revert | Undo | Redo) -> Target:
+        known = self._recorder.branches
+        match command:
+            case Revert():
+                to_seq, reason = command.to_seq, self._reason(command.to_seq)
+                conversation, files = command.conversation, command.files
+            case Undo():
+                if known.undo_to is None:
+                    raise UsageError("There is nothing to take back.", hint="Nothing was said yet.")
+                to_seq, reason, conversation, files = known.undo_to, "undo", True, True
+            case Redo():
+                if known.redo_to is None:
+                    raise UsageError("Nothing was taken back.", hint="/undo takes the newest turn back.")
+                if not self._recorder.holds(known.redo_to):
+                    raise UsageError(
+                        "Nothing was taken back in this session.",
+                        hint="What was taken back before the fork is in the session that it was forked from.",
+                    )
+                to_seq, reason, conversation, files = known.redo_to, "redo", True, True
+        last = self._recorder.state.seq
+        if not 0 <= to_seq <= last:
+            raise UsageError(f"There is no event {to_seq}.", hint=f"The newest is {last}.")
+        if isinstance(command, Revert) and not self._recorder.holds(to_seq):
+            raise UsageError(
+                f"There is no event {to_seq} in this session.",
+                hint="A fork has not all events of its parent: `sessions tree` shows where it began.",
+            )
+        if not conversation and not files:
+            raise UsageError("Neither the conversation nor the files were to go back.")
+        checkpoint = self._recorder.checkpoint_at(to_seq)
+        return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
+
+    def _reason(self, to_seq: int) -> Reason:
+        """Going back on the branch is a revert; to an event beside it, it is a change of branches."""
+        here = stretches(self._recorder.branches.moves, self._recorder.state.seq)
+        return "revert" if on_branch(to_seq, here) else "branch"
+
+    async def _restore(self, store: Checkpoints, target: Target) -> Restored | None:
+        plan = await store.plan(target.checkpoint, target.overwrite)
+        if not plan.acts:
+            return None
+        paths = tuple(act.path for act in plan.acts)
+        self._recorder.append(
+            CheckpointRestoring(
+                source=target.checkpoint,
+                to_seq=target.to_seq,
+                paths=paths[:PATHS_NAMED],
+                more=max(0, len(paths) - PATHS_NAMED),
+            )
+        )
+        await self._recorder.commit()
+        return await store.restore(plan, target.overwrite)
+
+    def _move(self, target: Target, files: bool) -> None:
+        recorder = self._recorder
+        before = recorder.state
+        recorder.append(
+            SessionHeadMoved(
+                to_seq=target.to_seq,
+                from_seq=before.seq,
+                reason=target.reason,
+                files=files,
+                parts=before.parts,
+                turn=before.turn,
+                iteration=before.iteration,
+                agents=before.agents_begun,
+                run_id=before.run_id,
+            )
+        )
+        close_calls(recorder, why="the session went back to here")
+        close_requests(recorder, {})
+        if recorder.state.turn_running:
+            recorder.append(
+                TurnFinished(
+                    turn=recorder.state.turn,
+                    reason="interrupted",
+                    detail="The session went back into this turn.",
+                    duration_ms=0.0,
+                )
+            )
+        self._keep_ground(before)
+
+    def _keep_ground(self, before: SessionStateView) -> None:
+        """Going back changes what was said and done, not what the user works with: settings, name and folder stay."""
+        recorder = self._recorder
+        if before.workspace != recorder.state.workspace:
+            recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
+        if before.title != recorder.state.title:
+            recorder.append(SessionTitled(title=before.title, by="user"))
+        wanted, there = before.settings, recorder.state.settings
+        if wanted is None or there is None:
+            return
+        new, old = wanted.model_dump(mode="json"), there.model_dump(mode="json")
+        for key in SessionSettings.model_fields:
+            if new[key] != old[key]:
+                recorder.append(
+                    SettingsChanged.model_validate(
+                        {"key": key, "value": new[key], "previous": old[key], "by": "engine"}
+                    )
+                )
+
+    def _restored(self, target: Target, restored: Restored) -> None:
+        recorder = self._recorder
+        if not target.conversation:  # the story goes on, and in it these files changed
+            for file in restored.files:
+                recorder.append(file_changed(self._blobs, file, "human", None))
+        recorder.append(
+            CheckpointRestored(
+                source=target.checkpoint,
+                commit=restored.commit,
+                paths=restored.paths[:PATHS_NAMED],
+                more=max(0, len(restored.paths) - PATHS_NAMED),
+                kept=tuple(path for path in restored.kept if path not in restored.blocked)[:PATHS_NAMED],
+            )
+        )
+        for path, why in list(restored.blocked.items())[:BLOCKED_NAMED]:
+            message = f"{path} could not be put back: {why}."
+            recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM))
+
+    def _note_files(self, kept: str) -> None:
+        """The log's newest checkpoint is the workspace as it stands, also where the head moved without the files.
+
+        `kept` was the newest before: that is where a store stands with which nothing was done yet.
+        """
+        recorder, store = self._recorder, self._checkpointing.store
+        stands = "" if store is None else store.head or kept
+        if stands and stands != recorder.state.commit:
+            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=stands, author="human"))

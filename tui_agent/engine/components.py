@@ -1,0 +1,71 @@
+"""What an engine is put together of; made by wiring, never by the engine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.context.compaction_limits import Shrinking
+from tui_agent.context.tokens import Tokens
+from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.ports.agent import Agent
+from tui_agent.ports.checkpoint import Checkpoints
+from tui_agent.ports.clock import Clock, Ids
+from tui_agent.ports.delegate import Delegation
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.hook import Hook
+from tui_agent.ports.knowledge import Knowledge
+from tui_agent.ports.log import Blobs
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import ModelClient
+from tui_agent.ports.policy import Policy
+from tui_agent.ports.repomap import RepoMaps
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.settings import Effort, ModelInfo
+
+ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
+"""(name, base_url, effort) -> the model's description. Raises `ConfigError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """Everything that the engine uses and does not own.
+
+    `remember_rule` stores an "always" rule; `allowed_tools` limits what may be called (None: all that are offered).
+    """
+
+    recorder: Recorder
+    blobs: Blobs
+    env: Environment
+    tools: ToolRegistry
+    policy: Policy
+    middlewares: Sequence[Middleware]
+    agents: Mapping[str, Callable[[], Agent]]
+    client: Callable[[ModelInfo], ModelClient]
+    resolve_model: ResolveModel
+    tokens: Tokens
+    repomap: RepoMaps | None
+    """None: tools have no map of the workspace."""
+    jitter: Callable[[], float]
+    """A random number in [0, 1) for each wait between tries."""
+    clock: Clock
+    ids: Ids
+    interactive: bool = True
+    remember_rule: Callable[[str], None] | None = None
+    try_confined: bool = False
+    """A command of which it is not understood what it does is tried in the sandbox before anybody is asked."""
+    remember_readable: Callable[[Sequence[str]], None] | None = None
+    """Opens these files to commands for always. Raises `ConfigError`."""
+    allowed_tools: frozenset[str] | None = None
+    max_retries: int = 4
+    checkpoints: Checkpoints | None = None
+    """Where the workspace's files are kept after each part that changed some; None: nowhere."""
+    hooks: Sequence[Hook] = ()
+    """In the order in which they are asked."""
+    hook_facts: JsonMap = field(default_factory=dict)
+    """What every hook is told: the session's id, its folder."""
+    shrinking: Shrinking = field(default_factory=Shrinking)
+    """When and how a history is made smaller."""
+    delegation: Delegation = field(default_factory=Delegation)
+    """Who can be delegated to, and within which limits."""
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    """What can be looked up beside the files."""

@@ -1,0 +1,1 @@
+"""Delegates: agents that work on a task for another agent, in the same log."""

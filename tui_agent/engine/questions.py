@@ -1,0 +1,68 @@
+"""Questions to the user, recorded with their answers.
+
+Invariant: a question whose turn ended is void; its late answer is refused.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.mailbox import Waiting
+from tui_agent.errors import ToolError
+from tui_agent.ports.tool import Answer
+from tui_agent.protocol.commands import AnswerQuestion
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.settings import AgentState, PolicyName
+
+PLAN_OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
+_AFTER_PLAN: dict[int, PolicyName] = {0: "ask", 1: "accept-edits"}
+STUCK_OPTIONS = ("Go on", "Stop here")
+
+
+class Asker:
+    """Asks the user on behalf of tools and of the engine itself."""
+
+    def __init__(self, parts: EngineParts, states: StateKeeper, waiting: Waiting[AnswerQuestion]) -> None:
+        self._parts = parts
+        self._states = states
+        self._waiting = waiting
+
+    async def ask(
+        self,
+        text: str,
+        options: Sequence[str],
+        form: Literal["text", "choice", "plan", "stuck"],
+        agent: AgentId,
+    ) -> Answer:
+        """Ask and wait. Raises `ToolError` where no one is there to answer."""
+        if not self._parts.interactive:
+            raise ToolError("No one is there to answer. Decide yourself and say what you assumed.")
+        recorder = self._parts.recorder
+        question = QuestionAsked(
+            question_id=self._parts.ids.request(),
+            text=text,
+            form=form,
+            options=PLAN_OPTIONS if form == "plan" else tuple(options),
+        )
+        recorder.append(question, agent=agent)
+        self._states.set(AgentState.WAITING, "question", agent=agent)
+        answer = await self._waiting.wait(question.question_id)
+        recorder.append(
+            QuestionAnswered(question_id=question.question_id, answer=answer.answer, choice=answer.choice),
+            agent=agent,
+        )
+        if form == "plan" and answer.choice in _AFTER_PLAN:
+            self._leave_plan(_AFTER_PLAN[answer.choice])
+        self._states.set(AgentState.RUNNING, agent=agent)
+        return Answer(choice=answer.choice, text=answer.answer)
+
+    def _leave_plan(self, policy: PolicyName) -> None:
+        """An approved plan ends the plan policy, and only that."""
+        settings = self._parts.recorder.state.settings
+        if settings is not None and settings.policy == "plan":
+            self._parts.recorder.append(
+                SettingsChanged(key="policy", value=policy, previous="plan", by="user")
+            )

@@ -1,0 +1,1 @@
+"""Tools: registry, schemas and arguments; the policy gate; running a call and recording its result."""

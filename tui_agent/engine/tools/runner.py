@@ -1,0 +1,302 @@
+"""Runs one call that passed the gate: written ahead, bounded, its output merged, its end recorded.
+
+Invariant: `tool.started` is stored (and synced, where the call can change something) before the tool begins; what
+the tool raises becomes its result, never the turn's end, but for cancellation and a store that cannot write.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import anyio
+from anyio import to_thread
+from pydantic import BaseModel
+
+from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.cleanup import with_output
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.model.delta_merge import Merger, Ticker
+from tui_agent.engine.questions import Asker
+from tui_agent.engine.tools.access import may_read
+from tui_agent.engine.tools.blobs import KeptOrCut, cut_to_line
+from tui_agent.engine.tools.gate import Gate
+from tui_agent.engine.tools.jobs import Jobs
+from tui_agent.engine.tools.large_results import Kept, kept_whole
+from tui_agent.engine.tools.live_output import Printed
+from tui_agent.engine.tools.sandbox_retry import Commands
+from tui_agent.engine.tools.verdict import Verdict
+from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
+from tui_agent.ports.checkpoint import Changes
+from tui_agent.ports.delegate import Delegates
+from tui_agent.ports.middleware import Middleware, ToolNext
+from tui_agent.ports.tool import Tool, ToolContext, ToolResult
+from tui_agent.protocol.effects import Connects, Runs, Writes
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.granted_paths import reaching
+
+
+class CallRunner:
+    """Runs calls, and can stop each of them."""
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        ticker: Ticker,
+        asker: Asker,
+        checkpointing: Checkpointing,
+        jobs: Jobs,
+        gate: Gate,
+        delegates: Callable[[CallId, AgentId], Delegates],
+    ) -> None:
+        self._parts = parts
+        self._delegates = delegates
+        self._changing = anyio.Lock()
+        """Of the calls that can change something only one runs at a time, whichever agents make them."""
+        self._gate = gate
+        self._jobs = jobs
+        self._checkpointing = checkpointing
+        self._ticker = ticker
+        self._asker = asker
+        self._scopes: dict[CallId, anyio.CancelScope] = {}
+        self._written: dict[CallId, set[str]] = {}
+        self._told_of: set[CallId] = set()
+        """Calls of which it was said that something could not be stored."""
+        self.printed = Printed()
+        """The output of calls without a result: of those that run, and of those that were stopped with their turn."""
+
+    def stop(self, call_id: CallId) -> bool:
+        """Cancel one running call; False when it does not run."""
+        scope = self._scopes.get(call_id)
+        if scope is None:
+            return False
+        scope.cancel()
+        return True
+
+    async def run(
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        verdict: Verdict,
+    ) -> ToolFinished:
+        """Run one call and record its result, with a checkpoint where it changed files. `verdict` is how it was
+        allowed: the files that were judged are opened, wherever its paths lead by now."""
+        effects = tool.effects(args)
+        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
+        if not writes or "delegate" in tool.spec.needs:  # a delegate's own calls would wait for its end
+            return await self._run(call, tool, args, agent, verdict, writes=writes)
+        async with self._changing:
+            return await self._run(call, tool, args, agent, verdict, writes=True)
+
+    async def _run(
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        verdict: Verdict,
+        *,
+        writes: bool,
+    ) -> ToolFinished:
+        recorder, effects = self._parts.recorder, tool.effects(args)
+        runs = any(isinstance(effect, Runs) for effect in effects)
+        if writes:
+            wanted = [effect.path for effect in effects if isinstance(effect, Writes)]
+            places = await to_thread.run_sync(inside, self._parts.env.root, wanted, verdict.judged)
+            await self._checkpointing.before(call.call_id, "command" if runs else "agent", places)
+        delegates = "delegate" in tool.spec.needs
+        recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
+        if writes:
+            await recorder.commit()
+        started = self._parts.clock.monotonic()
+        emit = partial(self._progress, call.call_id, agent)
+        with anyio.CancelScope() as scope, self._ticker.merging(self._parts.clock, emit, str) as merger:
+            self._scopes[call.call_id] = scope
+            try:
+                status, result = await self._outcome(call, tool, args, agent, merger, verdict)
+            finally:
+                del self._scopes[call.call_id]
+        changes = await self._changes(call.call_id, runs) if writes else None
+        output = self.printed.take(call.call_id)
+        if scope.cancelled_caught:
+            words = with_output("The user stopped this call.", output)
+            status, result = "interrupted", _failure(words, "stopped")
+        duration_ms = (self._parts.clock.monotonic() - started) * 1000
+        kept = await self._kept(call, agent, result)
+        part = recorder.state.parts
+        end = self._finish(call, agent, status, result, kept, duration_ms)
+        if writes:
+            await self._checkpointing.keep(changes, part)
+        return end
+
+    async def _changes(self, call_id: CallId, runs: bool) -> Changes | None:
+        """What the call changed: of a program anything, of a file tool what it told."""
+        told = self._written.pop(call_id, set())
+        return await self._checkpointing.changed(None if runs else told)
+
+    async def _outcome(
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        merger: Merger[str],
+        verdict: Verdict,
+    ) -> tuple[ToolStatus, ToolResult]:
+        try:
+            with anyio.fail_after(tool.spec.timeout) as limit:
+                chain: ToolNext = partial(self._call, tool, args, agent, merger, verdict, limit)
+                for middleware in reversed(self._parts.middlewares):
+                    chain = partial(_wrapped, middleware, chain)
+                result = await chain(call)
+        except (ToolError, EnvironmentFault) as error:
+            failure = _failure(str(error), error.message.split("\n")[0][:60])
+            broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
+            return "failed", replace(failure, environment=broken)
+        except TimeoutError:
+            seconds = tool.spec.timeout or 0
+            merger.finish()
+            words = f"Stopped after {seconds:g} s, the tool's time limit."
+            return "failed", _failure(with_output(words, self.printed.take(call.call_id)), "timed out")
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's fault must not end the turn
+            return "failed", self._broken(call, agent, error)
+        return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
+
+    async def _call(
+        self,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        merger: Merger[str],
+        verdict: Verdict,
+        limit: anyio.CancelScope,
+        call: ToolCallPart,
+    ) -> ToolResult:
+        parts = self._parts
+        emit = partial(self._emit, agent, call.call_id)
+        timeout = tool.spec.timeout
+        effects = tool.effects(args)
+        env = reaching(parts.env, effects, verdict.judged)
+        leave = partial(self._gate.run_again, call, tool, args, agent)
+        runs = any(isinstance(effect, Runs) for effect in effects)
+        granted = verdict.granted()
+        tried = partial(self._gate.decide_after_trial, call, tool, args, agent)
+        commands = Commands(
+            env, granted, ask=leave if runs else None, ask_after_trial=tried if runs else None, limit=limit
+        )
+        blobs = KeptOrCut(parts.blobs)
+        context = ToolContext(
+            env=RecordingEnvironment(env, blobs, emit, call.call_id, run=commands.exec),
+            blobs=blobs,
+            call_id=call.call_id,
+            progress=partial(merger.add, "output"),
+            deadline=None if timeout is None else parts.clock.monotonic() + timeout,
+            state=parts.recorder.state_of(agent),
+            ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
+            skills=parts.knowledge.skills if "skills" in tool.spec.needs else None,
+            jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in tool.spec.needs else None,
+            may_read=partial(may_read, parts, agent, call.name),
+            repomap=parts.repomap if "repomap" in tool.spec.needs else None,
+            delegate=self._delegates(call.call_id, agent) if "delegate" in tool.spec.needs else None,
+        )
+        try:
+            return await tool.run(args, context)
+        finally:
+            self._tell_faults(call, agent, blobs)
+
+    def _emit(self, agent: AgentId, call_id: CallId, payload: Payload) -> None:
+        if isinstance(payload, FileChanged):
+            self._written.setdefault(call_id, set()).add(payload.path)
+        self._parts.recorder.append(payload, agent=agent)
+
+    def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
+        self.printed.add(call_id, text)
+        self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
+
+    def _broken(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:
+        owner = self._parts.tools.owner(call.name)
+        message = f"The tool {call.name} (plugin {owner}) failed: {type(error).__name__}: {error}"
+        self._parts.recorder.append(ErrorRaised(where=f"tool {call.name}", message=message), agent=agent)
+        return _failure(message, "tool broken")
+
+    async def _kept(self, call: ToolCallPart, agent: AgentId, result: ToolResult) -> Kept:
+        """The result as it is recorded: what is too long of it stands in an artifact."""
+        recorder, blobs = self._parts.recorder, KeptOrCut(self._parts.blobs)
+        settings = recorder.state_of(agent).settings
+        window = recorder.windows.least(settings.model) if settings is not None else 0
+        kept = await kept_whole(result, call.name, window, blobs)
+        self._tell_faults(call, agent, blobs)
+        if call.call_id in self._told_of:
+            self._told_of.discard(call.call_id)
+            kept = replace(kept, environment=True)
+        return kept
+
+    def _tell_faults(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
+        """Once for a call, however many of its texts could not be stored."""
+        for fault in blobs.faults[:1] if call.call_id not in self._told_of else ():
+            self._told_of.add(call.call_id)
+            error = ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint)
+            self._parts.recorder.append(error, agent=agent)
+
+    def _finish(
+        self,
+        call: ToolCallPart,
+        agent: AgentId,
+        status: ToolStatus,
+        result: ToolResult,
+        kept: Kept,
+        duration_ms: float,
+    ) -> ToolFinished:
+        recorder = self._parts.recorder
+        for event in result.events:
+            recorder.append(event, agent=agent)
+        end = ToolFinished(
+            call_id=call.call_id,
+            name=call.name,
+            status=status,
+            part=recorder.state.parts,
+            content=kept.content,
+            display=result.display,
+            summary=result.summary,
+            data=result.data,
+            full_output=kept.full_output,
+            artifact=kept.artifact,
+            duration_ms=round(duration_ms, 1),
+            environment=result.environment or kept.environment,
+        )
+        try:
+            recorder.append(end, agent=agent)
+        except StoreFull:  # no room for its long texts: what a line holds is better than no result
+            recorder.append(cut_to_line(end), agent=agent)
+        return end
+
+
+def _failure(message: str, summary: str) -> ToolResult:
+    return ToolResult(ok=False, content=(TextContent(text=message),), summary=summary)
+
+
+async def _wrapped(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) -> ToolResult:
+    return await middleware.wrap_tool(call, nxt)
+
+
+def inside(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
+    """These paths as they stand in the workspace, where they do: relative, without links on the way. `judged` is where
+    they led when they were judged, which is what the tool opens."""
+    top = os.path.realpath(root)
+    found = []
+    for path in paths:
+        with contextlib.suppress(ValueError, OSError):  # it leads nowhere; the tool refuses it
+            real = (judged or {}).get(path) or os.path.realpath(os.path.join(top, path))  # noqa: PTH118
+            found.append(os.path.relpath(real, top))
+    return [path for path in found if path != "." and path.split("/")[0] != ".."]

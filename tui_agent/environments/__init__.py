@@ -1,1 +1,0 @@
-"""L3: where tools act: files and programs of one workspace."""

@@ -1,0 +1,1 @@
+"""Folds that compare two branches or two recordings."""

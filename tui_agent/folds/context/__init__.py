@@ -1,0 +1,1 @@
+"""Folds of a model's context: its messages, its size, and what was compacted."""

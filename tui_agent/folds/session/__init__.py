@@ -1,0 +1,1 @@
+"""Folds of a session's state: turns, settings, files, checkpoints, branches, approvals and jobs."""

@@ -1,0 +1,139 @@
+"""The branches of one log: where its head was moved, which stretches are on the present branch, what can be undone.
+
+Invariant: folds every record of the log, on the branch or not; nothing is ever deleted, so every move can be taken back.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT
+
+Reason = Literal["revert", "undo", "redo", "branch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The head went from `from_seq` to `to_seq` with the event `seq`."""
+
+    seq: int
+    at: float
+    to_seq: int
+    from_seq: int
+    reason: Reason
+    files: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Records from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __contains__(self, seq: object) -> bool:
+        return isinstance(seq, int) and self.first <= seq <= self.last
+
+
+@dataclass(frozen=True, slots=True)
+class BranchesView:
+    """`moves` in order; `undo_to` is where the newest turn begins, `redo_to` what was last taken back."""
+
+    moves: tuple[Move, ...] = ()
+    undo_to: int | None = None
+    redo_to: int | None = None
+
+
+def stretches(moves: Iterable[Move], last: int) -> tuple[Stretch, ...]:
+    """The stretches of the log on the branch that ends at `last`, in order. Costs one pass over the moves.
+
+    A move whose event is not on that branch does not count.
+    """
+    found: list[Stretch] = []
+    end = last
+    for move in sorted(moves, key=lambda one: -one.seq):
+        if move.seq > end:
+            continue
+        found.append(Stretch(move.seq, end))
+        end = move.to_seq
+    if end >= 0:
+        found.append(Stretch(0, end))
+    return tuple(reversed(found))
+
+
+def on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
+    """Whether a record is on the branch of these stretches."""
+    return any(seq in stretch for stretch in branch)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchesState:
+    """All that the fold holds, to be kept and taken up again."""
+
+    moves: tuple[Move, ...]
+    prompts: tuple[tuple[int, int], ...]
+    undone: tuple[int, ...]
+
+
+class Branches:
+    """Folds `session.head_moved` and what may be taken back."""
+
+    def __init__(self) -> None:
+        self._moves: list[Move] = []
+        self._prompts: list[tuple[int, int]] = []
+        """(seq, parent) of each of the user's messages, and of each turn without one, on whatever branch."""
+        self._undone: list[int] = []
+        self._view: BranchesView | None = None
+
+    def kept(self) -> BranchesState:
+        """The state, for `taken_up`."""
+        return BranchesState(tuple(self._moves), tuple(self._prompts), tuple(self._undone))
+
+    @classmethod
+    def taken_up(cls, kept: BranchesState) -> "Branches":
+        """A fold that goes on from a state."""
+        branches = cls()
+        branches._moves, branches._prompts = list(kept.moves), list(kept.prompts)
+        branches._undone = list(kept.undone)
+        return branches
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if a branch began, or what can be undone changed."""
+        payload = ev.payload
+        match payload:
+            case SessionHeadMoved():
+                self._moved(ev, payload)
+            case UserMessageReceived() | TurnStarted(goes_on=True) if (
+                ev.agent == MAIN_AGENT and ev.parent is not None
+            ):
+                self._prompts.append((ev.seq, ev.parent))
+                self._undone.clear()
+            case _:
+                return False
+        self._view = None
+        return True
+
+    def _moved(self, ev: Envelope, payload: SessionHeadMoved) -> None:
+        move = Move(ev.seq, ev.at, payload.to_seq, payload.from_seq, payload.reason, payload.files)
+        self._moves.append(move)
+        if payload.reason == "redo":
+            self._undone = self._undone[:-1]
+        else:
+            self._undone.append(payload.from_seq)
+
+    def view(self) -> BranchesView:
+        """As of the newest event."""
+        if self._view is None:
+            undo_to = self._newest_prompt()
+            redo_to = self._undone[-1] if self._undone else None
+            self._view = BranchesView(tuple(self._moves), undo_to, redo_to)
+        return self._view
+
+    def _newest_prompt(self) -> int | None:
+        """What stood before the newest turn that is on the branch."""
+        last = max(self._prompts[-1][0] if self._prompts else -1, self._moves[-1].seq if self._moves else -1)
+        branch = stretches(self._moves, last)
+        return next((parent for seq, parent in reversed(self._prompts) if on_branch(seq, branch)), None)

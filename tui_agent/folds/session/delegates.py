@@ -1,0 +1,100 @@
+"""The delegates of a session while they work.
+
+Invariant: everything here comes from `agent.spawned` and what followed under the delegate's own id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tui_agent.folds.context.instructions import Instructed
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentSpawned
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo, PolicyName
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateState:
+    """One delegate that has not ended. Its sums are its own; those of the delegates below it count in theirs."""
+
+    agent: AgentId
+    name: str
+    parent: AgentId
+    level: int
+    call_id: CallId | None
+    task: str
+    tools: tuple[str, ...]
+    model: ModelInfo
+    policy: PolicyName | None
+    """The profile that judges its calls; None: the session's."""
+    max_tokens: int | None
+    max_iterations: int | None
+    start_seq: int
+    iteration: int = 0
+    local_iteration: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    model_calls: int = 0
+    tool_calls: int = 0
+    request: RequestId | None = None
+    """Its request that has no end yet."""
+    files_created: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    instructed: Instructed = field(default_factory=Instructed)
+
+    def spent(self, usage: Usage, cost: float | None) -> "DelegateState":
+        """With a model call of its own."""
+        return replace(
+            self,
+            input_tokens=self.input_tokens + usage.input_tokens,
+            output_tokens=self.output_tokens + usage.output_tokens,
+            cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + cost,
+            model_calls=self.model_calls + 1,
+            request=None,
+        )
+
+    def changed(self, path: str, *, created: bool) -> "DelegateState":
+        """With a file that it, or a delegate of its own, has written."""
+        if path in self.files_created or path in self.files_modified:
+            return self
+        if created:
+            return replace(self, files_created=(*self.files_created, path))
+        return replace(self, files_modified=(*self.files_modified, path))
+
+    def removed(self, path: str) -> "DelegateState":
+        """With a file taken away: one of its own making leaves no trace, another one was changed."""
+        if path in self.files_created:
+            return replace(self, files_created=tuple(one for one in self.files_created if one != path))
+        return self.changed(path, created=False)
+
+
+def spawned(ev: Envelope, payload: AgentSpawned, instructed: Instructed) -> DelegateState:
+    """A delegate as it begins, with the instructions that it has from whoever delegated."""
+    return DelegateState(
+        agent=ev.agent,
+        name=payload.name,
+        parent=payload.parent_agent,
+        level=payload.delegate_level,
+        call_id=payload.call_id,
+        task=text_preview(payload.task),
+        tools=payload.tools,
+        model=payload.model,
+        policy=payload.policy,
+        max_tokens=payload.max_tokens,
+        max_iterations=payload.max_iterations,
+        start_seq=ev.seq,
+        instructed=instructed,
+    )
+
+
+def line_of(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
+    """The delegate of this id and those above it; none for the main agent."""
+    line: list[DelegateState] = []
+    one = delegates.get(agent)
+    while one is not None and one not in line:
+        line.append(one)
+        one = delegates.get(one.parent)
+    return line

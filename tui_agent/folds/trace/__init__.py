@@ -1,0 +1,1 @@
+"""Folds of what was measured: spans, metrics, parts and the timeline."""

@@ -1,0 +1,338 @@
+"""The fold behind the trace: events opened and closed as spans.
+
+Invariant: `apply` costs O(depth); the spans that did not change are the same objects in the next view.
+"""
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.text.labels import TOOL_ENDS, TURN_ENDS
+from tui_agent.folds.trace.span_tree import Node, SpanTree
+from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
+from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.protocol.base import BlobText, text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
+from tui_agent.protocol.events.model import (
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelRetried,
+)
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import RunStarted, SessionForked
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
+from tui_agent.protocol.events.turn import (
+    IterationFinished,
+    IterationStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
+from tui_agent.protocol.parts import Usage
+
+__all__ = ["Span", "SpanKind", "SpanState", "Trace", "TraceView"]
+
+_TOOL_STATES: dict[ToolStatus, SpanState] = {
+    "ok": "done",
+    "failed": "failed",
+    "invalid": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+    "lost": "failed",
+}
+_TURN_STATES: dict[TurnEnd, SpanState] = {
+    "finished": "done",
+    "interrupted": "interrupted",
+    "denied": "denied",
+}
+
+
+class Trace:
+    """Folds the session into spans. A delegate's model calls and tools stand right under its subtask.
+
+    Spans of old turns, before the newest `keep`, are packed.
+    """
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self.tree = SpanTree(keep)
+        self.turn: Node | None = None
+        self.iterations: dict[AgentId, Node] = {}
+        self.requests: dict[RequestId, Node] = {}
+        self.tools: dict[CallId, Node] = {}
+        self.subtasks: dict[AgentId, Node] = {}
+        self.left: dict[CallId, Node] = {}
+        """Calls that have not begun and outlived their turn: as they stood in it, for the turn that goes on with them."""
+        self.packed: dict[RequestId, int] = {}
+        """What requests that have not ended have sent, as it was counted before."""
+        self.last_at = 0.0
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if a span changed."""
+        changed = _ON.apply(self, ev)
+        if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
+            self.last_at = ev.at
+        return changed
+
+    def view(self) -> TraceView:
+        """All spans; built from the ones that changed since the last call."""
+        return self.tree.view()
+
+    def copy(self) -> "Trace":
+        """The same spans, to be folded on alone; what is over is shared."""
+        held = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
+        copy = Trace()
+        copy.tree, nodes = self.tree.copy([*filter(None, held), *self.subtasks.values()])
+        copy.turn = None if self.turn is None else nodes[self.turn.index]
+        copy.iterations = {key: nodes[node.index] for key, node in self.iterations.items()}
+        copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
+        copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
+        copy.subtasks = {key: nodes[node.index] for key, node in self.subtasks.items()}
+        copy.left, copy.packed, copy.last_at = self.left.copy(), self.packed.copy(), self.last_at
+        return copy
+
+    def broke_off(self) -> bool:
+        """What is open ran until here, whenever it is closed; no span has changed yet."""
+        if self.turn is None:
+            self.tree.until = None
+        elif self.tree.until is None:
+            self.tree.until = self.last_at
+        return False
+
+    def queue(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
+        """Open the span of a call that has not begun."""
+        node = self.tools[call_id] = self.tree.open("tool", name, ev, self.place(ev.agent))
+        node.verb = verb
+        self.tree.set_state(node, "queued")
+        return node
+
+    def place(self, agent: AgentId) -> Node | None:
+        """Under which span this agent's next one stands."""
+        if agent in self.subtasks:
+            return self.subtasks[agent]
+        return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
+
+
+CHARS_PER_TOKEN = 4.0
+"""Of words that nobody has counted."""
+
+_ON: Handlers[Trace] = Handlers()
+
+
+@_ON.on(RunStarted)
+def _run(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
+    return fold.broke_off()
+
+
+@_ON.on(SessionForked)
+def _forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
+    return fold.broke_off()
+
+
+@_ON.on(TurnStarted)
+def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
+    if fold.turn is not None:
+        fold.tree.end_below(fold.turn, ev)
+        fold.tree.end(fold.turn, ev, "interrupted")
+    fold.tree.until = None
+    fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
+    for call_id, before in fold.left.items() if payload.goes_on else ():
+        fold.queue(ev, call_id, before.name, before.verb).first_seq = before.first_seq
+    fold.left.clear()
+    return True
+
+
+@_ON.on(TurnFinished)
+def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
+    turn, fold.turn = fold.turn, None
+    if turn is None:
+        return False
+    if fold.tree.until is not None and payload.duration_ms:
+        fold.tree.until = turn.start + payload.duration_ms / 1_000
+    fold.left = {key: node for key, node in fold.tools.items() if node.state in ("queued", "waiting")}
+    fold.tree.end_below(turn, ev)
+    turn.outcome = "" if payload.reason == "finished" else TURN_ENDS[payload.reason]
+    turn.detail = payload.detail
+    fold.tree.end(turn, ev, _TURN_STATES.get(payload.reason, "failed"), payload.duration_ms)
+    fold.tree.until = None
+    fold.packed.clear()
+    for open_spans in (fold.iterations, fold.requests, fold.tools, fold.subtasks):
+        open_spans.clear()
+    return True
+
+
+@_ON.on(IterationStarted)
+def _iteration(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
+    if ev.agent in fold.subtasks:
+        return False
+    fold.iterations[ev.agent] = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
+    return True
+
+
+@_ON.on(IterationFinished)
+def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
+    node = fold.iterations.pop(ev.agent, None)
+    if node is None:
+        return False
+    node.outcome = fold.tree.calls_in_words(node) or ("answer" if payload.action != "none" else "")
+    fold.tree.end(node, ev, fold.tree.worst_below(node), payload.duration_ms)
+    return True
+
+
+@_ON.on(ContextPacked)
+def _packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
+    fold.packed[payload.request_id] = payload.total_tokens
+    return False
+
+
+@_ON.on(ModelRequested)
+def _requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
+    node = fold.requests.get(payload.request_id)
+    if node is None:
+        node = fold.tree.open("model", payload.model.model, ev, fold.place(ev.agent))
+        fold.requests[payload.request_id] = node
+    node.outcome = ""
+    fold.tree.set_state(node, "running")
+    return True
+
+
+@_ON.on(ModelRetried)
+def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
+    node = fold.requests.get(payload.request_id)
+    if node is None:
+        return False
+    node.outcome = f"try {payload.attempt + 1}"
+    node.detail = payload.message
+    fold.tree.touch(node)
+    return True
+
+
+@_ON.on(ModelResponded)
+def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
+    node = fold.requests.pop(payload.request_id, None)
+    fold.packed.pop(payload.request_id, None)
+    if node is None:
+        return False
+    node.outcome = f"{payload.usage.output_tokens} out"
+    node.part = payload.first_part
+    fold.tree.spend(node, payload.usage, payload.cost_usd)
+    fold.tree.end(node, ev, "done", payload.duration_ms)
+    return True
+
+
+@_ON.on(ModelFailed)
+def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
+    node = fold.requests.pop(payload.request_id, None)
+    sent = fold.packed.pop(payload.request_id, None)
+    if node is None:
+        return False
+    stopped = payload.fault == "cancelled"
+    node.outcome = "stopped" if stopped else payload.fault.replace("_", " ")
+    node.detail = payload.message
+    fold.tree.spend(node, payload.usage, payload.cost_usd)
+    if stopped and sent is not None and payload.usage == Usage():
+        size = payload.partial.size if isinstance(payload.partial, BlobText) else len(payload.partial)
+        node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
+    if fold.tree.until is not None:
+        return True  # a run broke off in its answer: it lasted as long as the turn, and ends with it
+    fold.tree.end(node, ev, "interrupted" if stopped else "failed")
+    return True
+
+
+@_ON.on(ToolCalled)
+def _called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
+    fold.queue(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
+    return True
+
+
+@_ON.on(ToolStarted)
+def _started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
+    node = fold.tools.get(payload.call_id)
+    if node is None:
+        return False
+    node.start = ev.at
+    fold.tree.set_state(node, "running")
+    return True
+
+
+@_ON.on(PermissionRequested)
+def _permission(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
+    node = fold.tools.get(payload.call_id)
+    if node is None:
+        return False
+    fold.tree.set_state(node, "waiting")
+    return True
+
+
+def decided_by(payload: PermissionDecided) -> str:
+    """Who decided: the user, with the reach of a yes, or the rule."""
+    done = "allowed" if payload.decision == "allow" else "denied"
+    if payload.by == "user":
+        return f"{done} by you ({payload.reach})" if payload.decision == "allow" else f"{done} by you"
+    return f"{done} by {payload.rule_id or payload.by}"
+
+
+@_ON.on(PermissionDecided)
+def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
+    node = fold.tools.get(payload.call_id)
+    if node is None:
+        return False
+    node.detail = decided_by(payload)
+    if payload.decision == "deny":
+        fold.tree.set_state(node, "denied")
+    elif node.state == "waiting":
+        fold.tree.set_state(node, "queued")
+    fold.tree.touch(node)
+    return True
+
+
+@_ON.on(ToolFinished)
+def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
+    node = fold.tools.pop(payload.call_id, None)
+    fold.left.pop(payload.call_id, None)
+    if node is None:
+        return False
+    node.outcome = payload.summary or TOOL_ENDS[payload.status]
+    node.part = payload.part
+    if node.state == "queued":
+        node.start = ev.at  # it never ran: waiting for its turn is not its time
+    fold.tree.end_below(node, ev)
+    took = 0.0 if node.kind == "subtask" else payload.duration_ms
+    fold.tree.end(node, ev, _TOOL_STATES[payload.status], took)
+    return True
+
+
+@_ON.on(AgentSpawned)
+def _spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
+    node = fold.tools.get(payload.call_id) if payload.call_id is not None else None
+    if node is None:
+        node = fold.tree.open("subtask", "subtask", ev, fold.place(payload.parent_agent))
+    node.kind, node.agent = "subtask", ev.agent
+    node.name = f"subtask, delegate level {payload.delegate_level}"
+    node.detail = text_preview(payload.task)
+    node.start = ev.at  # until here it waited for its turn
+    fold.subtasks[ev.agent] = node
+    fold.tree.set_state(node, "running")
+    return True
+
+
+@_ON.on(AgentFinished)
+def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
+    node = fold.subtasks.pop(ev.agent, None)
+    if node is None:
+        return False
+    fold.tree.end_below(node, ev)
+    node.outcome = fold.tree.calls_in_words(node)
+    state: SpanState = "interrupted" if payload.reason == "interrupted" else "failed"
+    fold.tree.end(node, ev, "done" if payload.success else state)
+    return True
+
+
+@_ON.on(ContextCompacted)
+def _compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
+    node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
+    turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
+    node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"
+    fold.tree.end(node, ev, "done")
+    return True

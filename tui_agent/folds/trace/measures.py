@@ -1,0 +1,259 @@
+"""What replays and evaluations measure beyond the plain counts of `metrics`: output, context, distances.
+
+Invariant: distances are counted in parts, of which every model and agent makes the same for the same work.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tui_agent.folds.context import told_results as observed
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.trace.edits import Edit, Edits
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextReduced,
+    MemoryUpdated,
+    RepomapBuilt,
+    RepomapUsed,
+)
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.parts import TextContent, ToolCallPart
+
+SEARCHES = frozenset(("search", "find"))
+"""The verbs of calls that look for something."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuresView:
+    """Counts unless a unit is named; None where there was nothing to measure.
+
+    `raw_output_chars` is what tools gave, `compression_ratio` the share of it that models were told. An observation is
+    hot while a model is still told it as it came, cold once a summary or a line stands for it, or its delegate has ended;
+    `cold_summary_chars` is the length of the main agent's newest summary; both are of the branch that the log stands on. `artifact_bytes` are those of the results that
+    were put into artifacts when they came. A target is a file that an agent changed, with its tools or with a command that
+    was no test run; the part of an edit, a reading, a search or a test is that of its call. `context_peak_tokens` and the
+    counts of the budget are of all requests; the estimate, what the provider counted (`context_real_tokens`) and the
+    totals of the main agent's newest.
+    """
+
+    raw_output_chars: int = 0
+    largest_output_chars: int = 0
+    compression_ratio: float | None = None
+    context_estimated_tokens: int = 0
+    context_real_tokens: int | None = None
+    context_peak_tokens: int = 0
+    context_compression_count: int = 0
+    context_reduction_count: int = 0
+    artifact_count: int = 0
+    artifact_bytes: int = 0
+    hot_observation_count: int = 0
+    cold_summary_chars: int = 0
+    context_budget_reduced_count: int = 0
+    context_budget_dropped_blocks: int = 0
+    context_budget_total_chars: int = 0
+    context_budget_total_budget: int = 0
+    repomap_builds: int = 0
+    repomap_uses: int = 0
+    repomap_injections: int = 0
+    memory_updates: int = 0
+    first_edit_part: int | None = None
+    first_target_read_part: int | None = None
+    search_to_edit_parts: int | None = None
+    edit_to_test_parts: int | None = None
+    seconds_to_first_test: float | None = None
+
+
+@dataclass(slots=True)
+class _Marks:
+    """Where things stood when they first happened."""
+
+    part: int = -1
+    search: int | None = None
+    edit: int | None = None
+    search_before_edit: int | None = None
+    test_after_edit: int | None = None
+    began: float | None = None
+    tested: float | None = None
+    calls: dict[CallId, int] = field(default_factory=dict)
+    """The parts of calls that have not ended."""
+    reads: dict[str, int] = field(default_factory=dict)
+    targets: set[str] = field(default_factory=set)
+    told_chars: int = 0
+
+    def of(self, call_id: CallId | None) -> int:
+        """The part of a call, else the newest one."""
+        return self.part if call_id is None else self.calls.get(call_id, self.part)
+
+
+class Measures:
+    """Folds every event of a log, also those of branches that were left."""
+
+    def __init__(self) -> None:
+        self.sums = MeasuresView()
+        self.marks = _Marks()
+        self._edits = Edits()
+        self._observed = observed.Observed()
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if a figure may have changed."""
+        for edit in self._edits.apply(ev):
+            self._edited(edit)
+        stands = self._observed.apply(ev)
+        return _ON.apply(self, ev) or stands or isinstance(ev.payload, FileChanged)
+
+    def _edited(self, edit: Edit) -> None:
+        marks = self.marks
+        marks.targets.add(edit.path)
+        if marks.edit is None:
+            marks.edit, marks.search_before_edit = marks.of(edit.call_id), marks.search
+
+    def add(self, **more: int) -> bool:
+        """Count on."""
+        self.sums = replace(
+            self.sums, **{name: getattr(self.sums, name) + count for name, count in more.items()}
+        )
+        return True
+
+    def view(self) -> MeasuresView:
+        """The figures as of the last event."""
+        marks, raw, told = self.marks, self.sums.raw_output_chars, self._observed
+        read = [part for path, part in marks.reads.items() if path in marks.targets]
+        return replace(
+            self.sums,
+            compression_ratio=round(marks.told_chars / raw, 4) if raw else None,
+            hot_observation_count=told.hot,
+            cold_summary_chars=told.summary_chars,
+            first_edit_part=marks.edit,
+            first_target_read_part=min(read) if read else None,
+            search_to_edit_parts=_between(marks.search_before_edit, marks.edit),
+            edit_to_test_parts=_between(marks.edit, marks.test_after_edit),
+            seconds_to_first_test=_passed(marks.began, marks.tested),
+        )
+
+
+def _between(first: int | None, last: int | None) -> int | None:
+    return None if first is None or last is None else last - first
+
+
+def _passed(first: float | None, last: float | None) -> float | None:
+    return None if first is None or last is None else round(last - first, 3)
+
+
+def _size(text: LongText) -> int:
+    return text.size if isinstance(text, BlobText) else len(text)
+
+
+_ON: Handlers[Measures] = Handlers()
+
+
+@_ON.on(TurnStarted)
+def _turn(fold: Measures, ev: Envelope, payload: TurnStarted) -> bool:
+    if fold.marks.began is None:
+        fold.marks.began = ev.at
+    return True
+
+
+@_ON.on(ModelResponded)
+def _responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
+    fold.marks.part = max(fold.marks.part, payload.first_part + len(payload.parts) - 1)
+    for part, one in enumerate(payload.parts, payload.first_part):
+        if isinstance(one, ToolCallPart):
+            fold.marks.calls[one.call_id] = part
+    if ev.agent == MAIN_AGENT and payload.author == "model":
+        fold.sums = replace(fold.sums, context_real_tokens=payload.usage.input_tokens or None)
+    return True
+
+
+@_ON.on(ToolCalled)
+def _called(fold: Measures, ev: Envelope, payload: ToolCalled) -> bool:
+    if payload.verb in SEARCHES and fold.marks.edit is None:
+        fold.marks.search = fold.marks.of(payload.call_id)
+    return True
+
+
+@_ON.on(ToolFinished)
+def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
+    told = sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
+    raw = told if payload.full_output is None else max(told, _size(payload.full_output))
+    fold.marks.told_chars += told
+    fold.marks.calls.pop(payload.call_id, None)
+    if payload.artifact is not None:
+        fold.add(artifact_count=1, artifact_bytes=payload.artifact.size)
+    if payload.part is not None:
+        fold.marks.part = max(fold.marks.part, payload.part)
+    largest = max(fold.sums.largest_output_chars, raw)
+    fold.sums = replace(fold.sums, largest_output_chars=largest)
+    return fold.add(raw_output_chars=raw)
+
+
+@_ON.on(FileRead)
+def _read(fold: Measures, ev: Envelope, payload: FileRead) -> bool:
+    fold.marks.reads.setdefault(payload.path, fold.marks.of(payload.call_id))
+    return True
+
+
+@_ON.on(TestFinished)
+def _tested(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
+    marks = fold.marks
+    if marks.tested is None:
+        marks.tested = ev.at
+    if marks.edit is not None and marks.test_after_edit is None:
+        marks.test_after_edit = marks.of(payload.call_id)
+    return True
+
+
+@_ON.on(ContextPacked)
+def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
+    sections = payload.sections
+    fold.sums = replace(
+        fold.sums, context_peak_tokens=max(fold.sums.context_peak_tokens, payload.total_tokens)
+    )
+    if ev.agent == MAIN_AGENT:
+        fold.sums = replace(
+            fold.sums,
+            context_estimated_tokens=payload.total_tokens,
+            context_budget_total_chars=payload.total_chars,
+            context_budget_total_budget=sum(section.budget or 0 for section in sections),
+        )
+    return fold.add(
+        context_budget_reduced_count=sum(section.reduced for section in sections),
+        context_budget_dropped_blocks=sum(section.dropped_blocks for section in sections),
+    )
+
+
+@_ON.on(ContextCompacted)
+def _compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
+    return fold.add(context_compression_count=1)
+
+
+@_ON.on(ContextReduced)
+def _reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
+    return fold.add(context_reduction_count=1)
+
+
+@_ON.on(MemoryUpdated)
+def _memory(fold: Measures, ev: Envelope, payload: MemoryUpdated) -> bool:
+    return fold.add(memory_updates=1)
+
+
+@_ON.on(RepomapBuilt)
+def _built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
+    return fold.add(repomap_builds=int(not payload.late))
+
+
+@_ON.on(RepomapUsed)
+def _used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
+    return fold.add(repomap_uses=1, repomap_injections=int(payload.injected))
+
+
+TAKES: Final[tuple[type[Payload], ...]] = (*_ON.classes, *observed.TAKES, FileChanged)
+"""The events that change it."""

@@ -1,0 +1,174 @@
+"""The parts of a session, one row each: the authoritative counter of progress.
+
+Invariant: rows have the indices 0 … n−1 without gaps, across turns and agents, in the order of the log.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart
+
+PartType: TypeAlias = Literal["reasoning", "text", "tool_call", "tool_result", "patch"]
+SUMMARY_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One part. `seq` is the event that gave it its index, `at` the time of that.
+
+    `duration_ms` is that of the call for a result, and of the whole answer for its first part; `commit` the checkpoint
+    of the files as they were after the part, `changed` whether the part changed any. `author` is who brought it.
+    """
+
+    part: int
+    type: PartType
+    role: Literal["assistant", "tool"]
+    author: Literal["model", "agent", "tool"]
+    agent: AgentId
+    turn: int
+    seq: int
+    at: float
+    name: str
+    call_id: CallId | None
+    status: str
+    summary: str
+    duration_ms: float | None
+    commit: str = ""
+    changed: bool = False
+
+
+class Parts:
+    """Folds the parts."""
+
+    def __init__(self) -> None:
+        self.rows: list[PartRow] = []
+        self.turn = 0
+        self.commit = ""
+        self.names: dict[CallId, str] = {}
+        self.told = 0
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if a row came or changed."""
+        return _ON.apply(self, ev)
+
+    def drain(self) -> list[PartRow]:
+        """The rows that are new since the last call, in order; each once."""
+        new, self.told = self.rows[self.told :], len(self.rows)
+        return new
+
+    def view(self) -> tuple[PartRow, ...]:
+        """Every row so far."""
+        return tuple(self.rows)
+
+
+_ON: Handlers[Parts] = Handlers()
+
+
+@_ON.on(TurnStarted)
+def _turn(fold: Parts, ev: Envelope, payload: TurnStarted) -> bool:
+    fold.turn = payload.turn
+    return False
+
+
+@_ON.on(ToolCalled)
+def _called(fold: Parts, ev: Envelope, payload: ToolCalled) -> bool:
+    fold.names[payload.call_id] = f"{payload.verb} {payload.target}".strip()
+    return False
+
+
+@_ON.on(ModelResponded)
+def _responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
+    for number, part in enumerate(payload.parts):
+        call = part if isinstance(part, ToolCallPart) else None
+        row = PartRow(
+            part=payload.first_part + number,
+            type=part.kind,
+            role="assistant",
+            author=payload.author,
+            agent=ev.agent,
+            turn=fold.turn,
+            seq=ev.seq,
+            at=ev.at,
+            name=call.name if call else "",
+            call_id=call.call_id if call else None,
+            status="",
+            summary=_short([_words(part)]),
+            duration_ms=payload.duration_ms if number == 0 else None,
+            commit=fold.commit,
+        )
+        fold.rows.append(row)
+    return bool(payload.parts)
+
+
+@_ON.on(ToolFinished)
+def _finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
+    called = fold.names.pop(payload.call_id, payload.name)
+    if payload.part is None:
+        return False
+    texts = (item.text for item in payload.content if isinstance(item, TextContent))
+    said = payload.summary or next((text_preview(text) for text in texts), "")
+    row = PartRow(
+        part=payload.part,
+        type="tool_result",
+        role="tool",
+        author="tool",
+        agent=ev.agent,
+        turn=fold.turn,
+        seq=ev.seq,
+        at=ev.at,
+        name=payload.name,
+        call_id=payload.call_id,
+        status=payload.status,
+        summary=_short([called, said]),
+        duration_ms=payload.duration_ms,
+        commit=fold.commit,
+    )
+    fold.rows.append(row)
+    return True
+
+
+@_ON.on(CheckpointTaken)
+def _taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) -> bool:
+    first = payload.part < 0
+    for at in range(len(fold.rows) - 1, -1, -1):
+        row = fold.rows[at]
+        own = row.part == payload.part and payload.author != "human"
+        if own:
+            fold.rows[at] = replace(row, commit=payload.commit, changed=True)
+        elif first and not row.commit:  # the first checkpoint may be taken while the first parts are made
+            fold.rows[at] = replace(row, commit=payload.commit)
+        if not first and row.part <= payload.part:
+            break
+    fold.commit = payload.commit
+    return bool(fold.rows)
+
+
+@_ON.on(CheckpointRestored)
+def _restored(fold: Parts, ev: Envelope, payload: CheckpointRestored) -> bool:
+    fold.commit = payload.commit
+    return False
+
+
+def _words(part: ModelPart) -> LongText:
+    match part:
+        case ToolCallPart(name=name, arguments=arguments):
+            told = ", ".join(f"{key}={value}" for key, value in arguments.items())
+            return f"{name}({told})"
+        case ReasoningPart(text=text) | TextPart(text=text):
+            return text
+        case _:
+            return part.text
+
+
+def _short(texts: Iterable[LongText]) -> str:
+    words = " · ".join(said for text in texts if (said := " ".join(text_preview(text).split())))
+    return words if len(words) <= SUMMARY_CHARS else f"{words[: SUMMARY_CHARS - 1]}…"

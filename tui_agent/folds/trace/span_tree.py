@@ -1,0 +1,268 @@
+"""The tree of spans while it grows.
+
+Invariant: a node's parent stands before it; sums are kept on the way up, so a view never adds anything together.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
+from tui_agent.folds.transcript.packed_entries import SpanShelf
+from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import Usage
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A span that can still change."""
+
+    index: int
+    kind: SpanKind
+    name: str
+    state: SpanState
+    agent: AgentId
+    start: float
+    first_seq: int
+    last_seq: int
+    parent: "Node | None"
+    depth: int
+    end: float | None = None
+    duration_ms: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    children: "list[Node] | tuple[()]" = ()
+    """A tuple while there are none: most spans are leaves, and a list for each would be a megabyte in a long session."""
+    over: tuple[int, ...] = ()
+    """Indices of the children that were packed with it."""
+    outcome: str = ""
+    detail: str = ""
+    part: int | None = None
+    verb: str = ""
+    billed_in: int = 0
+    billed_out: int = 0
+    failed: int = 0
+    denied: int = 0
+    estimated: bool = False
+
+
+GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
+
+
+class SpanTree:
+    """All spans in order of start."""
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self._nodes: dict[int, Node] = {}
+        """Those that can still change, and the newest of the others."""
+        self._spans = SpanShelf(keep)
+        self._count_all = 0
+        self._dirty: dict[int, Node] = {}
+        self._roots: list[int] = []
+        self._revision = 0
+        self._view: TraceView | None = None
+        self._failed = 0
+        self._denied = 0
+        self._turns = 0
+        self._longest = 0.0
+        self.until: float | None = None
+        """When the run broke off whose spans are being closed: none of them lasted longer."""
+
+    def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
+        """Add a running span."""
+        depth = 0 if parent is None else parent.depth + 1
+        index = self._count_all
+        node = Node(index, kind, name, "running", ev.agent, ev.at, ev.seq, ev.seq, parent, depth)
+        self._count_all += 1
+        self._nodes[index] = node
+        self._turns += kind == "turn"
+        if parent is None:
+            self._roots.append(index)
+            if index - self._spans.packed >= self._spans.room:
+                self._pack()
+        else:
+            if isinstance(parent.children, tuple):
+                parent.children = [node]
+            else:
+                parent.children.append(node)
+            self.touch(parent)
+        self.touch(node)
+        return node
+
+    def touch(self, node: Node) -> None:
+        """The node has changed."""
+        self._dirty[node.index] = node
+        self._view = None
+        self._revision += 1
+
+    def set_state(self, node: Node, state: SpanState) -> None:
+        """Change a span's state, and take in whatever else of it was changed."""
+        self._count(node, state)
+        self.touch(node)
+
+    def _count(self, node: Node, state: SpanState) -> None:
+        """Give a span its state, and what is above it the count of it."""
+        before, node.state = node.state, state
+        if before == state or node.kind in GROUPS:
+            return
+        failed = (state == "failed") - (before == "failed")
+        denied = (state == "denied") - (before == "denied")
+        if not failed and not denied:
+            return
+        self._failed, self._denied = self._failed + failed, self._denied + denied
+        above = node.parent
+        while above is not None:
+            above.failed, above.denied = above.failed + failed, above.denied + denied
+            self.touch(above)
+            above = above.parent
+
+    def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
+        """Close a span; without a measured duration the wall clock tells it."""
+        end = ev.at if self.until is None else max(node.start, min(ev.at, self.until))
+        self._count(node, state)
+        node.last_seq, node.end = ev.seq, end
+        node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)
+        if node.parent is None:
+            self._longest = max(self._longest, node.duration_ms)
+        self.touch(node)
+
+    def end_below(self, node: Node, ev: Envelope) -> None:
+        """Close what is still open below a span that ends."""
+        for child in node.children:
+            if child.end is None:
+                self.end_below(child, ev)
+                self.end(child, ev, child.state if child.state == "denied" else "interrupted")
+
+    def spend(self, node: Node, usage: Usage, cost: float | None) -> None:
+        """Give a model span its figures, and what is above it their sums."""
+        agent, above = node.agent, node
+        own = True
+        while True:
+            own = own and (above.agent == agent or above is node)
+            if own:
+                above.tokens_in = max(above.tokens_in or 0, usage.input_tokens)
+                above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
+            above.billed_in += usage.input_tokens
+            above.billed_out += usage.output_tokens
+            if cost is not None:
+                above.cost_usd = (above.cost_usd or 0.0) + cost
+            self.touch(above)
+            if above.parent is None:
+                return
+            above = above.parent
+
+    @staticmethod
+    def calls_in_words(node: Node) -> str:
+        """What was called right below a span: `3 reads`, or `2 calls` where they differ; a delegate's `2 tool calls`."""
+        called = (child for child in node.children if child.kind in ("tool", "subtask"))
+        verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in called)
+        count = verbs.total()
+        several = "tool call" if node.kind == "subtask" else "call"
+        verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else several
+        if verb.endswith("s"):  # it names more than one already: `todos`
+            return verb if count == 1 else f"{count} {several}s"
+        ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh")) else "s"
+        return f"{count} {verb}{ending}" if count else ""
+
+    @staticmethod
+    def worst_below(node: Node) -> SpanState:
+        """An iteration ends as its model call did: a tool's failure is the tool's own."""
+        for child in node.children:
+            if child.kind == "model" and child.state in ("failed", "interrupted"):
+                return child.state
+        return "done"
+
+    def copy(self, held: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
+        """The same spans, to go on alone; and the nodes that can still change, by index, as they are in the copy.
+
+        Those are the open ones, the ones that are `held` by whoever opened them, and what stands above them.
+        """
+        self.view()
+        growing: dict[int, Node] = {}
+        for node in (*held, *[node for node in self._nodes.values() if node.end is None]):
+            above: Node | None = node
+            while above is not None and above.index not in growing:
+                growing[above.index] = copy.copy(above)
+                above = above.parent
+        for node in growing.values():
+            if node.parent is not None:
+                node.parent = growing[node.parent.index]
+            if node.children:
+                node.children = [growing.get(child.index, child) for child in node.children]
+        tree = SpanTree()
+        tree._nodes = {**self._nodes, **growing}
+        tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
+        tree._revision, tree._view = self._revision, self._view
+        tree._failed, tree._denied, tree.until = self._failed, self._denied, self.until
+        tree._turns, tree._longest = self._turns, self._longest
+        return tree, growing
+
+    def _freeze(self) -> None:
+        """Make the spans of all nodes that have changed."""
+        for index in sorted(self._dirty):
+            span = _frozen(self._dirty[index])
+            if index < len(self._spans):
+                self._spans.put(index, span)
+            else:  # new nodes come in order, each dirty from the start
+                self._spans.append(span)
+        self._dirty.clear()
+
+    def _pack(self) -> None:
+        """Pack the spans of turns that are over, and forget their nodes. A span that is packed can still be put anew."""
+        self._freeze()
+        while self._spans.full and all(span.end is not None for span in self._spans.oldest):
+            first = self._spans.packed
+            self._spans.pack()
+            for index in range(first, self._spans.packed):
+                node = self._nodes.pop(index)
+                if all(child.end is not None for child in node.children):  # no circles: it goes at once
+                    node.over += tuple(child.index for child in node.children)
+                    node.children = ()
+
+    def view(self) -> TraceView:
+        """The spans as plain data; only changed ones are made anew."""
+        if self._view is None:
+            self._freeze()
+            self._view = TraceView(
+                self._spans.view(),
+                tuple(self._roots),
+                self._revision,
+                self._failed,
+                self._denied,
+                self._turns,
+                self._longest,
+            )
+        return self._view
+
+
+def _frozen(node: Node) -> Span:
+    return Span(
+        index=node.index,
+        kind=node.kind,
+        name=node.name,
+        state=node.state,
+        agent=node.agent,
+        depth=node.depth,
+        start=node.start,
+        end=node.end,
+        duration_ms=node.duration_ms,
+        tokens_in=node.tokens_in,
+        tokens_out=node.tokens_out,
+        cost_usd=node.cost_usd,
+        first_seq=node.first_seq,
+        last_seq=node.last_seq,
+        parent=None if node.parent is None else node.parent.index,
+        children=(*node.over, *(child.index for child in node.children)),
+        outcome=node.outcome,
+        detail=node.detail,
+        part=node.part,
+        billed_in=node.billed_in,
+        billed_out=node.billed_out,
+        failed=node.failed,
+        denied=node.denied,
+        estimated=node.estimated,
+    )

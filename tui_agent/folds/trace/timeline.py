@@ -1,0 +1,141 @@
+"""A log as a line to move on: when each event happens in a replay, what stands out, and where parts and turns begin.
+
+Invariant: pure, made once of all records; places are indices into them. Time on the line is the log's own, but that
+nothing happens for longer than `PAUSE_S` is told as `PAUSE_S`.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT
+
+PAUSE_S = 8.0
+Mark: TypeAlias = Literal["you", "files", "error", "compaction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Something that stands out at a place."""
+
+    place: int
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`clock[i]` is when the event at place `i` happens, in seconds from the first; the others are places in order."""
+
+    clock: tuple[float, ...]
+    markers: tuple[Marker, ...]
+    parts: tuple[int, ...]
+    turns: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.clock)
+
+    @property
+    def length(self) -> float:
+        """Seconds from the first event to the last."""
+        return self.clock[-1] if self.clock else 0.0
+
+    def at(self, seconds: float) -> int:
+        """The place of the newest event at this time."""
+        return max(0, bisect_right(self.clock, seconds) - 1)
+
+    def beat(self, place: int, by: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
+        """The next place of this kind, or the one before; the last, or the first, where there is none."""
+        last = len(self.clock) - 1
+        if by == "event":
+            return min(last, place + 1) if forward else max(0, place - 1)
+        stops = {"part": self.parts, "turn": self.turns}.get(by) or [one.place for one in self.markers]
+        if forward:
+            found = bisect_right(stops, place)
+            return stops[found] if found < len(stops) else last
+        found = bisect_left(stops, place) - 1
+        return stops[found] if found >= 0 else 0
+
+    def activity(self, columns: int, levels: int) -> list[int]:
+        """How much happened in each of so many equal stretches of time: 0 for nothing, else 1 to `levels`."""
+        counts = [0] * columns
+        for seconds in self.clock:
+            counts[self.column(seconds, columns)] += 1
+        most = max(counts, default=0)
+        # Roots: one stretch with a hundred pieces of an answer must not make all others look like nothing.
+        return [0 if not one else max(1, round(levels * (one / most) ** 0.5)) for one in counts]
+
+    def column(self, seconds: float, columns: int) -> int:
+        """Where a time stands on a line of so many columns."""
+        share = seconds / self.length if self.length else 0.0
+        return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
+
+
+def timeline(records: Sequence[Record]) -> Timeline:
+    """The line of a whole log."""
+    return extended(Timeline((), (), (), ()), records[0].at if records else 0.0, records)
+
+
+def extended(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
+    """The line once these records have come behind its last one, which happened at `last_at`."""
+    first = len(line)
+    markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := mark_of(record)))
+    return Timeline(
+        (*line.clock, *_clock(new, line.length, last_at)),
+        (*line.markers, *markers),
+        (*line.parts, *(place for place, record in enumerate(new, first) if _has_part(record))),
+        (*line.turns, *(place for place, record in enumerate(new, first) if _begins_turn(record))),
+    )
+
+
+def _clock(records: Iterable[Record], now: float, before: float) -> Iterable[float]:
+    for record in records:
+        now += min(PAUSE_S, max(0.0, record.at - before))
+        before = record.at
+        yield now
+
+
+def _has_part(record: Record) -> bool:
+    payload = record.payload if isinstance(record, Envelope) else None
+    if isinstance(payload, ModelResponded):
+        return bool(payload.parts)
+    return isinstance(payload, ToolFinished) and payload.part is not None
+
+
+def _begins_turn(record: Record) -> bool:
+    match record:
+        case Envelope(agent="main", payload=UserMessageReceived() | TurnStarted(goes_on=True)):
+            return True
+        case _:
+            return False
+
+
+def mark_of(record: Record) -> Mark | None:
+    """What stands out in an event, if something does."""
+    if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
+        return None
+    return _mark_of(record.payload, main=record.agent == MAIN_AGENT)
+
+
+def _mark_of(payload: Payload, *, main: bool) -> Mark | None:
+    match payload:
+        case UserMessageReceived() | UserSteered() if main:
+            return "you"
+        case FileChanged():
+            return "files"
+        case ToolFinished(status="failed" | "invalid" | "lost") | ErrorRaised():
+            return "error"
+        case ModelFailed(fault=fault) if fault != "cancelled":
+            return "error"
+        case ContextCompacted():
+            return "compaction"
+        case _:
+            return None

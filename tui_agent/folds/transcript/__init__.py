@@ -1,0 +1,1 @@
+"""The fold behind the chat: entries in order."""

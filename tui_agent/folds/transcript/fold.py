@@ -1,0 +1,85 @@
+"""The transcript: what the chat shows, as entries in order.
+
+Invariant: an entry keeps its `id` and position for ever; when it changes, it is replaced by one with a higher
+`revision`, and its index is reported once by `Transcript.drain`.
+"""
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.transcript.context import ON_CONTEXT
+from tui_agent.folds.transcript.entries import (
+    AnswerEntry,
+    Entry,
+    EntryBase,
+    NoticeEntry,
+    NoticeKind,
+    NoticeLevel,
+    QuestionEntry,
+    ReasoningEntry,
+    ToolEntry,
+    ToolState,
+    TranscriptView,
+    TurnEntry,
+    UserEntry,
+)
+from tui_agent.folds.transcript.hooks import ON_HOOKS
+from tui_agent.folds.transcript.jobs import ON_JOBS
+from tui_agent.folds.transcript.messages import ON_TALK
+from tui_agent.folds.transcript.notices import ON_NOTICES, pass_over
+from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.state import Draft
+from tui_agent.folds.transcript.tools import ON_TOOLS
+from tui_agent.protocol.envelope import Envelope, UnknownEvent
+from tui_agent.protocol.events.model import ModelDelta
+
+__all__ = [
+    "AnswerEntry",
+    "Entry",
+    "EntryBase",
+    "NoticeEntry",
+    "NoticeKind",
+    "NoticeLevel",
+    "QuestionEntry",
+    "ReasoningEntry",
+    "ToolEntry",
+    "ToolState",
+    "Transcript",
+    "TranscriptView",
+    "TurnEntry",
+    "UserEntry",
+]
+
+
+_ON_ALL = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
+
+
+class Transcript:
+    """Folds all that a reader of the chat should see. Delegates show on the row of the call that started them.
+
+    Entries before the newest `keep` are packed: they cost a look more, and a tenth of the memory.
+    """
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self._draft = Draft(keep)
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
+        draft = self._draft
+        before = draft.revision
+        _ON_ALL.apply(draft, ev)
+        if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
+            draft.last_at = ev.at
+        return draft.revision != before
+
+    def pass_over(self, record: UnknownEvent) -> bool:
+        """Take an event in that this version does not know: how many there are is told in one notice."""
+        return pass_over(self._draft, record)
+
+    def drain(self) -> list[int]:
+        """The indices of the entries that are new or have changed since the last call, in order; each once."""
+        changed = sorted(self._draft.changed)
+        self._draft.changed.clear()
+        return changed
+
+    def view(self) -> TranscriptView:
+        """A window on the entries, valid until the next `apply`."""
+        return TranscriptView(self._draft.entries, self._draft.revision)

@@ -1,0 +1,171 @@
+"""The transcript while it is being folded: its entries, and where each open thing stands.
+
+Invariant: every change of an entry goes through `add`, `change` or `grow`, which count the revision and note the index.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from tui_agent.folds.transcript.entries import (
+    AnswerEntry,
+    Entry,
+    NoticeEntry,
+    NoticeKind,
+    NoticeLevel,
+    QuestionEntry,
+    ReasoningEntry,
+    ToolEntry,
+)
+from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.streamed_entries import Entries
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import Cut
+from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
+
+Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
+"""The fields of `EntryBase`, in order."""
+Stream: TypeAlias = dict[int, int]
+"""Indices of a request's streamed entries by block."""
+
+
+class TurnSums:
+    """What the running turn's end row will say."""
+
+    def __init__(self) -> None:
+        self.iterations = 0
+        self.files: set[str] = set()
+        self.results = 0
+        self.added = 0
+        self.removed = 0
+        self.cost_usd: float | None = None
+
+    def spend(self, cost: float | None) -> None:
+        """Add a model call's cost, where one is known."""
+        if cost is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost
+
+
+class Draft:
+    """The mutable transcript. The dicts map ids of open things to the index of their entry."""
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self.entries = Entries(keep)
+        self.revision = 0
+        self.changed: set[int] = set()
+        self.turn = 0
+        self.turn_running = False
+        self.sums = TurnSums()
+        self.queued: dict[RequestId, int] = {}
+        self.streams: dict[RequestId, Stream] = {}
+        self.retries: dict[RequestId, int] = {}
+        self.tries: dict[RequestId, int] = {}
+        self.model = ""
+        self.put_away: tuple[int, int] | None = None
+        """The notice of outputs that were put away since the newest summary of this turn, and how many those were."""
+        self.too_long: tuple[int, int] | None = None
+        """The notice of requests that the provider found too long in this turn, and how many those were."""
+        self.unmapped: tuple[int, str] | None = None
+        """The notice of requests that go without the map of the repository, and what it says, until there is one."""
+        self._cut: set[str] = set()
+        self.failure: int | None = None
+        """The notice of the model's failure in this turn."""
+        self.tools: dict[CallId, int] = {}
+        self.questions: dict[RequestId, int] = {}
+        self.asking: dict[CallId, RequestId] = {}
+        """Calls whose whole work is a question."""
+        self.delegates: dict[AgentId, int] = {}
+        self.delegate_calls: dict[int, int] = {}
+        self.jobs: dict[JobId, str] = {}
+        """The commands of background jobs that run."""
+        self.shell: int | None = None
+        """The notice of the user's own command that runs."""
+        self.price: tuple[str, float | None] = ("", None)
+        """The model's name, and what its input costs where that is known."""
+        self.cost_limit: float | None = None
+        self.unknown = {False: 0, True: 0}
+        """How many events this version does not know, of its own log version and of newer ones."""
+        self.unknown_at: dict[bool, int] = {}
+        """The notices that say so."""
+        self.workspace = ""
+        self.last_at = 0.0
+        self.turn_started_at = 0.0
+        self.broke_at: float | None = None
+        """When the newest event came before a run that broke off: what it left open ended then, not when it was closed."""
+
+    def head(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
+        """The common fields of a new entry that this event opens."""
+        return entry_id, ev.seq, ev.at, self.turn if turn is None else turn, self.revision + 1, ev.agent
+
+    def since(self, start: float, ev: Envelope) -> float:
+        """Milliseconds from `start` to an event that ends something."""
+        end = ev.at if self.broke_at is None else min(ev.at, self.broke_at)
+        return max(0.0, (end - start) * 1_000)
+
+    def add(self, entry: Entry) -> int:
+        """Append an entry."""
+        self.revision += 1
+        index = self.entries.add(entry)
+        self.changed.add(index)
+        return index
+
+    def put(self, index: int, entry: Entry) -> bool:
+        """Replace an entry by its successor, made with `revision=self.revision + 1`."""
+        self.revision += 1
+        self.entries.put(index, entry)
+        self.changed.add(index)
+        return True
+
+    def grow(self, index: int, piece: str) -> bool:
+        """Append text to a growing entry."""
+        self.revision += 1
+        self.entries.grow(index, piece, self.revision)
+        self.changed.add(index)
+        return True
+
+    def tool(self, index: int | None) -> ToolEntry | None:
+        """The tool entry at an index."""
+        entry = None if index is None else self.entries[index]
+        return entry if isinstance(entry, ToolEntry) else None
+
+    def streamed(self, index: int) -> AnswerEntry | ReasoningEntry | None:
+        """The streamed entry at an index."""
+        entry = self.entries[index]
+        return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
+
+    def void(self, question: RequestId) -> None:
+        """Nobody waits for the answer any more."""
+        index = self.questions.pop(question, None)
+        entry = None if index is None else self.entries[index]
+        if index is not None and isinstance(entry, QuestionEntry):
+            self.put(index, replace(entry, void=True, revision=self.revision + 1))
+
+    def newly_cut(self, cuts: Sequence[Cut]) -> tuple[Sequence[Cut], ...]:
+        """What is cut, where something of it was not before; a person is told once."""
+        names = {one.what for one in cuts}
+        if names <= self._cut:
+            return ()
+        self._cut |= names
+        return (cuts,)
+
+    def notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
+        """Append a notice; empty lines are left out."""
+        said = tuple(line for line in lines if line)
+        return self.add(NoticeEntry(*self.head(ev, f"notice.{ev.seq}"), kind, level, said))
+
+    def renotice(
+        self,
+        index: int,
+        level: NoticeLevel,
+        lines: Iterable[str] | None = None,
+        kind: NoticeKind | None = None,
+    ) -> bool:
+        """Give a notice a new level, and new words and another kind where they are given."""
+        entry = self.entries[index]
+        if not isinstance(entry, NoticeEntry):
+            return False
+        said = entry.lines if lines is None else tuple(line for line in lines if line)
+        return self.put(
+            index,
+            replace(entry, kind=kind or entry.kind, level=level, lines=said, revision=self.revision + 1),
+        )

@@ -1,0 +1,95 @@
+"""A list of transcript entries whose newest texts are still growing.
+
+Invariant: taking a piece of text in costs O(1); an entry is put together when somebody looks at it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import overload
+
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
+from tui_agent.folds.transcript.packed_entries import EntryShelf
+from tui_agent.folds.transcript.packed_list import KEEP
+
+TAIL = 16 * 1024
+"""Characters of a running tool's output that are held."""
+_SLACK = 4 * TAIL
+
+
+@dataclass(slots=True)
+class Growth:
+    """Pieces that are not in their entry yet."""
+
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
+    revision: int = 0
+
+
+class Entries(Sequence[Entry]):
+    """The transcript's own list, readable as a sequence."""
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self._entries = EntryShelf(keep)
+        self._growing: dict[int, Growth] = {}
+        self._newlines: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(len(self._entries)))]
+        if index < 0:
+            index += len(self._entries)
+        if index in self._growing:
+            self._settle(index)
+        return self._entries[index]
+
+    def add(self, entry: Entry) -> int:
+        """Append an entry and return its index."""
+        self._entries.append(entry)
+        if self._entries.full:
+            self._pack()
+        return len(self._entries) - 1
+
+    def _pack(self) -> None:
+        """What is old is hardly looked at again, but may still change: nothing of it may wait to be put together."""
+        last = self._entries.packed + len(self._entries.oldest)
+        for index in [one for one in self._growing if one < last]:
+            self._settle(index)
+        self._entries.pack()
+
+    def put(self, index: int, entry: Entry) -> None:
+        """Replace an entry, with all of its text."""
+        self._growing.pop(index, None)
+        self._entries.put(index, entry)
+
+    def grow(self, index: int, piece: str, revision: int) -> None:
+        """Append text to an entry that still grows."""
+        growth = self._growing.get(index)
+        if growth is None:
+            growth = self._growing[index] = Growth()
+        growth.pieces.append(piece)
+        growth.size += len(piece)
+        self._newlines[index] = self._newlines.get(index, 0) + piece.count("\n")
+        growth.revision = revision
+        if growth.size > _SLACK and isinstance(self._entries[index], ToolEntry):
+            tail = "".join(growth.pieces)[-TAIL:]
+            growth.pieces, growth.size = [tail], len(tail)
+
+    def _settle(self, index: int) -> None:
+        growth = self._growing.pop(index)
+        entry = self._entries[index]
+        text = "".join(growth.pieces)
+        if isinstance(entry, ToolEntry):
+            output = (entry.output + text)[-TAIL:]
+            lines = self._newlines[index] + (not output.endswith("\n"))
+            self._entries.put(
+                index, replace(entry, output=output, output_lines=lines, revision=growth.revision)
+            )
+        elif isinstance(entry, AnswerEntry | ReasoningEntry) and isinstance(entry.text, str):
+            self._entries.put(index, replace(entry, text=entry.text + text, revision=growth.revision))

@@ -1,0 +1,215 @@
+"""The transcript's side of tool calls, permissions, delegates and changed files."""
+
+from dataclasses import replace
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
+from tui_agent.folds.transcript.state import Draft
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.protocol.ids import AgentId, CallId
+
+ON_TOOLS: Handlers[Draft] = Handlers()
+
+_STATES: dict[ToolStatus, ToolState] = {
+    "ok": "done",
+    "failed": "failed",
+    "invalid": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+    "lost": "lost",
+}
+
+
+def _state(draft: Draft, index: int | None, state: ToolState) -> bool:
+    entry = draft.tool(index)
+    if index is None or entry is None:
+        return False
+    return draft.put(index, replace(entry, state=state, revision=draft.revision + 1))
+
+
+def _place(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
+    """The row of a call: its own, or that of the delegate which makes it."""
+    return draft.delegates.get(ev.agent, draft.tools.get(call_id))
+
+
+@ON_TOOLS.on(ToolCalled)
+def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
+    row = draft.delegates.get(ev.agent)
+    if row is not None:
+        return _delegate_called(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
+    known = draft.tool(draft.tools.get(payload.call_id))
+    if known is not None:
+        return False
+    entry = ToolEntry(
+        *draft.head(ev, f"tool.{payload.call_id}"),
+        call_id=payload.call_id,
+        name=payload.name,
+        verb=payload.verb,
+        target=payload.target,
+        state="queued",
+        arguments=payload.arguments,
+    )
+    draft.tools[payload.call_id] = draft.add(entry)
+    return True
+
+
+def _delegate_called(draft: Draft, row: int, words: str) -> bool:
+    """A delegate's calls of tools show on its own row: how many there were, and the newest."""
+    entry = draft.tool(row)
+    if entry is None:
+        return False
+    calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if words else 0)
+    outcome = "1 tool call" if calls == 1 else f"{calls} tool calls"
+    subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
+    draft.put(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
+    return draft.grow(row, words + "\n") if words else True
+
+
+@ON_TOOLS.on(ModelRequested)
+def _model_called(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+    row = draft.delegates.get(ev.agent)
+    if row is None:
+        return False
+    _meter(draft, row, ev.agent, iteration=payload.local_iteration)
+    return _delegate_called(draft, row, "")
+
+
+@ON_TOOLS.on(ModelResponded)
+def _model_answered(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+    row = draft.delegates.get(ev.agent)
+    tokens = payload.usage.input_tokens + payload.usage.output_tokens
+    return row is not None and _meter(draft, row, ev.agent, tokens=tokens)
+
+
+def _meter(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> bool:
+    """The meter on a delegate's row: its own iteration, and the tokens of all that work for the call."""
+    entry = draft.tool(row)
+    if entry is None or entry.subtask is None:
+        return False
+    now = entry.subtask
+    own = iteration if iteration and now.agent == agent else now.iteration
+    now = replace(now, iteration=own, tokens=now.tokens + tokens)
+    return draft.put(row, replace(entry, subtask=now, revision=draft.revision + 1))
+
+
+@ON_TOOLS.on(PermissionRequested)
+def _requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
+    index = _place(draft, ev, payload.call_id)
+    entry = draft.tool(index)
+    if index is None or entry is None:
+        return False
+    said = (TextBlock(text=entry.target),)  # the row itself says that already
+    blocks = entry.blocks if ev.agent in draft.delegates or payload.preview == said else payload.preview
+    return draft.put(index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1))
+
+
+@ON_TOOLS.on(PermissionDecided)
+def _decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
+    index = _place(draft, ev, payload.call_id)
+    entry = draft.tool(index)
+    if index is None or entry is None:
+        return False
+    if ev.agent in draft.delegates:
+        return entry.state == "waiting" and _state(draft, index, "running")
+    if payload.decision == "allow":
+        return entry.state == "waiting" and _state(draft, index, "queued")
+    words = text_preview(payload.message) or payload.reason
+    return draft.put(index, replace(entry, state="denied", denied=words, revision=draft.revision + 1))
+
+
+@ON_TOOLS.on(ToolStarted)
+def _started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
+    if ev.agent in draft.delegates:
+        return False
+    index = draft.tools.get(payload.call_id)
+    entry = draft.tool(index)
+    if index is None or entry is None:
+        return False
+    # A diff stays until the result's own comes; other previews make room for the live output.
+    blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
+    return draft.put(
+        index,
+        replace(entry, state="running", started_at=ev.at, blocks=blocks, revision=draft.revision + 1),
+    )
+
+
+@ON_TOOLS.on(ToolProgress)
+def _progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
+    index = draft.tools.get(payload.call_id)
+    if index is None or ev.agent in draft.delegates:
+        return False
+    return draft.grow(index, payload.text)
+
+
+@ON_TOOLS.on(ToolFinished)
+def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
+    if ev.agent in draft.delegates:
+        return False
+    index = draft.tools.pop(payload.call_id, None)
+    entry = draft.tool(index)
+    if index is None or entry is None:
+        entry = ToolEntry(
+            *draft.head(ev, f"tool.{payload.call_id}"),
+            call_id=payload.call_id,
+            name=payload.name,
+            verb=payload.name,
+            target="",
+            state="queued",
+            arguments={},
+        )
+        index = draft.add(entry)
+    if (question := draft.asking.pop(payload.call_id, None)) is not None:
+        draft.void(question)
+    draft.sums.results += payload.status in ("ok", "failed")
+    state = _STATES[payload.status]
+    took = None if entry.started_at is None else draft.since(entry.started_at, ev)
+    return draft.put(
+        index,
+        replace(
+            entry,
+            state=state,
+            outcome=payload.summary or entry.outcome,
+            duration_ms=took if entry.subtask is not None else payload.duration_ms or took,
+            output="" if payload.display and entry.subtask is None else entry.output,
+            blocks=payload.display or (entry.blocks if state == "denied" else ()),
+            full_output=payload.full_output,
+            revision=draft.revision + 1,
+        ),
+    )
+
+
+@ON_TOOLS.on(AgentSpawned)
+def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
+    row = draft.delegates.get(payload.parent_agent)
+    if row is None and payload.call_id is not None:
+        row = draft.tools.get(payload.call_id)
+    if row is None:
+        return False
+    draft.delegates[ev.agent] = row
+    entry = draft.tool(row)
+    if entry is None or entry.subtask is not None:
+        return False
+    waited = 0.0 if entry.started_at is None else draft.since(entry.started_at, ev)
+    subtask = Subtask(ev.agent, payload.name, waited_ms=waited)
+    return draft.put(row, replace(entry, subtask=subtask, started_at=ev.at, revision=draft.revision + 1))
+
+
+@ON_TOOLS.on(AgentFinished)
+def _agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
+    draft.delegates.pop(ev.agent, None)
+    return False
+
+
+@ON_TOOLS.on(FileChanged)
+def _changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
+    draft.sums.files.add(payload.path)
+    draft.sums.added += payload.added
+    draft.sums.removed += payload.removed
+    return False

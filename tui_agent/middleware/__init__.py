@@ -1,1 +1,0 @@
-"""L4: the built-in middlewares, in their fixed order; each contributes a section of the prompt or watches a limit."""

@@ -1,0 +1,187 @@
+"""The shapes that models get wrong, put right at this edge, where it is certain what was meant.
+
+Invariant: nothing is guessed into being: half a JSON object stays malformed, a tool that was not offered stays so.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+
+from pydantic import JsonValue
+
+from tui_agent.protocol.base import JsonMap
+
+_DECODER = json.JSONDecoder()
+
+ALIASES = {
+    "bash": "run_command",
+    "shell": "run_command",
+    "sh": "run_command",
+    "terminal": "run_command",
+    "exec": "run_command",
+    "execute": "run_command",
+    "execute_command": "run_command",
+    "exec_command": "run_command",
+    "shell_command": "run_command",
+    "run_shell": "run_command",
+    "run_shell_command": "run_command",
+    "read": "read_file",
+    "view": "read_file",
+    "cat": "read_file",
+    "open_file": "read_file",
+    "view_file": "read_file",
+    "write": "write_file",
+    "create_file": "write_file",
+    "edit": "edit_file",
+    "str_replace": "edit_file",
+    "replace_in_file": "edit_file",
+    "str_replace_editor": "edit_file",
+    "ls": "list_directory",
+    "list": "list_directory",
+    "list_dir": "list_directory",
+    "list_files": "list_directory",
+    "search": "grep",
+    "search_files": "grep",
+    "search_text": "grep",
+    "ripgrep": "grep",
+    "find_files": "glob",
+    "find": "glob",
+    "test": "run_tests",
+    "todo_write": "write_todos",
+    "update_todos": "write_todos",
+    "todowrite": "write_todos",
+    "todo_read": "read_todos",
+    "ask": "ask_user",
+    "ask_question": "ask_user",
+}
+"""What models call tools by habit, and what the tool is called here. A tool of the exact name comes first."""
+
+_PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.", "tool.")
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "action_input")
+_BRACE = re.compile(r"[{}]")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+MAX_BRACES = 200
+
+_TAGGED = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+
+def tool_name(name: str, offered: Collection[str]) -> str:
+    """The offered tool that a name means, or the cleaned name itself where none does."""
+    clean = name.split("<|", 1)[0].strip()
+    for prefix in _PREFIXES:
+        clean = clean.removeprefix(prefix)
+    if clean in offered:
+        return clean
+    if not offered:
+        return legal_name(clean)
+    folded = {_fold(known): known for known in offered}
+    if _fold(clean) in folded:
+        return folded[_fold(clean)]
+    alias = ALIASES.get(_snake(clean), "")
+    return alias if alias in offered else legal_name(clean)
+
+
+def legal_name(name: str) -> str:
+    """A name that every provider takes back in a later request: letters, digits, `_` and `-`, 64 at most."""
+    return _ILLEGAL.sub("_", name)[:64]
+
+
+def arguments(raw: str) -> JsonMap | None:
+    """A call's arguments: an object, one encoded as a string, one in prose or a fence, or the first of several.
+
+    None: malformed. An empty text means no arguments. What is cut short is never completed.
+    """
+    text = raw.strip()
+    if not text or text == "null":
+        return {}
+    for _ in range(4):
+        if not text.startswith('"'):
+            return None if text.startswith("[") else first_object(text)
+        try:
+            text = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        text = text.strip()
+    return None
+
+
+def first_object(text: str) -> JsonMap | None:
+    """The first complete JSON object in a text, with prose around it tolerated; None where there is none.
+
+    An object inside a broken or unfinished one is none.
+    """
+    return next((value for value, _, _ in _objects(text)), None)
+
+
+def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None:
+    """A tool call written as text, by models that have no native calls; None unless it is clearly one.
+
+    Clear is: an object of exactly a tool's name and its arguments, the tool is offered, and the object is the whole
+    answer, or stands in a `<tool_call>` tag, or in a code fence that ends the answer. Of several the first counts.
+    """
+    tagged = _TAGGED.search(text)
+    fenced = _FENCED.search(text)
+    candidate = tagged[2] if tagged else fenced[1] if fenced else text
+    candidate = candidate.strip()
+    if not candidate.startswith("{"):
+        return None
+    found = next(_objects(candidate), None)
+    if found is None or found[1] != 0 or not _only_objects(candidate[found[2] :]):
+        return None
+    return _as_call(found[0], offered)
+
+
+def _only_objects(rest: str) -> bool:
+    return not rest.strip() or rest.strip().startswith("{")
+
+
+def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | None:
+    inner = value.get("function")
+    if isinstance(inner, dict) and set(value) <= {"function", "type", "id"}:
+        value = inner
+    names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
+    keys = [key for key in _ARGUMENT_KEYS if key in value]
+    if len(names) != 1 or len(keys) != 1 or set(value) - {names[0], keys[0], "id", "type"}:
+        return None
+    name = tool_name(str(value[names[0]]), offered)
+    given: JsonValue = value[keys[0]]
+    if isinstance(given, str):
+        given = arguments(given)
+    return (name, given) if name in offered and isinstance(given, dict) else None
+
+
+def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
+    """Each complete object of a text with its start and end, outermost only; braces that hold no JSON are passed."""
+    at = text.find("{")
+    for _ in range(MAX_BRACES):
+        if at < 0:
+            return
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = _behind(text, at)
+            if end < 0:
+                return
+        else:
+            yield value, at, end
+        at = text.find("{", end)
+
+
+def _behind(text: str, at: int) -> int:
+    """The place behind the brace that closes the one at `at`; -1 where none does."""
+    depth = 0
+    for brace in _BRACE.finditer(text, at):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return -1
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_")

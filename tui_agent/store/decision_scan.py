@@ -1,0 +1,60 @@
+"""Every decision about a call in a log, found by a search of its bytes, so that many sessions are read at once.
+
+Invariant: only what the log itself holds is given, in its order; a fork's begin where it was forked. Damaged lines are
+left out.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
+from tui_agent.store.chunks import pieces
+from tui_agent.store.line import decode
+
+_WANTED = re.compile(
+    rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
+)
+_CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision, and what was known then. `workspace` is empty where the log does not say it; `tool` too.
+
+    `granted` are the rules that the user had allowed before in this session, and had not taken back.
+    """
+
+    seq: int
+    tool: str
+    workspace: str
+    sandboxed: bool
+    granted: tuple[str, ...]
+    said: PermissionDecided
+
+
+def decided_in(folder: Path) -> Iterator[Decided]:
+    """The decisions of one log. Raises OSError."""
+    tools: dict[bytes, bytes] = {}
+    workspace, sandboxed, granted = "", False, dict[str, None]()
+    for piece in pieces(folder):
+        for found in _WANTED.finditer(piece):
+            if found[1] == b"tool.called":
+                called = _CALLED.match(piece, found.end())
+                if called is not None:
+                    tools[called[1]] = called[2]
+                continue
+            record = decode(piece[piece.rfind(b"\n", 0, found.start()) + 1 : piece.find(b"\n", found.end())])
+            payload = record.payload if isinstance(record, Envelope) else None
+            if isinstance(payload, EnvStarted):
+                workspace, sandboxed = payload.root, bool(payload.sandbox)
+            elif isinstance(payload, PermissionRevoked):
+                granted.pop(payload.rule, None)
+            elif isinstance(record, Envelope) and isinstance(payload, PermissionDecided):
+                tool = tools.get(payload.call_id.encode(), b"").decode("utf-8", "replace")
+                yield Decided(record.seq, tool, workspace, sandboxed, tuple(granted), payload)
+                if payload.decision == "allow" and payload.rule and payload.reach != "once":
+                    granted[payload.rule] = None

@@ -1,0 +1,66 @@
+"""A session in a bounded look: all of it where it is short, else its end and its first message.
+
+Invariant: however long the log is, no more of it than `most` bytes is read, and nothing of a long parent's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.store.lineage import blobs_of, origin_of
+from tui_agent.store.reader import read_records, tail_bytes
+from tui_agent.store.repair import EVENTS
+from tui_agent.store.scan import records
+
+MOST = 1024 * 1024
+_HEAD = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What was read. `first` is the event of the first message, where it is not among the `records`."""
+
+    records: Sequence[Record]
+    whole: bool
+    first: Envelope | None = None
+
+    @property
+    def first_message(self) -> LongText:
+        """The text of `first`."""
+        payload = self.first.payload if self.first is not None else None
+        return payload.text if isinstance(payload, UserMessageReceived) else ""
+
+
+def glimpse(folder: Path, size: int, *, most: int = MOST, own: bool = False) -> Glimpse:
+    """Look at a session of which the log has so many bytes; `own` leaves its parents' events out. Raises OSError."""
+    blobs = blobs_of(folder)
+    if size <= most and not own and _parents_size(folder, most) + size <= most:
+        return Glimpse(read_records(folder, skip_deltas=True), whole=True)
+    found = list(records(tail_bytes(folder / EVENTS, most), blobs, skip_deltas=True))
+    return Glimpse(found, whole=own and size <= most, first=_first(folder) if size > most else None)
+
+
+def _parents_size(folder: Path, most: int) -> int:
+    """Bytes of the logs that a fork takes from, up to about `most`."""
+    total, seen = 0, {folder}
+    while total <= most and (origin := origin_of(folder)) is not None and origin.folder not in seen:
+        folder = origin.folder
+        seen.add(folder)
+        try:
+            total += (folder / EVENTS).stat().st_size
+        except OSError:
+            break
+    return total
+
+
+def _first(folder: Path) -> Envelope | None:
+    """The first message, where it stands at the beginning of the log."""
+    with (folder / EVENTS).open("rb") as log:
+        head = log.read(_HEAD)
+    for record in records(head, blobs_of(folder)):
+        if isinstance(record, Envelope) and isinstance(record.payload, UserMessageReceived):
+            return record
+    return None

@@ -1,0 +1,73 @@
+"""What of an event is searched: the user's messages, answers, what tools were called on and what they said.
+
+Invariant: an event gives at most one text, clipped; whatever shape a line has, nothing is raised.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import SessionTitled
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.parts import TextContent, TextPart
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.line import decode
+from tui_agent.store.lineage import blobs_of
+from tui_agent.store.scan import lines
+
+SAID, SHOWN = 16_000, 2_000
+"""Characters that are searched of what was said, and of what a tool was given or gave."""
+_PAYLOAD = b'"payload":{"kind":"'
+_KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The text of one event."""
+
+    seq: int
+    at: float
+    kind: str
+    text: str
+
+
+def searched(piece: bytes, folder: Path) -> Iterator[Searched]:
+    """The texts in the whole lines of a session's log."""
+    blobs = blobs_of(folder)
+    for _, line in lines(piece):
+        start = line.find(_PAYLOAD) + len(_PAYLOAD)
+        if not line.startswith(_KINDS, start):
+            continue
+        record = decode(line, blobs)
+        if isinstance(record, Envelope):
+            text = _text(record, blobs)
+            if text:
+                yield Searched(record.seq, record.at, record.payload.kind, text)
+
+
+def _text(event: Envelope, blobs: BlobStore) -> str:
+    match event.payload:
+        case UserMessageReceived(text=text):
+            return _whole(text, blobs)
+        case ModelResponded(parts=parts):
+            words = (_whole(part.text, blobs) for part in parts if isinstance(part, TextPart))
+            return "\n".join(words)[:SAID]
+        case ToolCalled(name=name, target=target):
+            return f"{name} {target}"[:SHOWN]
+        case ToolFinished(content=content):
+            shown = (text_preview(piece.text) for piece in content if isinstance(piece, TextContent))
+            return "\n".join(shown)[:SHOWN]
+        case SessionTitled(title=title):
+            return title
+    return ""
+
+
+def _whole(text: LongText, blobs: BlobStore) -> str:
+    if isinstance(text, str):
+        return text
+    data = blobs.find(text.blob_sha256)
+    return text.preview if data is None else data[: 4 * SAID].decode("utf-8", "replace")[:SAID]

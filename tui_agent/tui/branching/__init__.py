@@ -1,1 +1,0 @@
-"""L7: walking through the branches and forks of a session, and through its checkpoints."""

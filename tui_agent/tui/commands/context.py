@@ -1,0 +1,249 @@
+"""The context screen: bar with its limits, sections in numbers, what comes next."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rich.cells import cell_len
+from textual.strip import Strip
+
+from tui_agent.folds.context.meter import SOFT, WARN, ContextMeterView, MeterSection
+from tui_agent.tui import format as units
+from tui_agent.tui.commands.ledger import ledger_rows
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import Part, part
+
+if TYPE_CHECKING:
+    from tui_agent.tui.controller.controller import Live
+
+
+_INTENTS: Final[Mapping[str, str]] = {
+    "context_summarise": "compact",
+    "context_put_away": "compact list",
+    "context_map": "map",
+}
+"""What the keys of the registry's scope `context` do."""
+_IDLE: Final = ("context_summarise",)
+"""Of these the ones that wait for the end of a turn."""
+_LEAST_BAR: Final = 5
+_WHY: Final = 22
+"""Cells that are left free for why a section is not whole before a bar is drawn."""
+
+
+class ContextSheet(Viewer):
+    """What fills the context, as it is now: it follows the turn that runs under it."""
+
+    def __init__(self, live: "Live") -> None:
+        super().__init__(lambda: live.app.looks, "Context", self._rows)
+        self.follows = frozenset({"state", "meter"})
+        self._session = live
+        self._shown: tuple[object, ...] = ()
+
+    def follow(self) -> None:
+        """An answer that streams changes nothing of it."""
+        if any(was is not now for was, now in zip(self._shown, self._figures(), strict=False)):
+            self.redraw()
+
+    def _figures(self) -> tuple[object, ...]:
+        views = self._session.views
+        return views.meter.view(), views.ledger.view(), views.state.view().settings, self._session.running
+
+    def prepare(self, width: int) -> None:
+        view, running = self._session.views.meter.view(), self._session.running
+        self._shown = self._figures()
+        mark = "~" if view.estimated else ""
+        how = " (assumed)" if view.assumed else " (learnt)" if view.learnt else ""
+        of = f" of {units.tokens(view.window)}{how}" if view.window else ""
+        shown = bool(view.used and view.window)
+        self.verdict = (
+            (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
+        )
+        figure = f"{mark}{units.tokens(view.used)}{of}" if view.used else ""
+        room = width - len(self.named) - len(self.verdict[0]) - 2
+        # Of what has no room beside the title the unit goes first, then the figure, which stands below as the total.
+        self.right = next((one for one in (f"{figure} tokens", figure) if figure and len(one) <= room), "")
+        actions = [
+            (key, one.footer, _INTENTS[one.name])
+            for one in self._session.app.actions
+            if one.scope == "context" and not (running and one.name in _IDLE)
+            for key in one.keys[:1]
+        ]
+        self.extra = tuple(actions if view.used else actions[-1:])
+
+    def _rows(self, viewer: Viewer, width: int) -> list[Strip]:
+        views = self._session.views
+        view = views.meter.view()
+        if not view.used:
+            return viewer.say(width, "Empty until the first message.", "t3")
+        rows = _bar(viewer, view, width) if view.window else []
+        rows += _sections(viewer, view, width)
+        settings = views.state.view().settings
+        rows += [viewer.gap(width), *_next(viewer, view, width)]
+        price = settings.model.input_price if settings is not None else None
+        return [*rows, *ledger_rows(viewer, views.ledger.view(), width, price)]
+
+
+def context(live: "Live", argument: str) -> None:
+    """What fills the context."""
+    live.app.push_screen(ContextSheet(live))
+
+
+def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
+    looks = viewer.looks
+    labels = [" "] * width
+    limits = ticks(view, width)
+    names = dict(zip(limits, (" warn", " soft limit", " compaction"), strict=False)) if width >= 70 else {}
+    for at, share in limits.items():
+        label = share + names.get(at, "")
+        behind = min((other for other in limits if other > at), default=width)
+        label = label if at + len(label) < behind or behind == width else share
+        start = max(0, min(width - len(label), at))
+        if any(cell != " " for cell in labels[max(0, start - 1) : start + len(label)]):
+            continue
+        labels[start : start + len(label)] = label
+    return [
+        viewer.line(width, list(bar(looks.palette, looks.symbols, view, width, "s3"))),
+        viewer.line(width, [("".join(labels), viewer.style("t3"))]),
+        viewer.gap(width),
+    ]
+
+
+def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
+    columns = _Columns.of(view, width)
+    heads = (
+        "section".ljust(columns.name),
+        "tokens".rjust(8),
+        "share".rjust(8) if columns.share else "",
+        "budget".rjust(9) if columns.budget else "",
+        " " * (columns.bar + 3) if columns.bar else "",
+        "     state" if columns.state else "",
+    )
+    rows = [viewer.line(width, [("".join(heads), viewer.style("t3"))])]
+    shares = units.shares([one.tokens for one in view.sections])
+    figures = units.adding_up([one.tokens for one in view.sections])
+    for section, share, figure in zip(view.sections, shares, figures, strict=True):
+        rows.append(viewer.line(width, _section(viewer, columns, section, (figure, share), width)))
+    total = sum(section.tokens for section in view.sections)
+    last = (
+        "total".ljust(columns.name),
+        (units.kilo(total) if total >= units.KILO else str(total)).rjust(8),
+        ("100 %" if total else "0 %").rjust(8) if columns.share else "",
+        units.kilo(view.room).rjust(9) if columns.budget and view.room else "",
+    )
+    return [*rows, viewer.line(width, [("".join(last), viewer.style(bold=True))])]
+
+
+class _Columns(NamedTuple):
+    """What has room beside a section's name and its tokens, in cells. The bar goes first, then the share, then the budget;
+    why a section is not whole stands below the table where it has no room beside it."""
+
+    name: int
+    share: bool
+    budget: bool
+    state: bool
+    bar: int
+    top: int
+    """The tokens that a whole bar stands for, where there are no budgets."""
+
+    @classmethod
+    def of(cls, view: ContextMeterView, width: int) -> "_Columns":
+        bounded = any(section.budget for section in view.sections)
+        name = 18 if width >= 60 else 14
+        room = width - name - 8
+        state = room >= 13
+        room -= 13 if state else 0
+        budget = bounded and room >= 9
+        room -= 9 if budget else 0
+        share = room >= 8
+        room -= 8 if share else 0
+        bar = min(18, room - _WHY) if room >= _WHY + 8 else 0
+        beside = (
+            room - max((cell_len(one.rule) for one in view.sections if one.state != "whole"), default=0) - 5
+        )
+        bar = beside if _LEAST_BAR <= beside < bar else bar
+        top = 0 if budget else max((section.tokens for section in view.sections), default=1)
+        return cls(name, share, budget, state, bar, top)
+
+    @property
+    def taken(self) -> int:
+        """All of them, up to where the reason begins."""
+        bar = self.bar + 3 if self.bar else 0
+        return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
+
+    def why(self, section: MeterSection, width: int) -> bool:
+        """Whether the reason has room in the row."""
+        return self.state and self.taken + 2 + cell_len(section.rule) <= width
+
+
+def _section(
+    viewer: Viewer, columns: _Columns, section: MeterSection, figures: tuple[str, int], width: int
+) -> list[Part]:
+    tokens, share = figures
+    symbols = viewer.looks.symbols
+    whole = section.state == "whole"
+    parts: list[Part] = [
+        part(clean_line(section.name)[: columns.name - 1].ljust(columns.name), viewer.style()),
+        (tokens.rjust(8), viewer.style()),
+    ]
+    if columns.share:
+        parts.append((f"{share} %".rjust(8), viewer.style("t2")))
+    if columns.budget:
+        budget = units.kilo(section.budget) if section.budget else ""
+        parts.append((budget.rjust(9), viewer.style("t2")))
+    if columns.bar:
+        of = section.budget if columns.budget else columns.top
+        full = min(columns.bar, round(section.tokens * columns.bar / of)) if of else 0
+        rest = columns.bar - full if of else 0
+        parts += [
+            ("   ", viewer.style()),
+            (symbols.meter_full * full, viewer.style("accent")),
+            (symbols.meter_rest * rest, viewer.style("border")),
+            (" " * (columns.bar - full - rest), viewer.style()),
+        ]
+    if columns.state:
+        mark = " " if whole else symbols.warning
+        role: Role = "t2" if whole else "warning"
+        parts.append((f"   {mark} {section.state.ljust(8)}", viewer.style(role)))
+    if section.rule and columns.why(section, width):
+        parts.append(part(f"  {clean_line(section.rule)}", viewer.style("t2")))
+    return parts
+
+
+def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
+    rows: list[Strip] = []
+    if view.next_tokens:
+        price = units.money(view.next_cost_usd, digits=2)
+        said = (
+            f"about {units.about(view.next_tokens)} tokens in{', ' + price if price else ', price not known'}"
+        )
+        rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (said, viewer.style())]))
+    if view.window:
+        near, soft = (units.about(round(view.window * part)) for part in (WARN, SOFT))
+        then = (
+            f"at {units.about(round(view.compacts * view.window))} old turns"
+            if view.compacts
+            else "by /compact alone old turns"
+        )
+        text = f"At {near} the meter turns amber, at {soft} the soft limit is passed; {then} are summarised."
+        rows += viewer.say(width, text)
+    if view.assumed:
+        text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
+        rows += viewer.say(width, text, "t3")
+    if view.learnt:
+        text = (
+            "The window is what the provider took and refused. context_window in its profile says it better."
+        )
+        rows += viewer.say(width, text, "t3")
+    columns = _Columns.of(view, width)
+    for section in view.sections:
+        if section.state != "whole" and not columns.why(section, width):
+            rows += viewer.say(width, section.said, "warning")
+    if view.cache_breaks:
+        times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
+        why = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""
+        rows += viewer.say(width, f"{times} the provider could use nothing of its cache.{why}", "t3")
+    if view.estimated:
+        rows += viewer.say(width, "~ marks an estimate: the provider has not counted yet.", "t3")
+    return rows

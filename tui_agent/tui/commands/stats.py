@@ -1,0 +1,205 @@
+"""A session in figures: `/status` and `/cost`. Invariant: a number here is the one that the panes show."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.folds.trace.measure_labels import Units, told
+from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui import format as units
+from tui_agent.tui.cli_client import json_rows, place, text_of
+from tui_agent.tui.commands.viewer import newest_only, show
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.status_text import status_of
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import part
+
+if TYPE_CHECKING:
+    from tui_agent.tui.controller.controller import Live
+
+MOST_TURNS = 20
+UNITS = Units(units.size, units.duration)
+
+
+def status(live: "Live", argument: str) -> None:
+    """What runs, with which settings, and what it has cost."""
+
+    covered = "looking …"
+
+    def pairs() -> list[tuple[str, str]]:
+        return [
+            one
+            for pair in _status_pairs(live)
+            for one in ([pair, ("secrets", covered)] if pair[0] == "sandbox" and covered else [pair])
+        ]
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows = newest_only(live, viewer, width)
+        for name, value in pairs():
+            rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
+        return rows
+
+    viewer = show(
+        live,
+        "Status",
+        draw,
+        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(live) if name),
+    )
+
+    async def ask() -> None:
+        nonlocal covered
+        _, said = await live.ask("doctor", "--only", "secrets", "--json", *place(live.app.options))
+        covered = " ".join(f"{text_of(row, 'found')} {text_of(row, 'do')}" for row in json_rows(said)).strip()
+        if viewer.is_attached:
+            viewer.redraw()
+
+    live.worker(ask(), "secrets")
+
+
+def _instructions(live: "Live") -> list[tuple[str, str]]:
+    """The files of instructions that hold, and what of them was left out."""
+    state = live.state
+    files = [f"{clean_line(one.path)} ({units.about(one.tokens)} tokens)" for one in state.instructions]
+    told = [("instructions", ", ".join(files))] if files else []
+    return [*told, *(("left out", clean_line(note)) for note in state.instruction_notes)]
+
+
+def _status_pairs(live: "Live") -> list[tuple[str, str]]:
+    state, metrics, trace = live.state, live.views.metrics.view(), live.views.trace.view()
+    pairs = [
+        ("session", f"{live.app.session_id}  {clean_line(state.title)}".strip()),
+        ("folder", state.workspace),
+        ("log", str(live.folder / "events.jsonl") if live.folder else "none"),
+        (
+            "run",
+            f"{state.run_id or 'none'}, newest event {live.views.last_kind or 'none'} ({live.views.seq})",
+        ),
+        ("state", _state(live)),
+        ("", ""),
+    ]
+    if state.settings is not None:
+        model = state.settings.model
+        effort: str = model.effort or "the model's own"
+        if model.effective_effort and model.effective_effort != model.effort:
+            effort += f", sent as {model.effective_effort}"
+        price = (
+            "price not known"
+            if model.input_price is None
+            else f"{_price(model.input_price)} in, {_price(model.output_price)} out a million tokens"
+        )
+        pairs += [
+            (
+                "model",
+                f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip(),
+            ),
+            ("reasoning", effort),
+            ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
+            ("policy", state.settings.policy),
+            ("sandbox", clean_line(state.sandbox or f"none: {state.sandbox_why_not or 'not known yet'}")),
+            *([("shown to commands", clean_line(", ".join(state.variables)))] if state.variables else []),
+            ("agent", state.settings.agent),
+            ("context mode", state.settings.context_mode),
+            *_instructions(live),
+            ("limits", _limits(live)),
+            ("", ""),
+        ]
+    return [
+        *pairs,
+        ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
+        (
+            "tokens",
+            f"{units.tokens(metrics.input_tokens)} in ({units.tokens(metrics.cached_tokens)} cached), {units.tokens(metrics.output_tokens)} out",
+        ),
+        ("cost", units.money(metrics.cost_usd) or "not known"),
+        (
+            "tools",
+            counted(sum(metrics.tools.values()), "call"),
+        ),
+        ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
+        ("queue", f"{len(state.queue)} waiting"),
+        ("", ""),
+        *told(metrics, live.views.measures.view(), UNITS),
+    ]
+
+
+def _state(live: "Live") -> str:
+    """The words of the status line."""
+    now = status_of(live.state, live.views.trace.view())
+    return f"{now.word}  {now.what}".strip()
+
+
+def _price(usd: float | None) -> str:
+    return "an unknown price" if usd is None else units.money(usd, digits=2)
+
+
+def _limits(live: "Live") -> str:
+    settings = live.state.settings
+    if settings is None:
+        return "none"
+    budgets = settings.budgets
+    named = (
+        (budgets.max_parts, "parts"),
+        (budgets.max_iterations, "iterations"),
+        (budgets.max_turns, "turns"),
+        (budgets.timeout_seconds, "s a turn"),
+    )
+    said = [f"{value:g} {word}" for value, word in named if value is not None]
+    if budgets.max_cost_usd is not None:
+        said.append(units.money(budgets.max_cost_usd, digits=2))
+    return ", ".join(said) or "none"
+
+
+def cost(live: "Live", argument: str) -> None:
+    """What was spent; an amount sets the limit."""
+    if argument:
+        live.act("limit_cost", argument)
+        return
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        metrics, state = live.views.metrics.view(), live.state
+        rows = newest_only(live, viewer, width)
+        rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
+        turn = "this turn" if state.turn_running else "last turn"
+        rows += viewer.pair(width, turn, units.money(state.turn_cost_usd) or "not known")
+        rows += viewer.pair(width, "limits", _limits(live))
+        rows += [viewer.gap(width), *cost_table(viewer, live.views.trace.view(), metrics, width)]
+        rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
+        return rows
+
+    show(live, "Cost", draw)
+
+
+def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: int) -> list[Strip]:
+    """What each turn sent and got in all its requests, and the size of its largest one; the session's sums last."""
+    wide = width >= 62
+    names = ("turn", "cost", "sent", "received", "largest request" if wide else "largest")
+    cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
+
+    def line(texts: Sequence[str], role: Role, *, bold: bool = False) -> Strip:
+        name = part(texts[0].ljust(cells[0]), viewer.style("t2", bold=bold))
+        figures = "".join(f" {text}".rjust(room) for text, room in zip(texts[1:], cells[1:], strict=True))
+        return viewer.line(width, [name, (figures, viewer.style(role, bold=bold))])
+
+    rows = [line(names, "t3")]
+    turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
+    if len(turns) > MOST_TURNS:
+        rows += viewer.say(width, f"{len(turns) - MOST_TURNS} earlier turns", "t3")
+
+    def row(name: str, spans: Sequence[Span]) -> Strip:
+        sent, got = sum(one.billed_in for one in spans), sum(one.billed_out for one in spans)
+        prices = [one.cost_usd for one in spans if one.cost_usd is not None]
+        spent = units.money(sum(prices)) if prices else "not known" if sent else ""
+        largest = max(one.tokens_in or 0 for one in spans)
+        return line((name, spent, units.tokens(sent), units.tokens(got), units.tokens(largest)), "t1")
+
+    rows += [row(span.name, [span]) for span in turns[-MOST_TURNS:]]
+    summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
+    if summaries:
+        rows.append(row("summaries", summaries))
+    total = (units.tokens(metrics.input_tokens), units.tokens(metrics.output_tokens))
+    rows.append(line(("session", units.money(metrics.cost_usd), *total, ""), "t1", bold=True))
+    return rows

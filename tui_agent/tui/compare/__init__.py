@@ -1,1 +1,0 @@
-"""L7: two branches of one session, or two sessions, side by side."""

@@ -1,0 +1,375 @@
+"""The transcript widget in its place: views in, its messages out, long texts read when they come into sight.
+
+Invariant: before the first message the start page stands there; a session has one transcript, which is never rebuilt.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import events
+
+from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptView, UserEntry
+from tui_agent.folds.transcript.fold import Transcript
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.modals.open_link import open_link
+from tui_agent.tui.panes.start import first_page
+from tui_agent.tui.time_slice import Slices
+from tui_agent.tui.transcript.draw import long_texts
+from tui_agent.tui.transcript.find import pattern_of
+from tui_agent.tui.transcript.layout import Layout
+from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.viewport import Spot
+from tui_agent.tui.transcript.widget import TranscriptWidget
+from tui_agent.tui.transcript.window import REACH, Window, beginning, index_at
+
+if TYPE_CHECKING:
+    from tui_agent.folds.views import Views
+    from tui_agent.tui.app import AgentApp
+    from tui_agent.tui.controller.controller import Live
+
+MOST_BLOBS = 200
+_STEP = 50
+"""Entries that are laid out between two looks at the clock."""
+
+
+class ChatWidget(TranscriptWidget):
+    """The transcript, telling `Chat` what was meant."""
+
+    chat: "Chat"
+
+    _whole: TranscriptView | None = None
+    _first: int | None = None
+    """The entry with which what is laid out begins; None before anything is."""
+    _meanwhile: set[int] | None = None
+    """Entries that changed since a longer layout was begun; None where none is."""
+
+    def take(self, view: TranscriptView, changed: Sequence[int] = (), *, anew: bool = False) -> None:
+        """Show a newer view; of a very long one its end. `anew`: of the same session, folded from its beginning."""
+        first = None if anew else self._first
+        if first is None:
+            first = beginning(view.entries)
+        self._whole, self._first = view, first
+        if self._meanwhile is not None:
+            self._meanwhile.update(changed)
+        if anew:
+            self.show_more(_from(view, first))
+        else:
+            self.set_view(_from(view, first), [index - first for index in changed if index >= first])
+
+    def reach(self, index: int | None) -> None:
+        """Lay out the transcript back to this entry; without one, some more."""
+        if self._whole is None or not self._first or (index is not None and index >= self._first):
+            return
+        self._first = beginning(self._whole.entries, self._first if index is None else index)
+        self.show_more(_from(self._whole, self._first))
+
+    async def reach_far(self, index: int) -> None:
+        """The same as `reach`, laid out beside what is shown while keys are answered, and then put in its place."""
+        if self._whole is None or not self._first or self._first - index <= REACH:
+            self.reach(index)
+            return
+        slices, begun_at = Slices(), self._first
+        entries, first = self._whole.entries, beginning(self._whole.entries, index)
+        made, self._meanwhile = Layout(self.viewport.layout.look, self._read, self.chat.app.clock), set()
+        while made.grow(Window(entries, first), _STEP):
+            if await slices.turn() and (self._first != begun_at or not self.is_attached):
+                self._meanwhile = None  # it was laid out otherwise since
+                self.reach(index)
+                return
+        changed, self._meanwhile = self._meanwhile, None
+        view = _from(self._whole, first)
+        made.set_entries(view.entries, [one - first for one in changed if one >= first])
+        self._first = first
+        self.take_layout(made, view)
+
+    def repaint(self) -> None:
+        """Bring the screen in line with the viewport; where the beginning of what is laid out is near, lay out more."""
+        super().repaint()
+        if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
+            self.reach(None)
+
+    def action_first(self) -> None:
+        """Go to the first entry of all."""
+        self.chat.live.worker(self._to_first(self.viewport.held), "first")
+
+    async def _to_first(self, held: Spot | None) -> None:
+        await self.reach_far(0)
+        if self.viewport.held == held:  # else the reader went elsewhere
+            super().action_first()
+
+    def on_blob_wanted(self, message: BlobWanted) -> None:
+        message.stop()
+        self.chat.want(message.blob)
+
+    def on_text_selected(self, message: TextSelected) -> None:
+        message.stop()
+        self.chat.app.copy_text(message.text)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed goes to the prompt; Tab and Esc lead back to it, / looks for words."""
+        editor = self.chat.app.prompt.editor
+        typed = event.character if event.is_printable else None
+        if typed == "/" and editor.text.strip():
+            self.chat.find("")  # a message is being written: on to the next hit
+            event.stop()
+            return
+        if typed == "/":
+            editor.put("/find ")
+        elif typed is not None:
+            editor.insert(typed)
+        elif event.key == "escape" and self.chat.escape():
+            event.stop()
+            return
+        elif event.key not in ("tab", "escape"):
+            return
+        event.stop()
+        event.prevent_default()
+        editor.focus()
+
+    def on_entry_action(self, message: EntryAction) -> None:
+        message.stop()
+        entries = self.chat.views.transcript.view().entries if self.chat.views is not None else ()
+        entry = next((one for one in entries if one.id == message.entry_id), None)
+        before = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
+        self.chat.app.do(message.action, before)
+
+    def on_link_clicked(self, message: LinkClicked) -> None:
+        message.stop()
+        open_link(self.chat.app, message.address)
+
+    def watch_new_rows(self) -> None:
+        self.chat.live.frames.show_status()
+
+
+class Chat:
+    """Start page and transcript."""
+
+    def __init__(self, app: "AgentApp", live: "Live") -> None:
+        self.app = app
+        self.live = live
+        self.blobs: dict[str, str] = {}
+        self.widget: ChatWidget | None = None
+        self.views: Views | None = None
+        self._glimpsed: ChatWidget | None = None
+        self._wanted = ""
+        """What is looked for."""
+        self._refused_at = -1
+        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
+
+    async def mount(self) -> None:
+        """Put the start page into the chat's place, where the first frame has none."""
+        if self.app.start is None:
+            self.app.start = self.start
+            await self.app.chat.mount(self.start)
+
+    async def begin(self, views: "Views") -> None:
+        """Another session: a new transcript."""
+        self.blobs.clear()
+        old = self.widget
+        if old is not None:
+            await old.remove()
+        self.views, self._refused_at = views, -1
+        self.widget = await self._mounted("transcript")
+        self.widget.display = self._glimpsed is None and not self.start.display
+
+    async def glimpse(self, records: Sequence[Record]) -> None:
+        """The end of a long session at once, until the whole of it is folded and shown in its place. Returns once it is
+        painted: what is worked out after it must not hold it up."""
+        fold = Transcript()
+        for record in records:
+            if isinstance(record, Envelope):
+                fold.apply(record)
+        if self.widget is not None and fold.view().entries:
+            if self.start.has_focus:
+                self.app.prompt.editor.focus()
+            self.start.display = self.widget.display = False
+            self._glimpsed = await self._mounted("glimpse")
+            self._glimpsed.set_view(fold.view(), fold.drain())
+            painted = asyncio.Event()
+            if self.app.call_after_refresh(painted.set):
+                await painted.wait()
+
+    def end_glimpse(self) -> None:
+        """Take the first look away: the whole is there, or there will be none."""
+        if self._glimpsed is not None:
+            self._glimpsed.display = False
+            self._glimpsed.remove()
+            self._glimpsed = None
+
+    async def _mounted(self, name: str) -> ChatWidget:
+        looks = self.app.looks
+        widget = ChatWidget(
+            looks.palette,
+            looks.symbols,
+            resolve=self._resolve,
+            now=self.app.clock,
+            actions=frozenset(BY_NAME),
+            id=name,
+        )
+        widget.chat = self
+        widget.styles.height = "1fr"
+        await self.app.chat.mount(widget)
+        return widget
+
+    def show(self) -> None:
+        """The transcript has changed."""
+        if self.widget is None or self.views is None:
+            return
+        self.end_glimpse()
+        changed = self.views.transcript.drain()
+        view = self.views.transcript.view()
+        self.widget.take(view, changed)
+
+    def choose_page(self) -> None:
+        """The start page while nothing was said and nothing runs."""
+        if self.widget is None or self.views is None:
+            return
+        entries = self.views.transcript.view().entries
+        empty = all(isinstance(one, NoticeEntry) and one.kind == "rejected" for one in entries)
+        if empty and entries:
+            self._say_refused(entries[-1])
+        if self.start.display == empty and self.widget.display != empty:
+            return
+        self.start.display = empty
+        self.widget.display = not empty
+        self.app.reshape()
+        if not empty and self.start.has_focus:
+            self.app.prompt.editor.focus()
+
+    def _say_refused(self, newest: Entry) -> None:
+        """What was refused before anything was said stands beside the start page, not in its place."""
+        if newest.seq > max(self._refused_at, self.live.seen_seq) and isinstance(newest, NoticeEntry):
+            self._refused_at = newest.seq
+            self.app.say(" ".join(newest.lines), "warning")
+
+    def _resolve(self, blob: BlobText) -> str | None:
+        return self.blobs.get(blob.blob_sha256)
+
+    def want(self, blob: BlobText) -> None:
+        """Read a long text that is on the screen."""
+        self.live.worker(self._fetch(blob), "blob")
+
+    async def _fetch(self, blob: BlobText) -> None:
+        self._keep(blob, await self.live.reading.read_text(blob))
+
+    def _keep(self, blob: BlobText, whole: str) -> None:
+        self.blobs[blob.blob_sha256] = whole
+        while len(self.blobs) > MOST_BLOBS:
+            del self.blobs[next(iter(self.blobs))]
+        if self.widget is not None:
+            self.widget.blob_loaded(blob)
+
+    @property
+    def below(self) -> str:
+        """`12 new rows, End`, while the reader has scrolled up."""
+        rows = self.widget.new_rows if self.widget is not None else 0
+        return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
+
+    def page(self, by: int) -> None:
+        """Scroll by pages."""
+        if self.widget is not None:
+            self.widget.action_page(by)
+
+    def focus(self) -> None:
+        """The keys go to the transcript: its newest entry in sight is under the cursor."""
+        if self.widget is not None and self.widget.display:
+            self.widget.focus()
+            if not self.widget.cursor:
+                self.widget.action_cursor(-1)
+
+    def to_end(self) -> None:
+        """Follow again."""
+        if self.widget is not None:
+            self.widget.scroll_to_end()
+
+    def find(self, text: str) -> None:
+        """Mark a text; without one, the next hit."""
+        if self.widget is None:
+            return
+        if not text:
+            if not self.widget.find_next():
+                self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
+            return
+        self.live.worker(self._find(self.widget, text), "find")
+
+    async def _find(self, widget: ChatWidget, text: str) -> None:
+        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
+        self._wanted = text
+        if older := self.live.opening.older:
+            self.app.say(f"/find waits until all of the session is known: {older}.")
+            await self.live.opening.known()
+        await self._read_holders(pattern_of(text))
+        if widget is not self.widget or text != self._wanted:
+            return
+        await widget.reach_far(0)
+        count = await widget.find_in_slices(text)
+        if text != self._wanted:
+            return
+        if count:
+            self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
+        else:
+            self.app.say(f'Nothing matches "{text}".', "warning")
+
+    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
+        if self.views is None:
+            return
+        entries = self.views.transcript.view().entries
+        blobs, slices = dict[str, BlobText](), Slices()
+        for entry in entries:
+            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
+            await slices.turn()
+        for digest, blob in blobs.items():
+            if digest in self.blobs:
+                continue
+            whole = await self.live.reading.read_text(blob)
+            if await asyncio.to_thread(wanted.search, whole) is not None:
+                self._keep(blob, whole)
+
+    def toggle(self) -> None:
+        """Fold or open the entry under the cursor, else the newest that folds."""
+        if self.widget is None or self.views is None:
+            return
+        if self.widget.cursor:
+            self.widget.toggle_fold(self.widget.cursor)
+            return
+        for entry in reversed(self.views.transcript.view().entries):
+            if self.widget.toggle_fold(entry.id):
+                return
+
+    def escape(self) -> bool:
+        """Leave a selection; False where there is none."""
+        if self.widget is None or self.widget.selection is None:
+            return False
+        self.widget.clear_selection()
+        return True
+
+    def entry_at(self, seq: int) -> Entry | None:
+        """The entry that this event opened, or the one before it."""
+        entries = self.views.transcript.view().entries if self.views is not None else ()
+        index = index_at(entries, seq)
+        return entries[index] if index >= 0 else None
+
+    def show_seq(self, seq: int) -> None:
+        """Scroll to what this event opened."""
+        entry, widget, views = self.entry_at(seq), self.widget, self.views
+
+        async def show(widget: ChatWidget, entry: Entry, index: int) -> None:
+            await widget.reach_far(index)
+            widget.scroll_to_entry(entry.id)
+
+        if entry is not None and widget is not None and views is not None:
+            index = index_at(views.transcript.view().entries, seq)
+            self.live.worker(show(widget, entry, index), "show")
+
+    def looks_changed(self) -> None:
+        """Another theme."""
+        if self.widget is not None:
+            self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
+
+
+def _from(view: TranscriptView, first: int) -> TranscriptView:
+    return view if not first else TranscriptView(Window(view.entries, first), view.revision)

@@ -1,0 +1,165 @@
+"""The pump: follows the session, folds what comes, and hands frames to the panes.
+
+Invariant: every record is folded exactly once and in order; a frame comes at most every `FRAME_S` seconds; folding
+never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read. A fault in showing
+one frame does not keep the next from coming.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from tui_agent.folds.session.branches import on_branch, stretches
+from tui_agent.folds.views import ViewName, Views
+from tui_agent.ports.log import Follower
+from tui_agent.protocol.envelope import Record
+
+FRAME_S = 1 / 30
+SLICE_S = 0.008
+SCREEN = "the screen"
+"""What broke, where it is not known closer."""
+
+
+class Pump:
+    """Runs once, until the session ends. `follow` gives a cursor behind a seq; `show` is called with the changed views, on the loop.
+
+    No frame is shown before the event `quiet_until`: history is folded first and painted once. Where the head was
+    moved, the branch is folded anew; then `begun_again` is awaited before the next frame. `after`: so far the views are
+    folded, and shown, already.
+    """
+
+    broke: Callable[[str, Exception], None] | None = None
+    """Told what failed in showing. Without it that is raised, and ends the pump."""
+
+    def __init__(
+        self,
+        follow: Callable[[int], Follower],
+        views: Views,
+        show: Callable[[frozenset[ViewName]], None],
+        *,
+        frame_s: float = FRAME_S,
+        quiet_until: int = -1,
+        begun_again: Callable[[], Awaitable[None]] | None = None,
+        after: int = -1,
+    ) -> None:
+        self._follow = follow
+        self._follower = follow(after)
+        self._views = views
+        self._show = show
+        self._frame_s = frame_s
+        self._quiet_until = quiet_until
+        self._begun_again = begun_again
+        self._next_frame = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._shown_seq = after
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.ended = False
+
+    async def run(self) -> None:
+        """Follow to the end."""
+        try:
+            while batch := await self._follower.next():
+                await self._fold(batch, self._views.apply)
+                if self._views.moved and self._views.seq >= self._quiet_until:
+                    await self._begin_again()
+                self._plan()
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            self._stop_timer()
+        self.ended = True
+        self._frame()
+
+    def _give_up(self) -> None:
+        """Nothing more is shown: who waits for it is told."""
+        self.ended = True
+        for _, reached in self._waiting:
+            if not reached.done():
+                reached.set_result(None)
+
+    async def _fold(self, batch: Iterable[Record], take: Callable[[Record], None]) -> None:
+        until = time.perf_counter() + SLICE_S
+        for record in batch:
+            take(record)
+            if time.perf_counter() > until:
+                # Keys and paints get their turn; this gives way, it waits for nothing.
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE_S
+
+    async def _begin_again(self) -> None:
+        """The head was moved: fold what is on the branch now, from the log."""
+        self._stop_timer()
+        last = self._views.seq
+        branch = stretches(self._views.branches.view().moves, last)
+        self._views.begin_again()
+        follower = self._follow(-1)
+        try:
+            while self._views.seq < last and (batch := await follower.next()):
+                kept = (one for one in batch if one.seq <= last and on_branch(one.seq, branch))
+                await self._fold(kept, self._views.take)
+                if batch[-1].seq >= last:
+                    break
+        finally:
+            follower.close()
+        if self._begun_again is None:
+            return
+        try:
+            await self._begun_again()
+        except Exception as error:
+            if self.broke is None:
+                raise
+            self.broke(SCREEN, error)
+
+    async def reached(self, seq: int) -> None:
+        """Return once everything up to `seq` has been handed to the panes, or the session has ended."""
+        if self._shown_seq < seq and not self.ended:
+            reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((seq, reached))
+            await reached
+
+    def close(self) -> None:
+        """Stop following."""
+        self._follower.close()
+        self._stop_timer()
+
+    def _plan(self) -> None:
+        if self._timer is not None or self._views.seq < self._quiet_until:
+            return
+        loop = asyncio.get_running_loop()
+        wait = self._next_frame - loop.time()
+        if wait <= 0:
+            self._frame()
+        else:
+            self._timer = loop.call_later(wait, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        if not self._views.moved:  # else what is folded is no longer on the branch; a frame comes once it is
+            self._frame()
+
+    def _frame(self) -> None:
+        self._next_frame = asyncio.get_running_loop().time() + self._frame_s
+        seq = self._views.seq
+        changed = self._views.take_changed()
+        try:
+            self._show(changed)
+        except Exception as error:
+            if self.broke is None:
+                raise
+            self.broke(SCREEN, error)
+        self._shown_seq = seq
+        still: list[tuple[int, asyncio.Future[None]]] = []
+        for wanted, reached in self._waiting:
+            if reached.done():
+                continue
+            if wanted <= seq or self.ended:
+                reached.set_result(None)
+            else:
+                still.append((wanted, reached))
+        self._waiting = still
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,1 +1,0 @@
-"""L7: what the actions of the registry do. Invariant: handlers read views, submit commands, open things to look at."""

@@ -1,0 +1,1 @@
+"""The session as plain lines, for screen readers and plain terminals."""

@@ -1,0 +1,373 @@
+"""The session as lines, for screen readers and plain terminals: one line an event, questions as numbered lists.
+
+Invariant: nothing is ever redrawn; every line is cleaned; what waits for an answer is announced once, and a number
+answers it.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.context.mention_labels import mention_name, mention_sent
+from tui_agent.folds.session.approvals import Approvals
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.text.labels import LATER, unmapped
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Command,
+    DecidePermission,
+    GoOn,
+    Interrupt,
+    Steer,
+    SubmitPrompt,
+)
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.protocol.events.todo import TodoUpdated
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import (
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserSteered,
+)
+from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.parts import TextPart
+from tui_agent.tui import format as units
+from tui_agent.tui.controller.drafts import stored
+from tui_agent.tui.linear.trust import ask_about_files
+from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
+from tui_agent.tui.terminal.terminal import farewell
+from tui_agent.tui.text import clean, clean_line, named
+
+if TYPE_CHECKING:
+    from tui_agent.session.engine_handle import EngineHandle
+    from tui_agent.tui.controller.session_port import AppSession
+
+Say = Callable[[str], None]
+ReadLine = Callable[[], Awaitable[str | None]]
+REACHES = ("once", "session", "always")
+HELP = "Type a message, or a number where one is asked for. /stop interrupts, /quit leaves."
+TWICE_S = 1.5
+ENGINE_ENDS_S = 5.0
+
+
+class Linear:
+    """Says events, takes lines."""
+
+    def __init__(self, session: "AppSession", say: Say) -> None:
+        self.session = session
+        self.say = say
+        self.state = SessionState()
+        self.approvals = Approvals()
+        self.verbs: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+        """What was said already of an answer that still comes, by request."""
+        self._coming: dict[str, str] = {}
+        self._unmapped = False
+        """It was said already that the map of the repository is not there."""
+        self.under_way = False
+        """A message was handed over, and its turn has not begun yet: the next one steers."""
+
+    def tell(self, record: Envelope) -> None:
+        """One event in a line, if it is one that a person wants to hear."""
+        if self.state.apply(record):
+            self.under_way = False
+        self.approvals.apply(record)
+        lines = self.lines(record) if record.agent == MAIN_AGENT else self._of_delegate(record)
+        for line in lines:
+            self.say(clean(line))
+
+    def _of_delegate(self, record: Envelope) -> list[str]:
+        """What is said about a subtask: how it begins and ends, its calls and its questions, each under its name; not its
+        words, which are not the answer."""
+        match record.payload:
+            case AgentSpawned(task=task):
+                return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
+            case AgentFinished(success=success, reason=reason):
+                return [f"{record.agent} {'is done' if success else f'ended, {reason}'}"]
+            case ModelDelta() | ModelResponded():
+                return []
+            case PermissionRequested():
+                return [f"{record.agent} asks", *self.lines(record)]
+            case _:
+                return [f"{record.agent}, {line}" for line in self.lines(record)]
+
+    def lines(self, record: Envelope) -> list[str]:
+        """What is said about an event."""
+        match record.payload:
+            case UserMessageReceived(text=text, mentions=mentions):
+                return [f"you, {text_preview(text)}", *map(_mentioned, mentions)]
+            case UserSteered(mentions=mentions):
+                return [_mentioned(one) for one in mentions]
+            case TurnStarted(goes_on=True):
+                return ["the agent goes on"]
+            case ToolCalled() as call:
+                self.verbs[call.call_id] = f"{named(call.verb)}, {named(call.target)}"
+                return []
+            case ToolFinished() as done:
+                call_words = self.verbs.pop(done.call_id, done.name)
+                outcome = f", {clean_line(done.summary)}" if done.summary else ""
+                return [f"tool {call_words}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
+            case ModelDelta(request_id=request_id, part="text", text=text):
+                return self._streamed(request_id, text)
+            case ModelResponded(request_id=request_id, parts=parts):
+                told = self._told.pop(request_id, "")
+                self._coming.pop(request_id, None)
+                answer = "\n".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
+                rest = answer.removeprefix(told).strip("\n")
+                return [rest if told else f"answer, {rest}"] if rest else []
+            case ModelRetried() as again:
+                return [
+                    f"model, {again.fault}, {again.message}, try {again.attempt + 1} in {again.wait_s:.0f} seconds"
+                ]
+            case ModelFailed() as failed:
+                return [f"model failed, {failed.message} {failed.hint}".rstrip()]
+            case TodoUpdated(items=items):
+                now = next((at for at, item in enumerate(items) if item.status == "in_progress"), None)
+                return [f"task {now + 1} of {len(items)}, {items[now].content}"] if now is not None else []
+            case ContextWarned(level=level, fraction=fraction):
+                return [f"context, {level} the limit, {round(fraction * 100)} percent"]
+            case RepomapBuilt(late=late, duration_ms=waited) if late and not self._unmapped:
+                self._unmapped = True
+                return [f"{unmapped(waited)} {LATER}"]
+            case RepomapUsed(injected=True):
+                self._unmapped = False
+                return []
+            case CommandRejected(reason=reason, hint=hint) | ErrorRaised(message=reason, hint=hint):
+                return [f"refused or failed, {reason} {hint}".rstrip()]
+            case TurnFinished() as end:
+                return [
+                    f"turn {end.turn}, {end.reason.replace('_', ' ')}, {end.duration_ms / 1000:.0f} seconds"
+                ]
+            case PermissionRequested() as request:
+                return self._permission(request)
+            case QuestionAsked() as question:
+                options = [f"{at}. {option}" for at, option in enumerate(question.options, 1)]
+                return [
+                    f"question, {text_preview(question.text)}",
+                    *options,
+                    "Type a number, or your own words.",
+                ]
+            case _:
+                return []
+
+    def _streamed(self, request_id: str, text: str) -> list[str]:
+        """The whole lines that an answer has got."""
+        coming = self._coming.get(request_id, "") + text
+        whole, newline, rest = coming.rpartition("\n")
+        self._coming[request_id] = rest
+        if not newline:
+            return []
+        told = self._told.get(request_id, "")
+        self._told[request_id] = f"{told}{whole}\n"
+        lines = [line for line in whole.split("\n") if line.strip()]
+        return [f"answer, {lines[0]}", *lines[1:]] if lines and not told.strip() else lines
+
+    def _permission(self, request: PermissionRequested) -> list[str]:
+        state = self.state.view()
+        policy = state.settings.policy if state.settings else "ask"
+        shown = [
+            text_preview(getattr(block, "text", getattr(block, "diff", ""))) for block in request.preview
+        ]
+        answers = ["1. Yes, this once"]
+        for number, reach in ((2, "session"), (3, "always")):
+            choice = next((one for one in request.choices if one.reach == reach), None)
+            word = "Yes, this session" if reach == "session" else "Always, as a rule"
+            if choice is None or not choice.offered:
+                answers.append(f"{number}. {word}: not offered")
+            else:
+                answers.append(f"{number}. {word}: {named(choice.rule)}")
+        return [
+            f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
+            *(clean(text, reveal=True) for text in shown if text),
+            *(
+                f"Does: {what}: {', '.join(f'{one.word} {one.about}'.strip() for one in said)}"
+                for what, said in deed_lines(request)
+            ),
+            *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
+            *([f"Warning: {named(request.risk)}"] if request.risk else []),
+            *answers,
+            "4. No. Words after the number are told to the agent.",
+        ]
+
+    def take(self, line: str) -> Command | None:
+        """What a typed line means; None where it means nothing now."""
+        line = line.strip()
+        view = self.approvals.view()
+        number, _, words = line.partition(" ")
+        if line == "/stop":
+            return Interrupt()
+        if view.permissions and number in ("1", "2", "3", "4"):
+            return self._decide(view.permissions[0], int(number), words.strip())
+        if view.questions and line:
+            question = view.questions[0]
+            at = int(line) - 1 if line.isdigit() else -1
+            if 0 <= at < len(question.options):
+                return AnswerQuestion(
+                    question_id=question.question_id, answer=question.options[at], choice=at
+                )
+            return AnswerQuestion(question_id=question.question_id, answer=line)
+        if view.permissions or not line:
+            self.say("Type 1, 2, 3 or 4." if view.permissions else HELP)
+            return None
+        if line.startswith("/"):
+            self.say(HELP)
+            return None
+        if self.state.view().turn_running or self.under_way:
+            return Steer(text=line)
+        self.under_way = True
+        return SubmitPrompt(text=line)
+
+    def _decide(self, request: PermissionRequested, number: int, words: str) -> Command | None:
+        if number == 4:
+            return DecidePermission(request_id=request.request_id, decision="deny", message=words)
+        choice = next((one for one in request.choices if one.reach == REACHES[number - 1]), None)
+        if number > 1 and (choice is None or not choice.offered):
+            self.say("That answer is not offered here.")
+            return None
+        if number == 1:
+            return DecidePermission(request_id=request.request_id, decision="allow")
+        reach = "session" if number == 2 else "always"
+        return DecidePermission(request_id=request.request_id, decision="allow", reach=reach)
+
+
+async def talk(
+    session: "AppSession",
+    read_line: ReadLine,
+    say: Say,
+    *,
+    prompt: str = "",
+    data_dir: Path | None = None,
+) -> int:
+    """Drive one session by lines until `/quit` or the end of input; the exit status."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.serve)
+        try:
+            opened = await session.opened()
+        except TuiAgentError as fault:
+            say(clean(str(fault)))
+            group.cancel_scope.cancel()
+            return 2
+        linear = Linear(session, say)
+        group.start_soon(_tell_all, session, linear, -1 if prompt else opened.last_seq)
+        say(HELP)
+        if prompt:
+            session.submit(SubmitPrompt(text=prompt))
+        while (line := await read_line()) is not None and line.strip() not in ("/quit", "/exit"):
+            command = linear.take(line)
+            if command is not None:
+                session.submit(command)
+        await session.aclose()
+        group.cancel_scope.cancel()
+    if stored(Path(opened.folder)):
+        say(farewell(session.id, "", data_dir=data_dir))
+    return 0
+
+
+def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None) -> int:
+    """The app without a screen, on standard input and output, until the user leaves; the exit status."""
+    remote = import_module("tui_agent.session.remote").RemoteSession
+
+    def say(line: str) -> None:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+    async def run() -> int:
+        typed = Typed()
+        async with anyio.create_task_group() as group:
+            group.start_soon(typed.read, sys.stdin.fileno())
+            group.start_soon(typed.watch_signals)
+            status = await driven(typed)
+            group.cancel_scope.cancel()
+        return typed.status or status
+
+    async def driven(typed: Typed) -> int:
+        answer = await ask_about_files(options, os.environ, typed.line, say)
+        if answer == "quit":
+            return 0
+        if answer == "trust" and handle is not None:
+            await anyio.to_thread.run_sync(handle.close, ENGINE_ENDS_S)
+        ahead = handle if answer != "trust" else None
+        session = remote(ahead) if ahead is not None else remote.spawn(options)
+        return await talk(session, typed.line, say, prompt=options.prompt or "", data_dir=options.data_dir)
+
+    return anyio.run(run)
+
+
+async def _tell_all(session: "AppSession", linear: Linear, last: int) -> None:
+    """Say what comes. Once everything up to `last` is said, the turn goes on in which something was asked at the end."""
+    follower = session.follow()
+    while batch := await follower.next():
+        for record in batch:
+            if isinstance(record, Envelope):
+                linear.tell(record)
+            state = linear.state.view() if record.seq == last else None
+            if state is not None and state.open_calls and not state.busy and not linear.under_way:
+                linear.under_way = True
+                session.submit(GoOn())
+
+
+class Typed:
+    """Lines of standard input, and what signals mean as lines: Ctrl+C stops the turn, twice in a row leaves."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self.status = 0
+        """The exit status that a signal asks for."""
+
+    async def line(self) -> str | None:
+        """The next line; None at the end."""
+        return await self._lines.get()
+
+    async def read(self, fd: int) -> None:
+        """Take lines in until the end of input."""
+        rest = b""
+        while True:
+            with suppress(PermissionError):  # a plain file: it is always ready, and cannot be waited for
+                await anyio.wait_readable(fd)
+            try:
+                data = os.read(fd, 65_536)
+            except OSError:  # the terminal is gone
+                data = b""
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole if data else [*whole, *([rest] if rest else [])]:
+                self._lines.put_nowait(line.decode("utf-8", "replace"))
+            if not data:
+                self._lines.put_nowait(None)
+                return
+
+    async def watch_signals(self) -> None:
+        """Runs until cancelled."""
+        last = -TWICE_S
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                if number == signal.SIGINT:
+                    again, last = time.monotonic() - last < TWICE_S, time.monotonic()
+                    self._lines.put_nowait("/quit" if again else "/stop")
+                else:
+                    self.status = 128 + number
+                    self._lines.put_nowait(None)
+
+
+def _mentioned(one: Mention) -> str:
+    sent = mention_sent(one, units.size(one.size), units.tokens(one.tokens))
+    return f"mentions {named(mention_name(one))}, {clean_line(sent)}"

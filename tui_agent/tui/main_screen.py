@@ -1,0 +1,273 @@
+"""The frame: what is painted first, its sizes, its looks, and the short words above the prompt.
+
+Invariant: knows no session. Its widgets have their final sizes in the first frame; only typing and resizing lay out.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
+from tui_agent.tui.layout import Shape, shape
+from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.panes.header import Header
+from tui_agent.tui.panes.note import Level, Note
+from tui_agent.tui.panes.side_strip import PaneStrip
+from tui_agent.tui.panes.sidebar import Sidebar
+from tui_agent.tui.panes.status import Status
+from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.terminal.keyboard import KeyboardDriver
+from tui_agent.tui.terminal.terminal import Terminal
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.startup import FirstLook, first_look, named_theme
+from tui_agent.tui.theme.theme import textual_theme
+from tui_agent.tui.widgets.line_pane import Looks
+
+if TYPE_CHECKING:
+    from tui_agent.tui.panes.start import Start
+
+NOTE_S = 8.0
+KEY_S = 0.04
+"""For how long after a key its change is awaited."""
+BURST_S = 0.01
+"""Between two keys that are typed, at least."""
+PAINT_S = 0.005
+"""Between two paints that keys ask for."""
+
+
+class MainScreen(Screen[None]):
+    """The main screen; nothing in it moves the focus by Tab.
+
+    What a key changes is painted at once. Textual's own timer beats 60 times a second and leaves a beat out after each
+    paint, so that a key would wait for up to 33 ms while an answer streams in.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,shift+tab", "app.do('none')", show=False)]
+    AUTO_FOCUS = "#editor"
+    hurried_until = 0.0
+    hurried_at = 0.0
+    typed_at = 0.0
+
+    def hurry(self) -> None:
+        """Something was typed: what changes in the next moment does not wait for the timer.
+
+        Keys that come faster than anyone types are a paste: only the first of them is answered by a paint of its own.
+        """
+        now = time.monotonic()
+        self.hurried_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
+        self.typed_at = now
+
+    def on_idle(self) -> None:
+        """Paint what is dirty, where a key waits for it."""
+        now = time.monotonic()
+        if now > self.hurried_until or now < self.hurried_at + PAINT_S or not self.is_current:
+            return
+        if self._dirty_widgets or self._layout_required or self._repaint_required:
+            self.hurried_at = now
+            self._on_timer_update()
+
+
+class Frame(App[int]):
+    """Header, chat's place, strip, status, prompt, side panes, footer, and what lies over them."""
+
+    CSS_PATH = "styles/app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    PAUSE_GC_ON_SCROLL = True
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        environ: Mapping[str, str] | None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.environ = os.environ if environ is None else environ
+        self.first: FirstLook = first_look(options, self.environ)
+        self.looks = self.first.looks
+        super().__init__(driver_class=KeyboardDriver, ansi_color=self.first.mode != "full")
+        theme = textual_theme(self.first.theme, self.first.mode)
+        self.register_theme(theme)
+        self.set_reactive(App.theme, theme.name)
+        self.stylesheet.set_variables(self.get_css_variables())
+        self.options = options
+        self.clock = clock
+        self.start: Start | None = None
+        """The page before the first message, once it is loaded."""
+        self.sidebar_wanted = True
+        self.shape: Shape = shape(80, 24)
+        self._shaped: tuple[Shape, bool] | None = None
+        self.terminal = Terminal(self._write, self.environ)
+        self._said = 0
+
+    def get_default_screen(self) -> Screen[None]:
+        return MainScreen(id="main-screen")
+
+    def compose(self) -> ComposeResult:
+        looks: Callable[[], Looks] = lambda: self.looks  # noqa: E731 - handed to every pane
+        self.prompt = Prompt(looks, self.options.cwd, self.options.policy or "ask")
+        self.header, self.sidebar = Header(looks), Sidebar(looks)
+        self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
+        self.note = Note(looks, id="note")
+        self.chat = Vertical(id="chat")
+        if self.first.bare:
+            # By name: only a start that shows this page loads it before the first paint.
+            self.start = import_module("tui_agent.tui.panes.start").first_page(
+                looks, self.prompt.editor, str(self.options.cwd)
+            )
+            self.chat = Vertical(self.start, id="chat")
+        yield self.header
+        with Horizontal(id="middle"):
+            with Vertical(id="main"):
+                yield self.chat
+                yield self.pane_strip
+                yield self.status
+                yield self.prompt
+            yield self.sidebar
+        yield self.footer
+        yield self.prompt.menu
+        yield self.note
+
+    @property
+    def typed_at(self) -> float:
+        """When the main screen got its last key, on the monotonic clock."""
+        main = self.screen_stack[0]
+        return main.typed_at if isinstance(main, MainScreen) else 0.0
+
+    async def on_event(self, event: events.Event) -> None:
+        """Every event goes through here before it reaches the focused widget."""
+        if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
+            self.screen.hurry()
+        await super().on_event(event)
+
+    # -- for the app that fills it -----------------------------------------------------------------------------------
+
+    def page_fills_screen(self) -> bool:
+        """Whether a page wants the side panes' room."""
+        return self.start is not None and bool(self.start.display) and self.start.needs_model
+
+    def looks_changed(self) -> None:
+        """Another theme, other symbols: what caches strips starts anew."""
+
+    # -- sizes -----------------------------------------------------------------------------------------------------
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.reshape(event.size.width, event.size.height)
+
+    def reshape(self, width: int = 0, height: int = 0) -> None:
+        """Lay out for the present size."""
+        width, height = width or self.size.width, height or self.size.height
+        beginning = self.page_fills_screen()
+        now = shape(width, height, sidebar=self.sidebar_wanted and not beginning)
+        if (now, beginning) == self._shaped:
+            return
+        self._shaped = (now, beginning)
+        self.shape = now
+        screen = self.screen_stack[0]
+        # Set here and not by classes: a class on the screen styles every widget in it again.
+        gap = (1, 0, 0, 0) if now.airy else 0
+        for spaced in (self.chat, self.status, self.footer):
+            spaced.styles.margin = gap
+        self.prompt.styles.margin = 0 if now.tiny else (0, 2)
+        screen.set_class(self.looks.symbols.name == "ascii", "-ascii")
+        self.sidebar.display = now.sidebar > 0
+        self.sidebar.styles.width = now.sidebar
+        self.pane_strip.display = now.strip and not beginning
+        self.status.display = not now.tiny
+        self.footer.display = not now.tiny
+        self.prompt.fit(now.prompt_rows, policy_row=now.policy_row)
+        self.place_overlays()
+        for pane in (self.header, self.status, self.footer, self.pane_strip, self.sidebar):
+            pane.show()
+
+    def place_overlays(self) -> None:
+        """Put the menu directly above the prompt, a note above the status line, in their columns."""
+        now = self.shape
+        margin = 0 if now.tiny else 2
+        below = self.prompt.height_now + (0 if now.tiny else 1 + (1 if now.airy else 0))
+        width = max(4, now.main - 2 * margin)
+        status = 0 if now.tiny else 1
+        for pane, rows, bottom in (
+            (self.prompt.menu, self.prompt.menu.rows, now.height - below),
+            (self.note, len(self.note.lines(width)), now.height - below - status),
+        ):
+            if pane.display:
+                rows = max(1, min(rows, bottom))
+                pane.styles.width, pane.styles.height = width, rows
+                pane.styles.offset = (margin, bottom - rows)
+
+    # -- looks -----------------------------------------------------------------------------------------------------
+
+    def wear(self, look: FirstLook) -> None:
+        """Draw everything with this theme, these symbols."""
+        self.looks = look.looks
+        theme = textual_theme(look.theme, look.mode)
+        self.register_theme(theme)
+        if self.theme == theme.name:
+            self.refresh_css(animate=False)
+        self.theme = theme.name
+        self.repaint()
+
+    def wear_theme(self, name: str) -> None:
+        """Another theme, live; where its file cannot be used everything stays and the reason is said."""
+        try:
+            theme = named_theme(name, self.environ)
+        except ConfigError as fault:
+            self.say(str(fault), "warning")
+            return
+        looks = self.looks._replace(palette=Palette(theme, self.first.mode))
+        self.first = self.first._replace(theme=theme, looks=looks)
+        self.wear(self.first)
+
+    def repaint(self) -> None:
+        """Everything anew: after another theme."""
+        for screen in self.screen_stack:
+            for widget in screen.walk_children():
+                widget.refresh()
+        self.looks_changed()
+
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
+        """A short word above the prompt; it goes after a while, or where it `stays` with Esc or the next message."""
+        self.note.text, self.note.level = text, level
+        self.note.display = True
+        self.place_overlays()
+        self.note.show()
+        self._said += 1
+        mine = self._said
+        if not stays and not self.note.cut:
+            self.set_timer(NOTE_S, lambda: self.hush() if self._said == mine else None)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """What breaks beside the screen is said on it, and the app lives."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.broke(event.worker.name, event.worker.error)
+
+    def broke(self, name: str, error: BaseException) -> str:
+        """Say what broke beside the screen; the app lives. Gives what it said."""
+        # By name: only a fault needs it.
+        clean = import_module("tui_agent.session.fault_redaction").without_secrets
+        words = clean(repr(error), self.environ, self.options.cwd)
+        said = f"{name or 'Something'} broke: {words}. /doctor looks why."
+        self.say(said, "error")
+        return said
+
+    def hush(self) -> bool:
+        """Take the word away; False where there was none."""
+        was = bool(self.note.display)
+        self.note.display = False
+        return was
+
+    def _write(self, text: str) -> None:
+        driver = self._driver
+        if driver is not None and not self.is_headless:
+            driver.write(text)

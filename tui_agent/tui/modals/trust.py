@@ -1,0 +1,318 @@
+"""The question whether a folder's own files may be used: what they are, what each could do, what is in them.
+
+Invariant: what is shown is what was read and would be trusted; Enter and Esc trust nothing unless `Trust` was chosen;
+names and contents are shown whole, with invisible characters as code points.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+from textual.strip import Strip
+
+from tui_agent.config.project import Project
+from tui_agent.config.project_files import ProjectFile
+from tui_agent.config.project_powers import power
+from tui_agent.config.trust import Mark
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.text import clean, clean_line, width
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
+
+Answer: TypeAlias = Literal["trust", "without", "forget", "quit"]
+MOST_SHOWN: Final = 200_000
+"""Characters of a file that are shown."""
+_MARK = 9
+_BESIDE = 28
+"""Cells that what a file could do needs beside its name; with less it stands below."""
+_SAID: Final[Mapping[str, str]] = {
+    "open": "nothing of it is used yet",
+    "trusted": "in use, as you decided",
+    "without": "left aside, as you decided",
+}
+
+
+class Entry(NamedTuple):
+    """One file of the list; one that is gone has no `file`."""
+
+    name: str
+    about: str
+    mark: Mark
+    file: ProjectFile | None
+    folder: str
+
+
+class Choice(NamedTuple):
+    """One answer; one that is not offered says why."""
+
+    key: str
+    answer: Answer
+    name: str
+    about: str
+    offered: bool = True
+
+
+class TrustSheet(Sheet[Answer | None]):
+    """Gives the answer; None where nothing was decided. `asking`: the app is just opening the folder."""
+
+    deaf = True
+    most_width: ClassVar[int] = 104
+
+    def __init__(
+        self,
+        looks: Callable[[], Looks],
+        projects: Sequence[Project],
+        marks: Mapping[str, Mapping[str, Mark]],
+        *,
+        asking: bool,
+    ) -> None:
+        super().__init__(looks)
+        self._projects = [one for one in projects if one.files.files or marks.get(str(one.files.folder))]
+        self._asking = asking
+        self.entries = [entry for one in self._projects for entry in _entries(one, marks)]
+        self.choices = self._answers()
+        self._marked = any(entry.mark for entry in self.entries)
+        safe = next((at for at, one in enumerate(self.choices) if one.answer != "trust" and one.offered), 0)
+        self.at = len(self.entries) + safe
+        self._row_of: dict[int, int] = {}
+        self._in_sight_once = set[int]()
+        self.add_class("-warning")
+
+    @property
+    def _standing(self) -> str:
+        """The least that holds for any of the folders."""
+        held = {one.standing for one in self._projects if one.files.files}
+        return next((one for one in ("open", "without", "trusted") if one in held), "nothing")
+
+    def _answers(self) -> list[Choice]:
+        fault = next((one.files.fault for one in self._projects if one.files.fault), "")
+        standing = self._standing
+        found: list[Choice] = []
+        if standing in ("open", "without"):
+            why = f"cannot be: {fault}" if fault else "used until one of them changes"
+            found.append(Choice("t", "trust", "Trust these files", why, not fault))
+        if standing == "open":
+            found.append(Choice("w", "without", "Go on without them", "not asked again until one changes"))
+        if not self._asking and standing in ("trusted", "without"):
+            found.append(Choice("f", "forget", "Take it back", "not used; the next start asks again"))
+        if self._asking:
+            found.append(Choice("q", "quit", "Quit", "leave the program"))
+        return found
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def head(self, width: int) -> list[Strip]:
+        title: list[Part] = [
+            (self.looks.symbols.waiting, self.style("warning", bold=True)),
+            (" ", self.style()),
+            ("Use this folder's own files?", self.style(bold=True)),
+        ]
+        said = [part(_SAID.get(self._standing, ""), self.style("t2"))]
+        rows = [self.line(width, title, said if cells(title) + cells(said) + 2 <= width else [])]
+        rows += self._gap(width)
+        if self.app.size.height >= 16:
+            why = f"{counted(len(self.entries), 'file')} could steer this program; what each could do:"
+            if self._marked:
+                why = "They are not as they were when you decided about them:"
+            rows += [self.line(width, [(piece, self.style("t2"))]) for piece in wrap(why, width)]
+            rows += self._gap(width)
+        return rows
+
+    @property
+    def tight(self) -> bool:
+        return self.app.size.height < 30
+
+    def _gap(self, width: int) -> list[Strip]:
+        return [] if self.tight else [self.line(width, [])]
+
+    def body(self, width: int) -> list[Strip]:
+        if not self.entries:
+            return [self.line(width, [("This folder has no files that could steer it.", self.style("t2"))])]
+        rows: list[Strip] = []
+        self._row_of = {}
+        folder = ""
+        for at, entry in enumerate(self.entries):
+            if entry.folder != folder:
+                folder = entry.folder
+                rows += [self.line(width, [])] if rows else []
+                said = wrap(clean_line(folder, reveal=True), width)
+                rows += [self.line(width, [(piece, self.style("t1", bold=True))]) for piece in said]
+            self._row_of[at] = len(rows)
+            rows += self._entry(width, at, entry)
+        return rows
+
+    def _entry(self, room: int, at: int, entry: Entry) -> list[Strip]:
+        chosen = at == self.at
+        ground: Role = "selection" if chosen else "s3"
+        wish = f"file {at}"
+        fill = doing(self.style(ground=ground), wish)
+        first: list[Part] = [
+            (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground))
+        ]
+        if self._marked:
+            role: Role = "warning" if entry.mark else "t3"
+            first.append((entry.mark.ljust(_MARK), doing(self.style(role, ground, bold=True), wish)))
+        used = 2 + (_MARK if self._marked else 0)
+        name = doing(self.style("t1", ground, bold=chosen), wish)
+        about = doing(self.style("error" if entry.file and entry.file.fault else "t2", ground), wish)
+        names = min(max(width(_name(one)) for one in self.entries) + 2, max(20, room // 2))
+        shown = _name(entry)
+        beside = room - used - names
+        blank: Part = (" " * used, fill)
+        if width(shown) < names and beside >= _BESIDE:
+            left = [*first, (shown.ljust(names), name)]
+            rest = [blank, (" " * names, fill)]
+            return [
+                self.line(room, [*(left if number == 0 else rest), (piece, about)], ground=ground)
+                for number, piece in enumerate(wrap(entry.about, beside))
+            ]
+        rows = [
+            self.line(room, [*(first if number == 0 else [blank]), (piece, name)], ground=ground)
+            for number, piece in enumerate(wrap(shown, room - used))
+        ]
+        below = wrap(entry.about, room - used - 2)
+        return rows + [
+            self.line(room, [blank, ("  ", fill), (piece, about)], ground=ground) for piece in below
+        ]
+
+    def foot(self, width: int) -> list[Strip]:
+        rows = [row for at, one in enumerate(self.choices) for row in self._choice(width, at, one)]
+        later = "ask next time" if self._asking else "close"
+        keys = [("Enter", "use it" if self.at >= len(self.entries) else "look inside"), ("Esc", later)]
+        if self.at >= len(self.entries) > 0:
+            keys.append(("V", "look inside"))
+        keys.append(("Up/Down", "choose"))
+        gap = [self.line(width, [])] if self.app.size.height >= 16 else []
+        return [*gap, *rows, *gap, self.keys_line(width, keys)]
+
+    @property
+    def unseen(self) -> int:
+        """How many files were not in sight yet."""
+        return len(self.entries) - len(self._in_sight_once)
+
+    def looked_at(self, rows: int) -> None:
+        before = self.unseen
+        self._in_sight_once |= {at for at, row in self._row_of.items() if row < rows}
+        if self.unseen != before:
+            self.redraw()
+
+    def _about(self, choice: Choice, room: int) -> str:
+        if choice.answer == "trust" and choice.offered and self.unseen:
+            return f"{self.unseen} not seen yet" + ("; used until one changes" if room >= 39 else "")
+        return choice.about
+
+    def _choice(self, room: int, number: int, choice: Choice) -> list[Strip]:
+        chosen = number + len(self.entries) == self.at
+        ground: Role = "selection" if chosen else "s3"
+        wish = f"answer {number}"
+        fill = doing(self.style(ground=ground), wish)
+        text: Role = "t1" if choice.offered else "t3"
+        left: list[Part] = [
+            (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
+            (
+                choice.key.upper(),
+                doing(self.style("accent" if choice.offered else "t3", ground, bold=True), wish),
+            ),
+            ("  ", fill),
+            (choice.name.ljust(22), doing(self.style(text, ground, bold=chosen), wish)),
+        ]
+        about = doing(self.style("t2" if choice.offered else "t3", ground), wish)
+        first, *more = wrap(clean_line(self._about(choice, room - 27), reveal=True), max(12, room - 27))
+        rows = [self.line(room, [*left, (first, about)], ground=ground)]
+        return rows + [self.line(room, [(" " * 27, fill), (one, about)], ground=ground) for one in more]
+
+    def redraw(self, *, keep: bool = True) -> None:
+        super().redraw(keep=keep)
+        row = self._row_of.get(self.at)
+        if row is not None:
+            self.call_after_refresh(self._body.reveal, row)
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def take_key(self, key: str, character: str | None) -> bool:
+        typed = (character or "").lower()
+        match key.lower():
+            case "up" | "shift+tab" | "k":
+                self._move(-1)
+            case "down" | "tab" | "j":
+                self._move(1)
+            case "pageup" | "pagedown":
+                return False
+            case "enter":
+                self._use(self.at)
+            case "right" | "v":
+                self._look_inside(self.at)
+            case _:
+                at = next((at for at, one in enumerate(self.choices) if one.key == typed), None)
+                if at is None:
+                    return False
+                self._use(len(self.entries) + at)
+        return True
+
+    def _move(self, by: int) -> None:
+        self.at = (self.at + by) % max(1, len(self.entries) + len(self.choices))
+        self.redraw()
+
+    def _use(self, at: int) -> None:
+        if at < len(self.entries):
+            self._look_inside(at)
+            return
+        choice = self.choices[at - len(self.entries)] if self.choices else None
+        if choice is not None and choice.offered:
+            self.dismiss(choice.answer)
+
+    def _look_inside(self, at: int) -> None:
+        entry = self.entries[at] if at < len(self.entries) else self.entries[0] if self.entries else None
+        if entry is None or entry.file is None:
+            return
+        text, file = content_of(entry.file), entry.file
+        size = f"{len(file.content):,} bytes" if not file.fault else ""
+        title = clean_line(entry.name, reveal=True)
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            return [*viewer.say(width, entry.about), viewer.gap(width), *viewer.say(width, text, "t1")]
+
+        self.app.push_screen(Viewer(self.looks_of, title, draw, right=size))
+
+    def clicked(self, wish: str) -> None:
+        what, _, number = wish.partition(" ")
+        if not number.isdigit():
+            return
+        at = int(number) + (len(self.entries) if what == "answer" else 0)
+        if what in ("file", "answer") and at < len(self.entries) + len(self.choices):
+            self.at = at
+            self.redraw()
+            self._use(at)
+
+
+def content_of(file: ProjectFile) -> str:
+    """What is in a file, as it can be shown: every character that an eye cannot see as its code point."""
+    if file.fault:
+        return "There is no content that trust could be bound to."
+    try:
+        text = file.content.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"It is no UTF-8 text. SHA-256 {file.digest}"
+    if "\0" in text:
+        return f"It is no text. SHA-256 {file.digest}"
+    shown = clean(text[:MOST_SHOWN].replace("\r\n", "\n"), reveal=True).rstrip("\n")
+    if len(text) > MOST_SHOWN:
+        shown += f"\n\nThe first {MOST_SHOWN:,} of {len(text):,} characters. SHA-256 {file.digest}"
+    return shown or "It is empty."
+
+
+def _entries(one: Project, marks: Mapping[str, Mapping[str, Mark]]) -> list[Entry]:
+    folder = str(one.files.folder)
+    marked = marks.get(folder, {})
+    found = [
+        Entry(file.name, clean_line(power(file), reveal=True), marked.get(file.name, ""), file, folder)
+        for file in one.files.files
+    ]
+    gone = [name for name, mark in marked.items() if mark == "gone"]
+    return [*found, *(Entry(name, "it was there when you decided", "gone", None, folder) for name in gone)]
+
+
+def _name(entry: Entry) -> str:
+    return clean_line(entry.name, reveal=True)

@@ -1,0 +1,56 @@
+"""The one-line strip that stands for the side panes where there is no room for them."""
+
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui import format as units
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, doing, part, row
+
+if TYPE_CHECKING:
+    from tui_agent.folds.session.changed_files import FilesChangedView
+    from tui_agent.folds.session.todo import TodoView
+
+
+class PaneStrip(LinePane):
+    """One row: tasks and files on the left, the keys of the panes on the right."""
+
+    surface = "s1"
+    todo: "TodoView | None" = None
+    files: "FilesChangedView | None" = None
+
+    def set_views(self, todo: "TodoView", files: "FilesChangedView") -> None:
+        """Show these."""
+        self.todo, self.files = todo, files
+        self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        wide = self.shape.width >= 70
+        left: list[Part] = [("  ", self.style()), ("Todo", doing(self.style(bold=True), "todo"))]
+        items = self.todo.items if self.todo else ()
+        if self.todo is not None and items:
+            at = self.todo.done if self.todo.current is None else self.todo.current + 1
+            done = " done" if wide and self.todo.current is None else ""
+            left.append((f" {at}/{len(items)}{done}", doing(self.style("t2"), "todo")))
+        else:
+            left.append((" none", self.style("t3")))
+        if self.files and self.files.files:
+            left += [
+                ("   " if wide else "  ", self.style()),
+                part(counted(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
+            ]
+            for words, role in units.changed_lines(
+                self.files.added, self.files.removed, self.looks.symbols.minus
+            ):
+                left.append((f" {words}", self.style(role)))
+        keys = (("F2", "todo"), ("F3", "trace")) if wide else (("F2", "todo"),)
+        right: list[Part] = []
+        for key, word in keys:
+            right += [("  ", self.style())] if right else []
+            right += [
+                (key, doing(self.style("t2", bold=True), word)),
+                (f" {word}", doing(self.style("t3"), word)),
+            ]
+        return [row(width, left, right, fill=self.style())]

@@ -1,0 +1,105 @@
+"""What the status line says about a session's state. Invariant: pure; one mood at a time, waiting before running."""
+
+from typing import TYPE_CHECKING
+
+from tui_agent.folds.session.view import COMPACTING
+from tui_agent.protocol.settings import PAUSING
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.panes.spans import ROW, fault_words, short_target
+from tui_agent.tui.panes.status import Mood, StatusView
+from tui_agent.tui.text import clean_line, named
+
+if TYPE_CHECKING:
+    from tui_agent.folds.session.view import SessionStateView
+    from tui_agent.folds.trace.spans import Span, TraceView
+
+SUMMARISES, OLD = "summarising", "old turns"
+_ENDS: dict[str, tuple[Mood, str]] = {
+    "finished": ("ready", "ready"),
+    "rejected": ("stopped", "declined"),
+    "interrupted": ("stopped", "stopped"),
+    "part_limit": ("stopped", "limit of parts reached"),
+    "iteration_limit": ("stopped", "limit of iterations reached"),
+    "turn_limit": ("stopped", "limit of turns reached"),
+    "time_limit": ("stopped", "time limit reached"),
+    "cost_limit": ("stopped", "cost limit reached"),
+    "denied": ("stopped", "denied"),
+    "stuck": ("stopped", "stuck"),
+    "model_error": ("failed", "no answer"),
+    "error": ("failed", "error"),
+}
+
+
+def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") -> StatusView:
+    """The mood, the word for it, and what it is about."""
+    stage = state.phase if state.phase != "idle" else ""
+    if state.permissions:
+        first = state.permissions[0]
+        what = f"{first.verb} {short_target(first.target)}".strip()
+        return StatusView("waiting", "waiting for you", named(what[:ROW]), stage="policy")
+    if state.questions:
+        return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
+    if state.shell is not None and not state.turn_running:
+        what = named(state.shell.command[:ROW])
+        return StatusView("running", "you run", what, state.shell_started_at, note=note)
+    if state.compacting and state.state_reason != COMPACTING:
+        return StatusView("running", state.state_reason, "messages", note=note)
+    if state.compacting:
+        span = newest_running(trace)
+        return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
+    if not state.turn_running:
+        return _at_rest(state, trace)
+    if state.agent_state == "paused":
+        return StatusView("paused", "paused", "/resume goes on", stage=stage)
+    if state.agent_state == "throttled":
+        return StatusView(
+            "running",
+            "waiting",
+            fault_words(clean_line(state.state_reason)),
+            state.turn_started_at,
+            "model",
+            note,
+        )
+    word, what = _doing(state, trace)
+    if state.state_reason == PAUSING:
+        word, what = PAUSING, f"{word} {what}".strip()
+    return StatusView("running", word, what, state.turn_started_at, stage, note)
+
+
+def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
+    if state.settings is None:
+        return StatusView()
+    if not state.settings.model.model:
+        return StatusView("ready", "choose a model to begin")
+    if state.moved:
+        return StatusView(
+            "ready", "ready", counted(len(state.queue), "message") + " held" if state.queue else ""
+        )
+    mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
+    if state.last_turn_end == "model_error":
+        failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
+        word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
+    what = "Enter tries again" if state.last_turn_end == "model_error" else ""
+    stage = "model" if state.last_turn_end == "model_error" else ""
+    return StatusView(mood, word, what, stage=stage)
+
+
+def _doing(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
+    if state.state_reason == COMPACTING:
+        return SUMMARISES, OLD
+    span = newest_running(trace)
+    if span is not None and span.kind in ("tool", "subtask"):
+        verb, _, target = named(span.name[:ROW]).partition(" ")
+        return verb, target
+    model = state.settings.model.model if state.settings else ""
+    if state.phase == "model":
+        return "model", clean_line(model)
+    return "running", clean_line(state.phase)
+
+
+def newest_running(trace: "TraceView") -> "Span | None":
+    """The running span that was started last and has none below it."""
+    for span in reversed(trace.spans[-200:]):
+        if span.state == "running" and span.kind in ("model", "tool", "subtask"):
+            return span
+    return None

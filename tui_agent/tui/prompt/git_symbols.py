@@ -1,0 +1,39 @@
+"""Names that are defined in the workspace, as git finds them in the lines that define something.
+
+Invariant: no more than `MOST`, the likeliest first, sources before tests; where there is no git, none.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from tui_agent.config.git import ask_git
+from tui_agent.config.path_kind import is_test
+from tui_agent.tui.prompt.symbols import Symbol, worth_looking
+
+MOST: Final = 20
+_KEYWORDS: Final = "def|class|function|func|fn|struct|enum|trait|interface|type|module|const|record"
+_LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^)]*\)\s*)?(\w+)")
+
+
+def defined(root: Path, query: str) -> list[Symbol]:
+    """What git finds in the lines that define something. Blocking: call it in a thread."""
+    if not worth_looking(query):
+        return []
+    pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
+    said = ask_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
+    found: dict[str, Symbol] = {}
+    for line in (said or b"").decode("utf-8", "replace").splitlines():
+        path, _, rest = line.partition(":")
+        number, _, text = rest.partition(":")
+        hit = _LINE.search(text)
+        if hit is not None and number.isdigit() and query.lower() in hit[1].lower():
+            known = found.get(hit[1])
+            if known is None or (is_test(known.path) and not is_test(path)):
+                found[hit[1]] = Symbol(hit[1], path, int(number))
+    wanted = query.lower()
+    ordered = sorted(
+        found.values(),
+        key=lambda one: (not one.name.lower().startswith(wanted), is_test(one.path), len(one.name), one),
+    )
+    return ordered[:MOST]

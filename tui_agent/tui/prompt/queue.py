@@ -1,0 +1,78 @@
+"""The queued messages, above the prompt: what waits, when it goes, and how to send, edit or remove it.
+
+Invariant: all of them are counted; a row is one line of the message, cleaned.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from textual.strip import Strip
+
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
+
+MOST_ROWS: Final = 3
+
+
+class QueueRows(LinePane):
+    """One row for each of the first queued messages; hidden where nothing waits."""
+
+    surface = "s2"
+    texts: tuple[str, ...] = ()
+    after: str = ""
+
+    @property
+    def rows_wanted(self) -> int:
+        """How many rows it takes."""
+        return min(len(self.texts), MOST_ROWS)
+
+    def set_texts(self, texts: Sequence[str], *, after: str) -> None:
+        """Show these, in their order; `after` is what runs before them, empty where nothing does."""
+        if (tuple(texts), after) == (self.texts, self.after):
+            return
+        self.texts, self.after = tuple(texts), after
+        self.display = bool(texts)
+        self.styles.height = max(1, self.rows_wanted)
+        self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        return [self._row(at, width) for at in range(self.rows_wanted)]
+
+    def _row(self, at: int, width: int) -> Strip:
+        right = next((said for said in self._notes(at) if cells(said) <= max(width * 3 // 5, width - 40)), [])
+        wish = doing(self.style("t2"), f"unqueue {at + 1}")
+        room = max(1, width - cells(right) - 5)
+        left: list[Part] = [
+            (f"{self.looks.symbols.queued} ", self.style("t3")),
+            *cut([part(clean_line(self.texts[at]), wish)], room, self.looks.symbols.ellipsis),
+        ]
+        return row(width, left, right, fill=self.style(), margin=1)
+
+    def _notes(self, at: int) -> Iterator[list[Part]]:
+        """What stands on a row's right, the longest first."""
+        first, last = at == 0, at == self.rows_wanted - 1
+        when = [part(f"after {self.after}" if self.after else "waits", self.style("t2"))] if first else []
+        hidden = len(self.texts) - MOST_ROWS if last else 0
+        more = [part(f"+{hidden} more", self.style("t3"))] if hidden > 0 else []
+        for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
+            keys: list[list[Part]] = []
+            if first:
+                keys.append(self._key("Enter", send, "send_queued"))
+            if last:
+                keys.append(self._key("/unqueue", edit, "unqueue"))
+            yield self._joined([when, more, *keys])
+            yield self._joined([more, *keys])
+        yield more
+
+    def _key(self, key: str, words: str, wish: str) -> list[Part]:
+        return [
+            part(key, doing(self.style("t2", bold=True), wish)),
+            part(words, doing(self.style("t3"), wish)),
+        ]
+
+    def _joined(self, groups: Sequence[list[Part]]) -> list[Part]:
+        joined: list[Part] = []
+        for group in groups:
+            joined += [("   ", self.style()), *group] if joined and group else group
+        return joined

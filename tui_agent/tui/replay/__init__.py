@@ -1,1 +1,0 @@
-"""L7: a recorded session as it was at any event, with a line to move on."""

@@ -1,0 +1,1 @@
+"""Two branches of one session, or two sessions, side by side."""

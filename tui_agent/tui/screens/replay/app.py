@@ -1,0 +1,74 @@
+"""The app that only replays: one recorded session, no engine, nothing written. Invariant: Esc leaves it."""
+
+import gc
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.tui.cli_client import Ask, CommandLine
+from tui_agent.tui.layout import shape
+from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.screens.replay.recording import Recording, Ways
+from tui_agent.tui.screens.replay.screen import ReplayScreen
+
+
+class ReplayApp(Frame):
+    """`to_seq` is where it begins, `speed` how fast Space plays."""
+
+    CSS_PATH = "../styles/app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        recording: Recording,
+        *,
+        to_seq: int | None = None,
+        speed: float = 1.0,
+        environ: Mapping[str, str] | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        super().__init__(options, environ)
+        moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
+        ways = Ways(
+            ask or CommandLine({**self.environ, **moved}, str(options.cwd)),
+            self._copy,
+            opens="tui-agent --session",
+            leave=self.action_leave,
+        )
+        self.replay = ReplayScreen(recording, ways, lambda: self.looks, to_seq=to_seq, speed=speed)
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.replay
+
+    def compose(self) -> ComposeResult:
+        yield from ()
+
+    def reshape(self, width: int = 0, height: int = 0) -> None:
+        """The screen lays itself out; here only what it is laid out by."""
+        self.shape = shape(width or self.size.width, height or self.size.height)
+        for pane in self.replay.query("LinePane"):
+            pane.refresh()
+
+    def on_mount(self) -> None:
+        gc.enable()
+        self.reshape()
+
+    def _copy(self, text: str) -> bool:
+        return self.terminal.copy(text)
+
+    def action_leave(self) -> None:
+        """Leave."""
+        self.terminal.restore()
+        self.exit(0)
+
+
+def run_replay(options: SessionOptions, recording: Recording, *, to_seq: int | None, speed: float) -> int:
+    """Draw the replay until the user leaves; the exit status."""
+    app = ReplayApp(options, recording, to_seq=to_seq, speed=speed)
+    status = app.run(mouse=app.first.mouse)
+    return status if status is not None else 0

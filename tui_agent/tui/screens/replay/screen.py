@@ -1,0 +1,308 @@
+"""A recorded session as it was at any event: chat, todo, trace, context and cost, over a line to move on.
+
+Invariant: nothing here runs a model or a tool or writes; a key folds a bounded number of events, however long the log.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.timer import Timer
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.moments import Moments
+from tui_agent.folds.trace.timeline import timeline
+from tui_agent.folds.views import Views
+from tui_agent.tui.actions import footer
+from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.panes.side_strip import PaneStrip
+from tui_agent.tui.panes.sidebar import Sidebar
+from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.screens.replay.actions import Wishes
+from tui_agent.tui.screens.replay.chat import ReplayChat
+from tui_agent.tui.screens.replay.faults import ReplayFaults
+from tui_agent.tui.screens.replay.header import ReplayHeader
+from tui_agent.tui.screens.replay.pane import Head, LinePlace, TimelinePane, rows_for
+from tui_agent.tui.screens.replay.playhead import Playhead
+from tui_agent.tui.screens.replay.recording import Recording, Ways, search
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.modal_keys import takes
+from tui_agent.tui.widgets.rows import Part
+from tui_agent.tui.worker_errors import Told
+
+if TYPE_CHECKING:
+    from tui_agent.tui.main_screen import Frame
+
+SLICE_S = 0.008
+BEAT_S = 1 / 20
+SAID_S = 8.0
+
+
+class ReplayScreen(Told, Screen[None]):
+    """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
+
+    DEFAULT_CSS = """
+    ReplayScreen { background: $s0; }
+    ReplayScreen #replay-body { height: 1fr; }
+    ReplayScreen #replay-left { width: 1fr; height: 1fr; }
+    ReplayScreen ReplayChat { height: 1fr; }
+    ReplayScreen TimelinePane { height: 7; }
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        ways: Ways,
+        looks: Callable[[], Looks],
+        *,
+        to_seq: int | None = None,
+        speed: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.recording = recording
+        self.wishes = Wishes(self, ways)
+        self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
+        self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
+        self.chat = ReplayChat(looks(), recording.read_text, id="replay-chat")
+        self.moments = Moments()
+        self.playhead = Playhead(timeline(()), 0, speed)
+        self.views: Views | None = None
+        self._to_seq, self._speed = to_seq, speed
+        self._said: tuple[str, Role] = ("reading …", "t2")
+        self._asking: Field | None = None
+        self._wanted = ""
+        self._faults = ReplayFaults(self.header, self.say)
+        self._panes = False
+        self._beat: Timer | None = None
+        self._beat_at = 0.0
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        with Horizontal(id="replay-body"):
+            with Vertical(id="replay-left"):
+                yield self.chat
+                yield self.pane_strip
+            yield self.sidebar
+        yield self.pane
+        yield self.footer
+
+    def on_mount(self) -> None:
+        self._fit()
+        self._show_head()
+        self.run_worker(self._read(), name="replay", exit_on_error=False)
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        width, height = self.app.size
+        shape = cast("Frame", self.app).shape
+        self.sidebar.display = shape.sidebar > 0 or self._panes
+        self.sidebar.styles.width = shape.sidebar or "100%"
+        self.chat.display = shape.sidebar > 0 or not self._panes
+        self.pane_strip.display = shape.strip
+        self.pane.styles.height = rows_for(width, height)
+        self.footer.display = not shape.tiny
+        self.chat.styles.margin = (1, 0, 1, 0) if shape.airy else 0
+
+    def toggle_panes(self) -> None:
+        """Todo, trace and context in place of the chat, where there is no room for both; and back."""
+        self._panes = not self._panes and not cast("Frame", self.app).shape.sidebar
+        self._fit()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        """Read the log, make the line, and fold it for its keyframes; keys are answered meanwhile."""
+        try:
+            records = await self.recording.records()
+        except TuiAgentError as fault:
+            self.say(str(fault), "error")
+            return
+        line = await asyncio.to_thread(timeline, records)
+        self.moments = Moments(records)
+        await self._prepare()
+        self._said = ("", "t2")
+        if not records:
+            self.say("Nothing was recorded.", "t2")
+            return
+        place = len(records) - 1 if self._to_seq is None else self.moments.index_of(self._to_seq)
+        self.playhead = Playhead(line, place, self._speed)
+        self.header.total_cost = self.moments.total_cost
+        self.pane.set_line(line)
+        self.show_moment()
+
+    async def _prepare(self) -> None:
+        until = time.perf_counter() + SLICE_S
+        while self.moments.prepare(50):
+            if time.perf_counter() > until:
+                self._said = (f"reading {self.moments.built} of {len(self.moments)} events", "t2")
+                self._show_head()
+                # Keys and paints get their turn; this gives way, it waits for nothing.
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE_S
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a moment to show."""
+        return self.views is not None
+
+    # -- showing ---------------------------------------------------------------------------------------------------
+
+    @property
+    def seq(self) -> int:
+        """The event that is shown."""
+        return self.moments.records[self.playhead.place].seq
+
+    def show_moment(self) -> None:
+        """Every pane, as it was at the head."""
+        views = self.views = self.moments.at(self.seq)
+        state, meter = views.state.view(), views.meter.view()
+        with self.app.batch_update():
+            self._faults.guarded("the header", lambda: self.header.set_views(state, meter))
+            self._faults.guarded(
+                "the sidebar",
+                lambda: self.sidebar.set_views(views.todo.view(), views.trace.view(), meter, views.last_at),
+            )
+            self._faults.guarded(
+                "the strip of panes", lambda: self.pane_strip.set_views(views.todo.view(), views.files.view())
+            )
+            self._faults.guarded("the chat", lambda: self.chat.show(views))
+            self._show_head()
+            status = StatusView("stopped", "replay", f"event {self.seq}")
+            self._faults.guarded("the header", lambda: self.header.set_status(status))
+        self._faults.look(views)
+
+    def _show_head(self) -> None:
+        self._faults.guarded("the timeline", self._draw_head)
+
+    def _draw_head(self) -> None:
+        if self.views is None:
+            self.pane.set_head(Head(said=self._said[0], said_role=self._said[1]))
+            return
+        self.footer.set_keys(footer(self.wishes.offered(), ("replay",), running=False))
+        head, records = self.playhead, self.moments.records
+        part = self.views.state.view().parts
+        self.pane.set_head(
+            Head(
+                place=head.place,
+                seq=self.seq,
+                last_seq=records[-1].seq,
+                part=max(0, part - 1),
+                clock=time.strftime("%H:%M:%S", time.localtime(self.views.last_at)),
+                kind=self.views.last_kind,
+                playing=head.playing,
+                speed=head.speed,
+                said=self._said[0],
+                said_role=self._said[1],
+                asked=self._asked(),
+            )
+        )
+
+    def _asked(self) -> tuple[Part, ...]:
+        if self._asking is None:
+            return ()
+        style, quiet = self.pane.style(), self.pane.style("t3")
+        cursor = self.pane.looks.palette.rich("s1", "t1")
+        typed = self._asking.parts(24, style, cursor, "text of an event", quiet)
+        return (("find ", self.pane.style("t2")), *typed)
+
+    def say(self, text: str, role: Role = "accent") -> None:
+        """A short word in the line's state row; it goes after a while."""
+        said = self._said = (text, role)
+        self._show_head()
+        self.set_timer(SAID_S, lambda: self._hush(said))
+
+    def _hush(self, said: tuple[str, Role]) -> None:
+        if self._said is said:
+            self._said = ("", "t2")
+            self._show_head()
+
+    # -- moving ----------------------------------------------------------------------------------------------------
+
+    def move(self, how: Callable[[Playhead], object]) -> None:
+        """Do something to the head, and show where it stands then."""
+        if not self.ready:
+            return
+        how(self.playhead)
+        self.show_moment()
+        if self.playhead.playing and self._beat is None:
+            self._beat_at = time.monotonic()
+            self._beat = self.set_interval(BEAT_S, self._play)
+
+    def _play(self) -> None:
+        now = time.monotonic()
+        passed, self._beat_at = now - self._beat_at, now
+        moved = self.playhead.pass_time(passed)
+        if not self.playhead.playing and self._beat is not None:
+            self._beat.stop()
+            self._beat = None
+            self._show_head()
+        if moved:
+            self.show_moment()
+
+    @on(LinePlace)
+    def _dragged(self, event: LinePlace) -> None:
+        event.stop()
+        self.move(lambda head: head.to(event.place))
+
+    @on(Intent)
+    def _intent(self, event: Intent) -> None:
+        """A span that is pressed leads to where it began."""
+        event.stop()
+        name, _, index = f"{event.name} {event.argument}".partition(" ")
+        if name == "span" and self.views is not None and index.isdigit():
+            seq = self.views.trace.view().spans[int(index)].first_seq
+            self.move(lambda head: head.to(self.moments.index_of(seq)))
+        else:
+            self.wishes.take_intent(event.name)
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        if not takes(self, event):
+            return
+        if self._asking is not None:
+            self._type(self._asking, event)
+        else:
+            self.wishes.take_key(event.key)
+
+    def find(self) -> None:
+        """Ask for a text to look for."""
+        if self.ready:
+            self._asking = Field(self._wanted)
+            self._show_head()
+
+    def _type(self, field: Field, event: events.Key) -> None:
+        if event.key in ("enter", "escape"):
+            self._asking = None
+            if event.key == "enter" and field.text.strip():
+                self._wanted = field.text
+                self.find_next(forward=True)
+        else:
+            field.key(event.key, event.character)
+        self._show_head()
+
+    def find_next(self, *, forward: bool) -> None:
+        """To the next event, or the one before, that holds what was looked for."""
+        if self._wanted and self.ready:
+            self.run_worker(
+                self._find(forward), name="find", exclusive=True, group="find", exit_on_error=False
+            )
+
+    async def _find(self, forward: bool) -> None:
+        place = self.playhead.place
+        found = await asyncio.to_thread(search, self.moments.records, self._wanted, place, forward=forward)
+        if found is None:
+            self.say(
+                f'No event {"after" if forward else "before"} this one holds "{self._wanted}".', "warning"
+            )
+        else:
+            self.move(lambda head: head.to(found))

@@ -1,0 +1,254 @@
+"""All sessions: found as you type, sorted, by day, with what is known of the chosen one; from here they are opened,
+replayed, forked, compared, exported, renamed and removed.
+
+Invariant: nothing here reads a store; every answer comes from the command line, beside the screen, and one that is no
+longer wanted is thrown away. A key waits for none of them.
+"""
+
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.strip import Strip
+
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui import format as units
+from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.screens.page import OPENS, Page
+from tui_agent.tui.screens.sessions.actions import Deeds
+from tui_agent.tui.screens.sessions.detail import Detail
+from tui_agent.tui.screens.sessions.head import SessionsHead, SessionsHeader, rows_for
+from tui_agent.tui.screens.sessions.queries import Answers
+from tui_agent.tui.screens.sessions.rows import (
+    SORTS,
+    Line,
+    Row,
+    Sort,
+    arranged,
+    matching,
+)
+from tui_agent.tui.screens.sessions.table import RowPainter, SessionListing
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.modal_keys import small, takes
+from tui_agent.tui.widgets.rows import part
+
+if TYPE_CHECKING:
+    from tui_agent.tui.controller.controller import Live
+
+
+class SessionsScreen(Page):
+    """`Live` opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+
+    scope = "sessions"
+    AUTO_FOCUS = "SessionListing"
+    DEFAULT_CSS = """
+    SessionsScreen SessionListing {
+        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
+    }
+    """
+
+    def __init__(self, live: "Live") -> None:
+        super().__init__(live)
+        self.painter = RowPainter(self.looks_of)
+        self.header = self.sums = SessionsHeader(self.looks_of)
+        self.head = self.top = SessionsHead(self.looks_of)
+        self.listing = self.sessions = SessionListing(self.looks_of, self.draw_row)
+        self.top.columns = self.painter.heads
+        self.deeds = Deeds(self)
+        self.answers = Answers(self)
+        self.here_only = False
+
+    def on_mount(self) -> None:
+        self.painter.here = self.live.app.session_id
+        self.answers.read()
+
+    def show_keys(self) -> None:
+        """The footer of what the keys mean now."""
+        scope: Scope = "sessions_find" if self.top.typing else "sessions"
+        keys = footer(self.live.app.actions, (scope,), running=False)
+        words = {"Tab": "all folders" if self.here_only else "this folder only"}
+        if self.narrow and not self._open:
+            words["Enter"] = "more about it"
+        self.footer.set_keys([(key, words.get(key, word)) for key, word in keys])
+
+    def _fit(self) -> None:
+        super()._fit()
+        width, height = self.app.size
+        self.head.styles.height = rows_for(height)
+        if not self.narrow:
+            self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
+
+    def sum_up(self) -> None:
+        """Show the sums of all sessions."""
+        spent = [row.cost for row in self.answers.rows if row.cost is not None]
+        sums = [
+            counted(len(self.answers.rows), "session"),
+            units.money(sum(spent), digits=2) if spent else "",
+        ]
+        self.sums.set_sums(
+            [word for word in (*sums, units.size(sum(row.size for row in self.answers.rows))) if word]
+        )
+
+    @property
+    def text(self) -> str:
+        """What is looked for."""
+        return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
+
+    def typed(self) -> None:
+        """Another text is looked for: names at once, texts when the typing rests."""
+        self.answers.search(self.text)
+        self.show_lines()
+
+    # -- showing ---------------------------------------------------------------------------------------------------
+
+    def show_lines(self, chosen: str = "") -> None:
+        """Filter, sort and draw; the chosen session stays chosen."""
+        place = str(self.live.app.options.cwd) if self.here_only else ""
+        self.painter.now = self.live.app.clock()
+        self.painter.words = self.text.split()
+        found = matching(self.answers.rows, self.text, self.answers.hits, place)
+        self.painter.folders = len({row.workspace for row in found}) > 1 or not self.here_only
+        lines = arranged(found, self.painter.sort, self.painter.now) or self._nothing()
+        held = chosen or (self.sessions.chosen.id if self.sessions.chosen else "")
+        self.sessions.set_lines(lines, held)
+        self._count = len(found)
+        self.show_head()
+        self.show_detail()
+
+    _count = 0
+
+    def _nothing(self) -> list[Line]:
+        if self.text:
+            still = "" if not self.top.said else " in a name yet"
+            said = f'Nothing matches "{clean_line(self.text)}"{still}. Esc clears.'
+        elif self.answers.rows:
+            said = "No sessions of this folder. Tab shows all."
+        else:
+            said = self.answers.said
+        return [Line(group=said)]
+
+    def show_head(self) -> None:
+        """Title, counts and columns."""
+        self.top.title = [
+            ("Sessions", self.top.style(bold=True)),
+            (self.deeds.title, self.top.style("accent")),
+        ]
+        every = len(self.answers.rows)
+        count = f"{self._count} of {every}" if self._count != every else str(every) if every else ""
+        self.top.right = [part(count, self.top.style("t2"))]
+        self.top.show()
+
+    def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
+        return self.painter.line(self.sessions.lines[at], width, chosen=chosen and at == self.sessions.at)
+
+    @property
+    def chosen(self) -> Row | None:
+        """The session under the cursor."""
+        return self.sessions.chosen
+
+    def detail_rows(self, width: int) -> list[Strip]:
+        row = self.chosen
+        if row is None:
+            return []
+        detail = Detail(self.looks_of(), width, self.painter.words, self.painter.now)
+        return detail.draw(row, self.answers.hits.get(row.id), self.answers.preview(row))
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        if not takes(self, event):
+            return
+        if self._open and self.narrow and event.key in ("up", "down", "pageup", "pagedown", "escape", "q"):
+            super().on_key(event)
+        elif self.deeds.take_key(event):
+            return
+        elif event.key in ("up", "down", "pageup", "pagedown"):
+            self._look(typing=False)
+            self.sessions.take_key(event.key)
+        elif event.key == "tab":
+            self.here_only = not self.here_only
+            self.show_keys()
+            self.show_lines()
+        elif event.key == "f1":
+            self.help()
+        elif event.key == "escape":
+            self._escape()
+        elif event.key == "enter":
+            self._enter()
+        elif self.top.typing:
+            if self.top.field.key(event.key, event.character):
+                self.typed()
+        else:
+            self.take_key(small(event.key))
+
+    def help(self) -> None:
+        """Every key of the list."""
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            rows: list[Strip] = []
+            for action in self.live.app.actions:
+                if action.scope == "sessions":
+                    rows += viewer.pair(width, action.shown, action.help)
+            rows += [viewer.gap(width)]
+            return rows + viewer.say(
+                width, "What you type is searched for; Up or Down, and letters mean these keys.", "t3"
+            )
+
+        self.app.push_screen(Viewer(self.looks_of, "Sessions", draw))
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self._look(typing=True)
+        self.top.field.insert(event.text)
+        self.typed()
+
+    def _look(self, *, typing: bool) -> None:
+        """Letters are typed, or mean something."""
+        if typing != self.top.typing:
+            self.top.typing = typing
+            self.show_keys()
+            self.top.show()
+
+    def _escape(self) -> None:
+        if self.top.field.text:
+            self.top.field.text, self.top.field.at = "", 0
+            self._look(typing=True)
+            self.typed()
+        else:
+            self.dismiss(None)
+
+    def take_key(self, key: str) -> None:
+        match key:
+            case "slash" | "backspace":
+                self._look(typing=True)
+            case "home" | "end":
+                self.sessions.take_key(key)
+            case "s":
+                self.sort_by(SORTS[(SORTS.index(self.painter.sort) + 1) % len(SORTS)])
+            case _:
+                self.deeds.begin(key)
+
+    def sort_by(self, sort: Sort) -> None:
+        """Sort by this."""
+        self.painter.sort = sort
+        self.show_lines()
+        self.say(f"Sorted by {sort}.")
+
+    def use(self) -> None:
+        """Enter: open the chosen session; where there is none, a new one."""
+        if self.chosen is not None:
+            self.deeds.open(self.chosen)
+        elif not self.answers.rows:
+            self.dismiss(None)
+
+    def take_intent(self, name: str, argument: str) -> None:
+        if name == "sort" and argument in SORTS:
+            self.sort_by(next(sort for sort in SORTS if sort == argument))
+
+    @on(Intent)
+    def _pressed(self, event: Intent) -> None:
+        """A press on the field types into it."""
+        if event.name not in OPENS and event.name == "find":
+            event.stop()
+            self._look(typing=True)

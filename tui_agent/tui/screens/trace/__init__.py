@@ -1,0 +1,1 @@
+"""The trace of the open session, span by span."""

@@ -1,0 +1,162 @@
+"""The rows of the tree and what is known of one. Invariant: pure drawing; state, name, turns, cost and age in columns."""
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from rich.style import Style
+from textual.strip import Strip
+
+from tui_agent.tui import format as units
+from tui_agent.tui.screens.page import Facts
+from tui_agent.tui.screens.tree.nodes import Came, Node
+from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.rows import Part, cells, part, row
+
+ANSWER_ROWS, TEXT_ROWS = 8, 6
+COST_FROM, TURNS_FROM = 44, 66
+"""Cells of the list from which on it has these columns."""
+WENT_ON = "went on without a new message"
+
+
+class Paint(Protocol):
+    """A style on a row's ground."""
+
+    def __call__(self, text: Role = "t1", *, bold: bool = False) -> Style: ...
+
+
+def state_symbol(state: str, symbols: Symbols) -> tuple[str, Role]:
+    """A state's symbol and its role."""
+    known: dict[str, tuple[str, Role]] = {
+        "done": (symbols.done, "success"),
+        "failed": (symbols.failed, "error"),
+        "stopped": (symbols.stopped, "warning"),
+        "waiting": (symbols.waiting, "warning"),
+        "open": (symbols.running, "accent"),
+    }
+    return known.get(state, (symbols.queued, "t3"))
+
+
+def measures(width: int, turns: str, cost: str, age: str) -> str:
+    """The columns at the right, as many as a list of this width has."""
+    shown = turns.rjust(6) if width >= TURNS_FROM else ""
+    shown += cost.rjust(9) if width >= COST_FROM else ""
+    return shown + age.rjust(8)
+
+
+def column_names(width: int, looks: Looks) -> Strip:
+    """The row above the list."""
+    quiet = looks.palette.rich("t3", "s0")
+    names = measures(width, "turns", "cost", "age")
+    return row(width, [("    branches and what was said", quiet)], [(names, quiet)], fill=quiet)
+
+
+def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
+    """A branch, or a message on it."""
+    ground: Role = "selection" if chosen else "s0"
+    symbols = looks.symbols
+
+    def style(text: Role = "t1", *, bold: bool = False) -> Style:
+        return looks.palette.rich(text, ground, bold=bold)
+
+    symbol, role = state_symbol(node.came.state, symbols)
+    elbow = "- " if symbols.name == "ascii" else "└ "
+    indent = "  " * max(0, node.depth - 1) + (elbow if node.depth and not node.message else "")
+    if node.message:
+        indent += "  " * (2 if node.depth else 1)
+    left: list[Part] = [
+        (symbols.chosen if chosen else " ", style("accent")),
+        (" ", style()),
+        (symbol, style(role)),
+        (" ", style()),
+        (indent, style("t3")),
+    ]
+    turns = str(node.turns) if not node.message else ""
+    age = units.age(max(0.0, now - node.at)) if node.at else ""
+    right: list[Part] = [(measures(width, turns, units.money(node.came.cost_usd), age), style("t2"))]
+    room = max(4, width - cells(left) - cells(right) - 4)
+    left += _said(node, room, style, symbols) if node.message else _named(node, room, style, symbols)
+    return row(width, left, right, fill=style(), ellipsis=symbols.ellipsis)
+
+
+def said(node: Node) -> str:
+    """A message in one line; what stands in its place where there is none."""
+    text = clean_line(" ".join((node.text or node.again).split()))
+    return f"again: {text}" if text and not node.text else text or WENT_ON
+
+
+def _said(node: Node, room: int, style: Paint, symbols: Symbols) -> list[Part]:
+    return [part(fit(said(node), room, symbols.ellipsis), style("t1" if node.text else "t2"))]
+
+
+def _named(node: Node, room: int, style: Paint, symbols: Symbols) -> list[Part]:
+    """Name, where one is, and as much of what is different and how it stands as there is room for."""
+    found: list[Part] = [(node.name, style(bold=True))]
+    if node.current:
+        found.append(("  here", style("accent", bold=True)))
+    facts: list[tuple[str, Role]] = [(", ".join(node.changed), "t2"), (node.came.words, "t3")]
+    for text, role in facts:
+        space = room - cells(found) - 2
+        if text and space >= min(len(text), 12):
+            found.append((f"  {fit(clean_line(text), space, symbols.ellipsis)}", style(role)))
+    return found
+
+
+def detail(node: Node, parent: Node | None, looks: Looks, width: int) -> list[Strip]:
+    """What is known of a row: where, when, how it ended, what was answered and changed."""
+    facts = Facts(looks, width)
+    came = node.came
+    facts.gap()
+    facts.text((node.text or said(node)) if node.message else node.name, bold=True, most=TEXT_ROWS)
+    symbol, role = state_symbol(came.state, looks.symbols)
+    facts.line([(f"{symbol} ", facts.style(role)), part(came.words, facts.style(role))])
+    facts.gap()
+    _where(facts, node, parent)
+    facts.fact("cost", units.money(came.cost_usd))
+    facts.fact("iterations", str(came.iterations) if came.iterations else "")
+    facts.fact("tests", tests(came), "error" if came.tests_failed else "t1")
+    facts.fact("tools", tools(came.tools))
+    if came.files:
+        facts.heading("Files")
+        widest = max(len(str(max(added, removed))) for _, added, removed in came.files) + 1
+        for path, added, removed in came.files:
+            facts.counted(added, removed, path, widest)
+    if came.answer.strip():
+        facts.heading("Answer" if node.message else "Last answer")
+        facts.markdown(came.answer.strip(), most=ANSWER_ROWS)
+    return facts.rows
+
+
+def _where(facts: Facts, node: Node, parent: Node | None) -> None:
+    if node.message:
+        facts.fact("on", f"{node.name}, events {node.seq} to {node.last_seq}")
+    else:
+        facts.fact("session", node.title if node.kind != "branch" else "")
+        facts.fact("", node.session if node.kind != "branch" else "")
+        facts.fact("folder", node.workspace if node.kind == "fork" else "")
+        facts.fact("different", ", ".join(node.changed))
+        after = f"event {node.at_seq}" if node.at_seq is not None else ""
+        words = clean_line(" ".join(parent.text.split())[:60]) if parent is not None else ""
+        facts.fact("after", f"{after}, “{words}”" if words else after)
+        facts.fact("turns", str(node.turns))
+    facts.fact(
+        "asked" if node.message and node.text else "began",
+        time.strftime("%d %b %H:%M:%S", time.localtime(node.at)) if node.at else "",
+    )
+    facts.fact("took", units.duration(node.came.duration_s) if node.came.duration_s else "")
+
+
+def tests(came: Came) -> str:
+    """`32 passed, 2 failed`."""
+    if came.tests_passed is None and came.tests_failed is None:
+        return ""
+    failed = f", {came.tests_failed} failed" if came.tests_failed else ""
+    return f"{came.tests_passed or 0} passed{failed}"
+
+
+def tools(called: Sequence[tuple[str, int]]) -> str:
+    """`read_file 3, edit_file 2`, the most used first."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(called, key=lambda one: -one[1]))

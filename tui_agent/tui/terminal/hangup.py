@@ -1,0 +1,64 @@
+"""Notices that the terminal is gone, also where no SIGHUP tells it (an orphan, `nohup`, a closed pipe).
+
+Invariant: costs nothing while the terminal is there; without it the input thread would read an end of file for ever.
+"""
+
+import asyncio
+import os
+import select
+import threading
+from collections.abc import Callable
+
+PATIENCE_S = 0.9
+"""Seconds that leaving in order may take once the terminal is gone."""
+CLOSE_S = 0.6
+"""Seconds that a session may take to close when a signal ends the app; then its engine goes on closing it alone."""
+STALLED_S = 2.0
+"""Seconds after a signal from which on a terminal that takes nothing is not waited for."""
+STATUS = 129
+"""What shells expect of a program that SIGHUP ended."""
+
+
+def end_for_sure(status: int) -> threading.Timer:
+    """End this process after `STALLED_S`, whatever it waits for then; cancel what is returned where it need not."""
+    timer = threading.Timer(STALLED_S, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+class HangupWatch:
+    """Calls `gone` on the loop, once, when the terminal behind `fd` hangs up."""
+
+    def __init__(self, fd: int, gone: Callable[[], None]) -> None:
+        self._fd = fd
+        self._gone = gone
+        self._stop_read, self._stop_write = os.pipe()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._watch, name="hangup", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching and wait for the thread; may be called twice."""
+        if self._stop_write >= 0:
+            os.write(self._stop_write, b".")
+            self._thread.join(1.0)
+            os.close(self._stop_write)
+            os.close(self._stop_read)
+            self._stop_write = -1
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._fd, 0)  # no input wanted: only hang-up and error are ever reported
+        poll.register(self._stop_read, select.POLLIN)
+        ready = dict(poll.poll())
+        if self._stop_read in ready or self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._gone)
+        poll.unregister(self._fd)
+        if not poll.poll(PATIENCE_S * 1000):
+            # The loop waits for a terminal that takes nothing any more. The engine closes the session by itself.
+            os._exit(STATUS)

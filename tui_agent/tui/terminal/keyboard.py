@@ -1,0 +1,101 @@
+"""The terminal's bytes as keys and pastes, where Textual's own parser takes them for something else.
+
+Invariant: what lies between the two marks of a paste is text, whatever it contains; no byte of it is a key. Esc that was
+typed before other keys stays Esc, also where all of them come in one read.
+"""
+
+import re
+import selectors
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator
+from os import read
+from typing import Final
+
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual._parser import ParseTimeout
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Paste
+from textual.message import Message
+
+from tui_agent.tui.terminal.alt_enter import know_alt_enter
+
+ESC: Final = "\x1b"
+POLL_S: Final = 0.1
+_OVERLAP: Final = len(BRACKETED_PASTE_START) - 1
+
+
+class Keyboard(XTermParser):
+    """Textual's parser, which sees the marks of a paste but nothing between them."""
+
+    def __init__(self, debug: bool = False) -> None:
+        know_alt_enter()
+        super().__init__(debug)
+        begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
+        self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
+        """Where an Esc begins no sequence."""
+        self._pasted: list[str] | None = None
+        self._tail = ""
+        """The last characters before or in a paste: a mark may come in two reads."""
+
+    def feed(self, data: str) -> Iterator[Message]:
+        """What these characters mean, together with those before them."""
+        if not data:
+            yield from super().feed(data)
+        while data:
+            mark = BRACKETED_PASTE_START if self._pasted is None else BRACKETED_PASTE_END
+            known = self._tail
+            found = (known + data).find(mark)
+            end = len(data) if found < 0 else found + len(mark) - len(known)
+            part, data = data[:end], data[end:]
+            self._tail = "" if found >= 0 else (known + part)[-_OVERLAP:]
+            if self._pasted is None:
+                yield from self._typed(part, after_esc=known.endswith(ESC) and self._timeout_time is not None)
+                self._pasted = [] if found >= 0 else None
+                continue
+            self._pasted.append(part)
+            if found >= 0:
+                text, self._pasted = "".join(self._pasted)[: -len(mark)], None
+                for _ in super().feed(mark):  # it has seen the first mark, and a paste of nothing
+                    pass
+                yield Paste(text.replace("\x00", ""))
+
+    def _typed(self, data: str, *, after_esc: bool) -> Iterator[Message]:
+        """Keys. `ESC x` and nothing else in one read is Alt+x; else it is Esc, and then x."""
+        if len(data) == 2 and not after_esc:
+            yield from super().feed(data)
+            return
+        if after_esc and self._alone.search(ESC + data[:1]):
+            yield from self._esc_alone()
+        for at, piece in enumerate(self._alone.split(data)):
+            if at:
+                yield from self._esc_alone()
+            yield from super().feed(piece)
+
+    def _esc_alone(self) -> Iterable[Message]:
+        """The Esc that was read last begins no sequence: as if time had run out for one."""
+        self._timeout_time = None
+        self._awaiting = self._gen.throw(ParseTimeout())
+        while self._tokens:
+            yield self._tokens.popleft()
+
+
+class KeyboardDriver(LinuxDriver):
+    """Textual's driver, reading through `Keyboard`."""
+
+    def run_input_thread(self) -> None:
+        """Read the terminal until the app leaves."""
+        parser = Keyboard(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(POLL_S):
+                    self._take(parser.feed(text) if (text := decode(read(self.fileno, 4096))) else ())
+                self._take(parser.tick())
+            if selector.select(0):
+                self._take(parser.feed(text) if (text := decode(read(self.fileno, 4096), True)) else ())
+
+    def _take(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)

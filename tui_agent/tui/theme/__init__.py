@@ -1,0 +1,1 @@
+"""Themes: colour roles, symbols, and what the first frame needs of them."""

@@ -1,0 +1,56 @@
+"""The transcript's scrollbar: a thumb of half cells and nothing else. Invariant: one column, no track."""
+
+from typing import ClassVar, Final
+
+from rich.color import Color
+from rich.segment import Segment, Segments
+from rich.style import Style
+from textual.scrollbar import ScrollBarRender
+from textual.widget import Widget
+
+from tui_agent.tui.theme.symbols import Symbols
+
+_BLACK: Final = Color.parse("black")
+_WHITE: Final = Color.parse("white")
+
+
+class ThumbOnly(ScrollBarRender):
+    """Draws the thumb where there is something to scroll, and nothing where there is not."""
+
+    GLYPH: ClassVar[str] = "▐"
+
+    @classmethod
+    def render_bar(
+        cls,
+        size: int = 25,
+        virtual_size: float = 50,
+        window_size: float = 20,
+        position: float = 0,
+        thickness: int = 1,
+        vertical: bool = True,
+        back_color: Color = _BLACK,
+        bar_color: Color = _WHITE,
+    ) -> Segments:
+        """One segment a row, with the actions that Textual's scrollbar listens to."""
+        back = Style(bgcolor=back_color)
+        if not window_size or virtual_size <= window_size or size <= 0:
+            return Segments([Segment(" ", back)] * max(size, 0), new_lines=True)
+        thumb = min(max(1, round(size * window_size / virtual_size)), size)
+        start = round((size - thumb) * position / (virtual_size - window_size))
+        start = min(max(start, 0), size - thumb)
+        above = Segment(" ", back + Style(meta={"@mouse.down": "scroll_up"}))
+        below = Segment(" ", back + Style(meta={"@mouse.down": "scroll_down"}))
+        grip = Segment(cls.GLYPH, back + Style(color=bar_color, meta={"@mouse.down": "grab"}))
+        return Segments([above] * start + [grip] * thumb + [below] * (size - thumb - start), new_lines=True)
+
+
+class AsciiThumb(ThumbOnly):
+    """The same for terminals without the half cell."""
+
+    GLYPH: ClassVar[str] = "|"
+
+
+def dress(widget: Widget, symbols: Symbols) -> None:
+    """Give a widget that scrolls the thumb that its terminal can draw."""
+    thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
+    widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance

@@ -1,0 +1,126 @@
+"""What the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
+slow to load; `live` reads that one afterwards and corrects what differs.
+
+Invariant: imports nothing slow and never fails: what cannot be read is the default.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
+from tui_agent.tui.theme.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
+from tui_agent.tui.widgets.line_pane import Looks
+
+
+class FirstLook(NamedTuple):
+    """How the first frame is drawn."""
+
+    looks: Looks
+    theme: ThemeFile
+    mode: ColourMode
+    mouse: bool = True
+    bare: bool = False
+    """Nothing names a model or a session, as far as can be seen so early."""
+
+
+_NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "OPENAI_MODEL")
+
+
+def names_nothing(options: SessionOptions, environ: Mapping[str, str], said: Mapping[str, object]) -> bool:
+    """Whether the app begins with the page that asks for a model."""
+    asked = options.model or options.base_url or options.session or options.continue_latest
+    files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
+    own = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
+    return not (asked or own or said.get("model") or said.get("base_url") or any(map(environ.get, _NAMING)))
+
+
+def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
+    """The look that options, environment and the user's own file ask for, nearest first."""
+    said = _user_file(environ)
+    name = (
+        options.theme
+        or environ.get("TUI_AGENT_THEME")
+        or str(said.get("theme") or "")
+        or guess_theme(environ)
+    )
+    wanted = environ.get("TUI_AGENT_SYMBOLS") or said.get("symbols") or "auto"
+    symbols: SymbolSet = "ascii" if wanted == "ascii" else "unicode" if wanted == "unicode" else "auto"
+    motion = str(environ.get("TUI_AGENT_MOTION") or said.get("motion") or "auto")
+    mode = colour_mode(environ)
+    theme = find_theme(name, environ)
+    looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), moves(motion, environ))
+    return FirstLook(
+        looks, theme, mode, mouse=said.get("mouse") is not False, bare=names_nothing(options, environ, said)
+    )
+
+
+def moves(motion: str, environ: Mapping[str, str]) -> bool:
+    """Whether anything may blink: as said, else not over ssh."""
+    return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
+
+
+def colour_mode(environ: Mapping[str, str]) -> ColourMode:
+    """No colour when asked, 16 where the terminal says so, else all."""
+    if environ.get("NO_COLOR"):
+        return "none"
+    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "")
+    if wanted == "standard":
+        return "16"
+    if wanted in ("truecolor", "256") or environ.get("COLORTERM"):
+        return "full"
+    term = environ.get("TERM", "")
+    return "16" if term in ("linux", "ansi", "vt100", "xterm", "screen", "rxvt", "cygwin") else "full"
+
+
+def guess_theme(environ: Mapping[str, str]) -> str:
+    """`day` where the terminal says that its background is light."""
+    ground = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return "day" if ground in ("7", "15") else DEFAULT_THEME
+
+
+def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where themes lie: those that are shipped, then the user's, which win."""
+    return bundled_folder(), config_folder(environ) / "themes"
+
+
+def theme_files(environ: Mapping[str, str]) -> list[Path]:
+    """All theme files, unread."""
+    return [path for folder in theme_folders(environ) for path in folder.glob("*.toml")]
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """The user's configuration folder."""
+    given = environ.get("XDG_CONFIG_HOME", "")
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be absent
+    return (Path(given) if given.startswith("/") else home / ".config") / "tui-agent"
+
+
+def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
+    """The theme of that name, or the default where there is none that can be used."""
+    try:
+        return named_theme(name, environ)
+    except ConfigError:
+        return load_theme(bundled_folder() / f"{DEFAULT_THEME}.toml")
+
+
+def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
+    """The theme of that name, the user's before the bundled one. Raises ConfigError."""
+    for folder in reversed(theme_folders(environ)):
+        path = folder / f"{name}.toml"
+        if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read
+            return load_theme(path)
+    raise ConfigError(f"There is no theme {name!r}.", hint="/theme lists what there is.")
+
+
+def _user_file(environ: Mapping[str, str]) -> dict[str, object]:
+    try:
+        with (config_folder(environ) / "config.toml").open("rb") as file:
+            return tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+        return {}

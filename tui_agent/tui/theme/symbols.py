@@ -1,0 +1,105 @@
+"""The symbols of the screens, in a Unicode and an ASCII set.
+
+Invariant: both sets have the same names, and every symbol is one cell wide.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+SymbolSet: TypeAlias = Literal["auto", "unicode", "ascii"]
+
+
+class Symbols(NamedTuple):
+    """One symbol a meaning; a word always goes with it on the screen."""
+
+    name: Literal["unicode", "ascii"] = "unicode"
+    queued: str = "·"
+    running: str = "●"
+    running_dim: str = "•"
+    waiting: str = "?"
+    done: str = "✓"
+    failed: str = "✗"
+    stopped: str = "■"
+    warning: str = "!"
+    subtask: str = "◆"
+    folded: str = "▸"
+    open: str = "▾"
+    chosen: str = "›"
+    bar: str = "▌"
+    rail: str = "│"
+    meter_full: str = "━"
+    meter_rest: str = "─"
+    meter_limit: str = "┼"
+    meter_passed: str = "┿"
+    bullet: str = "•"
+    dot: str = "·"
+    rule: str = "─"
+    minus: str = "−"
+    ellipsis: str = "…"
+    arrow: str = "->"
+    compaction: str = "≡"
+    files: str = "±"
+    scroll_thumb: str = "▐"
+    activity: str = "▁▂▃▄▅▆▇"
+    todo_done: str = "[x]"
+    todo_now: str = "[>]"
+    todo_open: str = "[ ]"
+
+
+UNICODE: Final = Symbols()
+ASCII: Final = Symbols(
+    name="ascii",
+    queued=".",
+    running="*",
+    running_dim="+",
+    done="+",
+    failed="x",
+    stopped="#",
+    subtask="@",
+    folded=">",
+    open="v",
+    chosen=">",
+    bar="|",
+    rail="|",
+    meter_full="=",
+    meter_rest="-",
+    meter_limit="|",
+    meter_passed="|",
+    bullet="-",
+    dot=".",
+    rule="-",
+    minus="-",
+    ellipsis="...",
+    compaction="=",
+    files="~",
+    scroll_thumb="|",
+    activity="_.-:=+#",
+)
+
+
+_C: Final = ("C", "POSIX")
+_COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets LC_CTYPE to, before anything of ours runs, where it finds the C locale (PEP 538)."""
+
+
+def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
+    """The set to draw with: as configured, else ASCII where the locale is not UTF-8 or TERM is linux or dumb.
+
+    The locale is the one that the user gave the terminal, not the one that Python can print in.
+    """
+    if wanted != "auto":
+        return ASCII if wanted == "ascii" else UNICODE
+    if environ.get("TERM", "") in ("linux", "dumb"):
+        return ASCII
+    locale = _locale(environ)
+    if not locale:
+        # Terminals that say nothing of a locale are nearly always UTF-8.
+        return UNICODE
+    return UNICODE if "utf" in locale.lower() else ASCII
+
+
+def _locale(environ: Mapping[str, str]) -> str:
+    """LC_ALL, else LC_CTYPE, else LANG; LANG=C counts although Python then sets LC_CTYPE to C.UTF-8."""
+    said, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
+    coerced = not environ.get("LC_ALL") and said in _COERCED and language in _C
+    return language if coerced else said or language

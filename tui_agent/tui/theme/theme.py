@@ -1,0 +1,277 @@
+"""Theme files: the colour roles by name, read from TOML, checked, and handed to Textual.
+
+Invariant: a theme is exactly the roles of `ROLES` and nothing else; a file that misses or adds one is refused with a
+message that names it. A pair that is hard to read is a warning, never a refusal. Nothing here watches files.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
+
+from textual.theme import Theme
+
+from tui_agent.errors import ConfigError
+
+Role: TypeAlias = Literal[
+    "sunk",
+    "s0",
+    "s1",
+    "s2",
+    "s3",
+    "t1",
+    "t2",
+    "t3",
+    "accent",
+    "on-accent",
+    "success",
+    "warning",
+    "error",
+    "diff-add",
+    "diff-add-strong",
+    "diff-add-text",
+    "diff-del",
+    "diff-del-strong",
+    "diff-del-text",
+    "selection",
+    "border",
+    "border-strong",
+    "keyword",
+    "string",
+    "number",
+    "function",
+    "comment",
+]
+ColourMode: TypeAlias = Literal["full", "16", "none"]
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+BUNDLED: Final = ("night", "day", "beacon")
+DEFAULT_THEME: Final = "night"
+MIN_CONTRAST: Final = 4.5
+
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_TEXTS: Final[tuple[Role, ...]] = ("t1", "t2", "t3", "accent", "success", "warning", "error")
+_SURFACES: Final[tuple[Role, ...]] = ("sunk", "s0", "s1", "s2", "s3", "selection")
+_CODE: Final[tuple[Role, ...]] = ("keyword", "string", "number", "function", "comment")
+_CODE_GROUNDS: Final[tuple[Role, ...]] = ("sunk", "s0", "diff-add", "diff-del")
+_PAIRS: Final[tuple[tuple[Role, Role], ...]] = (
+    *((text, ground) for ground in _SURFACES for text in _TEXTS),
+    *((text, ground) for ground in _CODE_GROUNDS for text in _CODE),
+    *((text, ground) for ground in ("diff-add", "diff-del") for text in ("t1", "t2", "t3")),
+    ("success", "diff-add"),
+    ("error", "diff-del"),
+    ("diff-add-text", "diff-add"),
+    ("diff-add-text", "diff-add-strong"),
+    ("diff-del-text", "diff-del"),
+    ("diff-del-text", "diff-del-strong"),
+    ("on-accent", "accent"),
+    ("s2", "t1"),
+)
+
+_SIXTEEN: Final[dict[Role, str]] = {
+    "accent": "ansi_blue",
+    "function": "ansi_blue",
+    "success": "ansi_green",
+    "string": "ansi_green",
+    "diff-add-text": "ansi_green",
+    "warning": "ansi_yellow",
+    "number": "ansi_yellow",
+    "error": "ansi_red",
+    "diff-del-text": "ansi_red",
+    "keyword": "ansi_magenta",
+    "t3": "ansi_bright_black",
+    "comment": "ansi_bright_black",
+    "border": "ansi_bright_black",
+    "border-strong": "ansi_bright_black",
+}
+
+
+class ThemeFile(NamedTuple):
+    """A checked theme. `colors` maps every role to `#rrggbb`."""
+
+    name: str
+    dark: bool
+    colors: Mapping[Role, str]
+    about: str = ""
+    path: Path | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about pairs below 4.5:1. Worked out when asked for: the first paint does not ask."""
+        return tuple(
+            f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
+            f"below {MIN_CONTRAST}:1 is hard to read."
+            for pair in contrast_pairs(self)
+            if pair.ratio < MIN_CONTRAST
+        )
+
+
+class ContrastPair(NamedTuple):
+    """One text role on one ground and its contrast ratio (WCAG 2, 1 to 21)."""
+
+    text: Role
+    ground: Role
+    ratio: float
+
+
+def contrast(first: str, second: str) -> float:
+    """The WCAG 2 contrast ratio of two `#rrggbb` colours: (lighter + 0.05) / (darker + 0.05) of relative luminance."""
+    lights = sorted((_luminance(first), _luminance(second)))
+    return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+
+def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
+    """Every text pair of the theme that the screens use, lowest ratio first."""
+    colors = theme.colors
+    pairs = [ContrastPair(text, ground, contrast(colors[text], colors[ground])) for text, ground in _PAIRS]
+    return sorted(pairs, key=lambda pair: pair.ratio)
+
+
+def load_theme(path: Path) -> ThemeFile:
+    """Read and check one theme file. Raises ConfigError that names the file and the entry at fault."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as fault:
+        reason = fault.strerror or "unreadable"
+        raise ConfigError(f"The theme {path} cannot be read: {reason}.", hint="Check the file.") from fault
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise ConfigError(
+            f"The theme {path} is not valid TOML: {fault}.", hint="Correct that line."
+        ) from fault
+    return parse_theme(raw, path)
+
+
+def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
+    """Check the parsed TOML of a theme file. Raises ConfigError."""
+    unknown = sorted(set(raw) - {"name", "about", "dark", "colors"})
+    if unknown:
+        raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")
+    name = raw.get("name", path.stem)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _refusal(path, "needs a name of small letters, digits and hyphens", "Correct `name`.")
+    dark = raw.get("dark", True)
+    about = raw.get("about", "")
+    if not isinstance(dark, bool) or not isinstance(about, str):
+        raise _refusal(path, "needs `dark` as true or false and `about` as text", "Correct them.")
+    colors = raw.get("colors")
+    if not isinstance(colors, dict):
+        raise _refusal(
+            path, "has no [colors] table", "Copy one of the bundled themes and change its colours."
+        )
+    checked = _check_colors(colors, path)
+    return ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path)
+
+
+def bundled_folder() -> Path:
+    """Where the themes that ship with the product lie: in the wheel, or beside the package in a checkout."""
+    package = Path(__file__).resolve().parents[2]
+    shipped = package / "_bundled" / "themes"
+    return shipped if shipped.is_dir() else package.parent / "themes"
+
+
+def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
+    """All themes of the folders by name, later folders winning, and what could not be loaded. Never raises."""
+    found: dict[str, ThemeFile] = {}
+    faults: list[ConfigError] = []
+    for folder in folders:
+        for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
+            try:
+                theme = load_theme(path)
+            except ConfigError as fault:
+                faults.append(fault)
+            else:
+                found[theme.name] = theme
+    return found, faults
+
+
+def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
+    """The theme as Textual knows it: its own names set from roles, and every role as a variable `$role`.
+
+    `mode` "16" and "none" give an ANSI theme that leaves surfaces to the terminal. `$backdrop` is the dimmed ground
+    behind a modal.
+    """
+    colors = dict(theme.colors) if mode == "full" else {role: role_ansi(role, mode) for role in ROLES}
+    backdrop = "transparent" if mode != "full" else f"{colors['sunk']} 62%" if theme.dark else "#5b574e 35%"
+    return Theme(
+        name=theme.name if mode == "full" else f"{theme.name}-{mode}",
+        primary=colors["accent"],
+        secondary=colors["t2"],
+        accent=colors["accent"],
+        success=colors["success"],
+        warning=colors["warning"],
+        error=colors["error"],
+        foreground=colors["t1"],
+        background=colors["s0"],
+        surface=colors["s1"],
+        panel=colors["s2"],
+        boost=colors["s3"],
+        dark=theme.dark,
+        ansi=mode != "full",
+        variables={**_textual_variables(colors, mode), "backdrop": backdrop},
+    )
+
+
+def role_ansi(role: Role, mode: ColourMode) -> str:
+    """Textual's name of the terminal colour that stands for a role in the modes "16" and "none"."""
+    return _SIXTEEN.get(role, "ansi_default") if mode == "16" else "ansi_default"
+
+
+def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str, str]:
+    variables: dict[str, str] = {str(role): color for role, color in colors.items()}
+    bright = mode == "full"
+    variables |= {
+        "text-muted": colors["t2"],
+        "text-disabled": colors["t3"],
+        "border-blurred": colors["border"],
+        "scrollbar": colors["border-strong"],
+        "scrollbar-hover": colors["border-strong"],
+        "scrollbar-active": colors["accent"],
+        "scrollbar-background": colors["s0"],
+        "scrollbar-background-hover": colors["s0"],
+        "scrollbar-background-active": colors["s0"],
+        "scrollbar-corner-color": colors["s0"],
+        "block-cursor-background": colors["selection"] if bright else "ansi_default",
+        "block-cursor-foreground": colors["t1"],
+        "block-cursor-text-style": "none" if bright else "reverse",
+        "block-hover-background": colors["s2"],
+        "input-cursor-background": colors["t1"] if bright else "ansi_default",
+        "input-cursor-foreground": colors["s2"] if bright else "ansi_default",
+        "input-cursor-text-style": "none" if bright else "reverse",
+        "input-selection-background": colors["selection"],
+        "input-selection-foreground": colors["t1"],
+        "screen-selection-background": colors["selection"],
+        "screen-selection-foreground": colors["t1"],
+        "footer-background": colors["s0"],
+        "footer-foreground": colors["t3"],
+        "footer-key-foreground": colors["t1"],
+        "ansi-background": colors["s0"],
+        "ansi-foreground": colors["t1"],
+        "link-color": colors["accent"],
+        "link-style": "underline",
+    }
+    return variables
+
+
+def _check_colors(colors: Mapping[str, object], path: Path) -> dict[Role, str]:
+    missing = [role for role in ROLES if role not in colors]
+    if missing:
+        raise _refusal(path, f"has no colour for {', '.join(missing)}", 'Add it as role = "#rrggbb".')
+    unknown = sorted(set(colors) - set(ROLES))
+    if unknown:
+        raise _refusal(path, f"names {unknown[0]!r}, which is no colour role", "Remove it.")
+    for role, value in colors.items():
+        if not isinstance(value, str) or not _HEX.fullmatch(value):
+            raise _refusal(path, f"has {value!r} for {role}", 'Write a colour as "#rrggbb".')
+    return {role: cast(str, colors[role]).lower() for role in ROLES}
+
+
+def _refusal(path: Path, what: str, hint: str) -> ConfigError:
+    return ConfigError(f"The theme {path} {what}.", hint=hint)
+
+
+def _luminance(color: str) -> float:
+    channels = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

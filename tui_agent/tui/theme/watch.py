@@ -1,0 +1,22 @@
+"""Watches the theme folders, so that a theme in use is drawn anew when its file is saved.
+
+Invariant: the only importer of watchfiles in the app; imported after the first paint, by name. A file that cannot be
+used changes nothing on the screen.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from watchfiles import awatch
+
+
+async def watch(folders: Sequence[Path], changed: Callable[[set[str]], None], stop: asyncio.Event) -> None:
+    """Call `changed` with the names of theme files that were written, until `stop` is set."""
+    there = [folder for folder in folders if folder.is_dir()]
+    if not there:
+        return
+    async for changes in awatch(*there, stop_event=stop, recursive=False, debounce=200):
+        names = {Path(path).stem for _, path in changes if path.endswith(".toml")}
+        if names:
+            changed(names)

@@ -1,0 +1,292 @@
+"""Markdown that grows: finished pieces are rendered once and stay; only the open piece is drawn again.
+
+Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The work of an update
+follows what was added and the size of the open paragraph or item; fences and tables freeze line by line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tui_agent.tui.text import clean
+from tui_agent.tui.transcript.code import group_ends
+from tui_agent.tui.transcript.inline import Inline, parser
+from tui_agent.tui.transcript.markdown import Piece, Place, code_rows, render_piece
+from tui_agent.tui.transcript.markdown_blocks import (
+    PARAGRAPH_LIMIT,
+    OpenPiece,
+    alignments,
+    closes_fence,
+    ends_with,
+    goes_on,
+    may_close_fence,
+    open_piece,
+    split_cells,
+    starts_table,
+)
+from tui_agent.tui.transcript.rows import Row, width_of
+from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
+
+
+class MarkdownStream:
+    """One growing Markdown text as rows. `rows` is one list: `frozen` rows that are final, then the open tail."""
+
+    def __init__(self, look: Look, place: Place) -> None:
+        self.rows: list[Row] = []
+        self.frozen = 0
+        self._look = look
+        self._place = place
+        self._text = ""
+        self._taken = 0
+        self._lines: list[str] = []
+        self._size = 0
+        self._open: OpenPiece | None = None
+        self._fence: _Fence | None = None
+        self._table: _Table | None = None
+        self._blank = False
+        self._family = ""
+
+    def update(self, text: str, *, done: bool) -> int:
+        """Show this text. Returns the first row that may differ from before."""
+        if not text.startswith(self._text) or (self._taken > len(text)):
+            self.__init__(self._look, self._place)  # type: ignore[misc]
+        first = self.frozen
+        self._text = text
+        del self.rows[self.frozen :]
+        end = len(text) if done else text.rfind("\n", self._taken) + 1
+        if end > self._taken:
+            for line in clean(text[self._taken : end], tab=0).removesuffix("\n").split("\n"):
+                self._take(line)
+            self._taken = end
+        if done:
+            self._close()
+        else:
+            self._draw_tail(clean(text[self._taken :], tab=0))
+        return first
+
+    def source(self) -> str:
+        """The cleaned text that the rows' offsets point into."""
+        rest = clean(self._text[self._taken :], tab=0)
+        return "\n".join([*self._lines, rest]) if rest or not self._lines else "\n".join(self._lines)
+
+    def _take(self, line: str) -> None:
+        start = self._size
+        self._lines.append(line)
+        self._size += len(line) + 1
+        piece = self._open
+        if piece is not None and self._table is None and starts_table(piece, line):
+            self._begin_table(piece, line, start)
+            return
+        if piece is not None and not goes_on(piece, line):
+            self._close()
+            piece = None
+        if piece is None:
+            if not line.strip():
+                self._blank = True
+                return
+            piece = self._begin(line)
+        piece.add(line, start)
+        if self._fence is not None and len(piece.lines) > 1 and not closes_fence(piece, line):
+            self._freeze_code(self._fence, self._fence.add(line, start))
+        elif self._table is not None:
+            self._table.add(line, start)
+        if ends_with(piece, line) or (piece.kind == "para" and piece.size > PARAGRAPH_LIMIT):
+            self._close()
+
+    def _begin(self, line: str) -> OpenPiece:
+        piece = self._open = open_piece(line, self._blank)
+        self._blank = False
+        if piece.kind == "fence":
+            self._fence = _Fence(piece, self._place, self._look)
+        return piece
+
+    def _begin_table(self, piece: OpenPiece, line: str, start: int) -> None:
+        head, head_start = piece.lines.pop(), piece.starts.pop()
+        before = piece.blank_before
+        if piece.lines:
+            self._close()
+            before = False
+        self._open = OpenPiece("table", before)
+        self._table = _Table(alignments(line), self._place, self._look)
+        self._table.add(head, head_start)
+        self._open.add(line, start)
+
+    def _close(self) -> None:
+        """Render the open piece for good."""
+        piece = self._open
+        if piece is None:
+            return
+        self._open = None
+        if self._fence is not None:
+            self._freeze_code(self._fence, self._fence.close())
+        else:
+            self._add_gap(piece, self._family)
+            self.rows.extend(self._rows_of(piece, final=True))
+            self.frozen = len(self.rows)
+        self._fence = self._table = None
+        self._family = piece.marker if piece.kind == "item" else ""
+        self._blank = piece.blanks > 0
+
+    def _freeze_code(self, fence: "_Fence", rows: Sequence[Row]) -> None:
+        if rows and not fence.begun:
+            self._add_gap(fence.piece, self._family)
+            fence.begun = True
+        self.rows.extend(rows)
+        self.frozen = len(self.rows)
+
+    def _add_gap(self, piece: OpenPiece, family: str) -> None:
+        if not self.rows or (piece.kind == "item" and piece.marker == family):
+            return
+        if piece.blank_before or piece.kind == "heading":
+            self.rows.append(Row(list(self._place.rest), self._look.ground))
+
+    def _rows_of(self, piece: OpenPiece, *, final: bool) -> list[Row]:
+        if self._table is not None:
+            return self._table.final() if final else self._table.provisional()
+        lines, starts = piece.lines, piece.starts
+        kept = len(lines) - piece.blanks
+        return render_piece(Piece(lines[:kept], starts[:kept]), self._later(), self._look)
+
+    def _draw_tail(self, rest: str) -> None:
+        """The open piece with the unfinished line, drawn behind the frozen rows."""
+        piece, start, family = self._open, self._size, self._family
+        if self._fence is not None:
+            shown = None if not rest or may_close_fence(self._fence.piece, rest) else rest
+            tail = self._fence.tail(shown, start)
+            if tail and not self._fence.begun:
+                self._add_gap(self._fence.piece, family)
+            self.rows.extend(tail)
+            return
+        blank_before = self._blank
+        if piece is not None and rest.strip() and not goes_on(piece, rest):
+            self._add_tail(piece, family)
+            family = piece.marker if piece.kind == "item" else ""
+            blank_before = piece.blanks > 0
+            piece = None
+        if piece is None:
+            fresh = open_piece(rest, blank_before) if rest.strip() else None
+            if fresh is not None and fresh.kind != "fence":
+                fresh.add(rest, start)
+                self._add_gap(fresh, family)
+                self.rows.extend(render_piece(Piece(fresh.lines, fresh.starts), self._later(), self._look))
+            return
+        if self._table is not None:
+            self._add_tail(piece, family)
+            self.rows.extend(self._table.line(rest, start) if rest.strip() else [])
+            return
+        if rest.strip():
+            grown = replace(piece, lines=[*piece.lines, rest], starts=[*piece.starts, start], blanks=0)
+            self._add_tail(grown, family)
+        else:
+            self._add_tail(piece, family)
+
+    def _add_tail(self, piece: OpenPiece, family: str) -> None:
+        self._add_gap(piece, family)
+        self.rows.extend(self._rows_of(piece, final=False))
+
+    def _later(self) -> Place:
+        return self._place.later() if self.rows else self._place
+
+
+class _Fence:
+    """An open fence: complete colouring groups are final, the open group is coloured again."""
+
+    def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
+        self.piece = piece
+        self.begun = False
+        self._place = place.later()
+        self._look = look
+        self._lines: list[str] = []
+        self._starts: list[int] = []
+
+    def add(self, line: str, start: int) -> list[Row]:
+        """Take a complete line in; the rows that became final."""
+        self._push(line, start)
+        return self._flush() if group_ends(self._lines, self.piece.language) else []
+
+    def tail(self, unfinished: str | None, start: int) -> list[Row]:
+        """The rows of the open group, with the unfinished line."""
+        if unfinished is not None:
+            self._push(unfinished, start)
+        rows = self._render()
+        if unfinished is not None:
+            del self._lines[-1], self._starts[-1]
+        return rows
+
+    def close(self) -> list[Row]:
+        """The last rows; an empty fence has one empty row."""
+        if not self._lines and not self.begun:
+            self._push("", 0)
+        return self._flush()
+
+    def _push(self, line: str, start: int) -> None:
+        drop = min(self.piece.indent, len(line) - len(line.lstrip(" ")))
+        self._lines.append(line[drop:])
+        self._starts.append(start + drop)
+
+    def _flush(self) -> list[Row]:
+        rows = self._render()
+        self._lines, self._starts = [], []
+        return rows
+
+    def _render(self) -> list[Row]:
+        return (
+            code_rows(self._lines, self._starts, self.piece.language, self._place, self._look)
+            if self._lines
+            else []
+        )
+
+
+class _Table:
+    """An open table: rows appear under provisional widths; the last layout comes once, when it closes."""
+
+    def __init__(self, align: str, place: Place, look: Look) -> None:
+        self._align = align
+        self._prefix = place.rest
+        self._look = look
+        self._cells: list[list[Cell]] = []
+        self._rows: list[Row] = []
+        self._widths: list[int] = []
+        self._laid = self._laid_rows = 0
+
+    def add(self, line: str, start: int) -> None:
+        """Take a complete line in (the first is the header)."""
+        cells = self._parse(line, start)
+        self._cells.append(header_style(cells, self._look) if not self._cells else cells)
+
+    def provisional(self) -> list[Row]:
+        """The rows so far; widths are taken anew only when the number of rows has doubled."""
+        count = len(self._cells)
+        if not self._widths or count >= 2 * max(self._laid, 1):
+            self._lay(count)
+        else:
+            fresh = self._cells[self._laid_rows :]
+            self._rows.extend(table_rows(fresh, self._widths, self._align, self._prefix, self._look))
+        self._laid_rows = count
+        return self._rows
+
+    def line(self, line: str, start: int) -> list[Row]:
+        """An unfinished line as a row under the present widths."""
+        return table_rows([self._parse(line, start)], self._widths, self._align, self._prefix, self._look)
+
+    def final(self) -> list[Row]:
+        """All rows, laid out once with the widths of all cells."""
+        self._lay(len(self._cells))
+        return self._rows
+
+    def _lay(self, count: int) -> None:
+        room = self._look.right - width_of(self._prefix)
+        self._widths = column_widths(self._cells, len(self._align), room)
+        self._rows = table_rows(self._cells, self._widths, self._align, self._prefix, self._look)
+        self._laid = self._laid_rows = count
+
+    def _parse(self, line: str, start: int) -> list[Cell]:
+        cells: list[Cell] = []
+        inline = Inline(self._look)
+        for text, offset in split_cells(line):
+            bare = text.replace("\\|", "|")
+            found = parser().parseInline(bare)
+            origin = start + offset
+            parts = inline.lines(found[0], lambda at, origin=origin: origin + at) if bare else [[]]  # type: ignore[misc]
+            cells.append([run for part in parts for run in part])
+        return cells[: len(self._align)]

@@ -1,0 +1,73 @@
+"""What a renderer needs to know of the screen: palette, symbols, widths and the gutter's columns.
+
+Invariant: plain and frozen; two equal looks draw equal rows, so a look is part of every cache key.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich.style import Style
+
+from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.transcript.rows import Run
+
+STATE_COLUMN: Final = 2
+TEXT_COLUMN: Final = 4
+TARGET_COLUMN: Final = 14
+MARGIN: Final = 2
+TEXT_LIMIT: Final = 100
+NARROW: Final = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The widget's width in cells (gutter and right margin included) and how things are drawn in it.
+
+    `base` is the surface that all stands on. `actions` are those that the app can carry out: no other is offered.
+    """
+
+    palette: Palette
+    symbols: Symbols
+    width: int
+    base: Role = "s0"
+    actions: frozenset[str] = frozenset()
+
+    def s(
+        self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
+    ) -> Style:
+        """The style of a role on a surface, on its own where none is named."""
+        return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
+
+    def offered(self, *names: str) -> tuple[str, ...]:
+        """Those of these actions that can be carried out."""
+        return tuple(name for name in names if name in self.actions)
+
+    @property
+    def ground(self) -> Style:
+        """The own surface."""
+        return self.palette.rich("t1", self.base)
+
+    @property
+    def right(self) -> int:
+        """The column behind the last one that text may take."""
+        return max(self.width - MARGIN, TEXT_COLUMN + 1)
+
+    @property
+    def full(self) -> int:
+        """Cells for code, diffs and output."""
+        return max(self.right - TEXT_COLUMN, 1)
+
+    @property
+    def text(self) -> int:
+        """Cells for prose."""
+        return min(self.full, TEXT_LIMIT)
+
+    def gutter(self) -> Run:
+        """The empty columns in front of the text."""
+        return Run(" " * TEXT_COLUMN, self.ground)
+
+    def rail(self, role: Role = "border-strong") -> list[Run]:
+        """The gutter with the rail in it, up to the text behind the rail."""
+        return [self.gutter(), Run(self.symbols.rail, self.s(role)), Run(" ", self.ground)]

@@ -1,0 +1,261 @@
+"""The sheet that every modal is drawn on: bar, head, scrolling body, foot.
+
+Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
+ignored for `DEAF_S` where an answer typed a moment too early would do harm: by when they were pressed, not by when they
+are handled, and from when the sheet was first drawn; what was being written is kept by `ahead`.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import ClassVar, Generic, TypeVar
+
+from rich.style import Style
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.strip import Strip
+
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.lines import Lines
+from tui_agent.tui.widgets.modal_keys import small, takes
+from tui_agent.tui.widgets.rows import Part, intent_of, row, wide
+from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead
+
+ResultT = TypeVar("ResultT")
+DEAF_S = 0.3
+
+
+class Rows(LinePane):
+    """A fixed part of a sheet."""
+
+    surface = "s3"
+
+    def __init__(self, looks: Callable[[], Looks], *, id: str) -> None:
+        super().__init__(looks, id=id)
+        self.given: list[Strip] = []
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        return self.given[:height]
+
+
+class Sheet(ModalScreen[ResultT], Generic[ResultT]):
+    """A modal of rows. Subclasses give `head`, `body`, `foot` for a width, and take keys."""
+
+    DEFAULT_CSS = """
+    Sheet {
+        align: center middle;
+        background: $backdrop;
+    }
+    Sheet > #sheet {
+        width: 96;
+        height: auto;
+        background: $s3;
+        border-left: outer $accent;
+        padding: 1 3 1 2;
+    }
+    Sheet.-warning > #sheet { border-left: outer $warning; }
+    Sheet.-error > #sheet { border-left: outer $error; }
+    Sheet.-ascii > #sheet { border-left: ascii $accent; }
+    Sheet.-tight > #sheet { padding: 0 3 0 2; }
+    Sheet.-full > #sheet { padding: 0 1; }
+    Sheet #sheet-head, Sheet #sheet-foot { height: 0; }
+    Sheet #sheet-body { height: 0; overflow-x: hidden; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
+    """
+
+    AUTO_FOCUS = ""
+    most_width: ClassVar[int] = 96
+    deaf: ClassVar[bool] = False
+    body_ground: ClassVar[Role] = "s3"
+
+    def __init__(self, looks: Callable[[], Looks]) -> None:
+        super().__init__()
+        self.looks_of = looks
+        self._opened_at = math.inf
+        self._wait = DEAF_S
+        self.ahead: TypedAhead | None = None
+        """Takes the ignored keys of someone who was writing something else."""
+        self._head = Rows(looks, id="sheet-head")
+        self._foot = Rows(looks, id="sheet-foot")
+        self._body = Lines(looks, id="sheet-body")
+        self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
+        self._in_sight = 0
+        self._sheet = Vertical(id="sheet")
+
+    def compose(self) -> ComposeResult:
+        with self._sheet:
+            yield self._head
+            yield self._body
+            yield self._foot
+
+    @property
+    def looks(self) -> Looks:
+        """What to draw with."""
+        return self.looks_of()
+
+    def style(
+        self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
+    ) -> Style:
+        """A style on the sheet."""
+        return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
+
+    def prepare(self, width: int) -> None:
+        """Called before the rows are asked for, where they depend on each other."""
+
+    def looked_at(self, rows: int) -> None:
+        """Called when the body was drawn or moved: it is in sight down to this row."""
+
+    def head(self, width: int) -> list[Strip]:
+        """Rows above the body."""
+        return []
+
+    def body(self, width: int) -> list[Strip]:
+        """Rows that scroll where there are too many."""
+        return []
+
+    def foot(self, width: int) -> list[Strip]:
+        """Rows below the body."""
+        return []
+
+    def line(
+        self, width: int, left: list[Part], right: list[Part] | None = None, ground: Role = "s3"
+    ) -> Strip:
+        """A row of the sheet."""
+        return row(
+            width,
+            left,
+            right or [],
+            fill=self.style(ground=ground),
+            margin=0,
+            ellipsis=self.looks.symbols.ellipsis,
+        )
+
+    def keys_line(self, width: int, keys: list[tuple[str, str]], right: str = "") -> Strip:
+        """`Enter choose   Esc close`, and a quiet word on the right, where there is room for it. Of too many keys the last
+        go, the way out never."""
+        shown = list(keys)
+        while len(shown) > 1 and wide(shown) > width:
+            shown.remove(next((one for one in reversed(shown) if one[0] != "Esc"), shown[-1]))
+        said: list[Part] = [(right, self.style("t3"))] if wide(shown) + len(right) + 1 <= width else []
+        left: list[Part] = []
+        for key, word in shown:
+            gap = "   " if left else ""
+            left += [(f"{gap}{key}", self.style("t2", bold=True)), (f" {word}", self.style("t3"))]
+        return self.line(width, left, said)
+
+    def on_mount(self) -> None:
+
+        def drawn() -> None:
+            if self._opened_at == math.inf:
+                self._opened_at = time.monotonic()
+
+        self.call_after_refresh(drawn)
+        self.set_class(self.looks.symbols.name == "ascii", "-ascii")
+        self.redraw()
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+    @property
+    def tight(self) -> bool:
+        """Without empty rows at its edges, and with one row of the screen above and below it."""
+        return False
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows head, body and foot can take together."""
+        screen_width, screen_height = self.app.size
+        full = screen_height < 16 or screen_width < 60
+        return screen_height - (0 if full else 2 if self.tight else 6)
+
+    def redraw(self, *, keep: bool = True) -> None:
+        """Draw all rows again and give every part the height that it needs.
+
+        A sheet without its parts, not composed yet or closed, draws nothing: it draws what holds when it is mounted.
+        """
+        if not (self._sheet.is_attached and self._body.is_attached):
+            return
+        screen_width, screen_height = self.app.size
+        full = screen_height < 16 or screen_width < 60
+        self.set_class(full, "-full")
+        self.set_class(self.tight, "-tight")
+        outer = screen_width if full else min(self.most_width, screen_width - 8)
+        width = max(1, outer - (3 if full else 6))
+        self.prepare(width)
+        head, foot = self.head(width), self.foot(width)
+        # Only a body that fits is as wide as the rest; beside a scrollbar it has one cell less.
+        body = self.body(width)
+        room = max(1, self.most_rows - len(head) - len(foot))
+        if len(body) > room:
+            body = self.body(width - 1)
+        self._sheet.styles.width = outer
+        self._sheet.styles.min_height = screen_height if full else None
+        self._head.given, self._foot.given = head, foot
+        self._head.styles.height, self._foot.styles.height = len(head), len(foot)
+        self._body.styles.height = min(len(body), room)
+        self._body.set_rows(body, self.style(ground=self.body_ground), keep=keep)
+        self._head.show()
+        self._foot.show()
+        self._in_sight = min(len(body), room)
+        self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
+
+    def hear_now(self) -> None:
+        """Keys count from now on."""
+        self._opened_at = -math.inf
+
+    @property
+    def deaf_now(self) -> bool:
+        """Whether keys are still ignored."""
+        return self.deaf and time.monotonic() - self._opened_at < self._wait
+
+    def on_key(self, event: events.Key) -> None:
+        if not takes(self, event):
+            return
+        if self.deaf and event.time - self._opened_at < self._wait:
+            if self._opened_at < event.time:
+                self._opened_at = (
+                    event.time
+                )  # who is still typing a word goes on typing it: the wait begins anew
+            if self.ahead is not None and self.ahead.take(event):
+                self._wait = max(self._wait, STILL_S)
+            return
+        self.ahead = None
+        # A letter with Shift means what it means without, where it has no meaning of its own.
+        if any(self.take_key(key, event.character) for key in dict.fromkeys((event.key, small(event.key)))):
+            return
+        match event.key:
+            case "escape":
+                self.close()
+            case "pageup":
+                self._body.scroll_page_up(animate=False)
+            case "pagedown":
+                self._body.scroll_page_down(animate=False)
+
+    def take_key(self, key: str, character: str | None) -> bool:
+        """A key; False lets Esc and paging have it."""
+        return False
+
+    def close(self) -> None:
+        """Esc: without a result."""
+        self.dismiss(None)
+
+    def scroll_rows(self, by: int) -> None:
+        """Move the body."""
+        self._body.scroll_relative(y=by, animate=False, force=True)
+
+    def clicked(self, wish: str) -> None:
+        """A click on a part that carries an intent."""
+
+    def on_click(self, event: events.Click) -> None:
+        wish = intent_of(event.style)
+        if wish and not self.deaf_now:
+            event.stop()
+            self.clicked(wish)
+
+    @on(Intent)
+    def _intent(self, event: Intent) -> None:
+        event.stop()
+        if not self.deaf_now:
+            self.clicked(f"{event.name} {event.argument}".strip())

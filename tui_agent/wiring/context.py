@@ -1,0 +1,109 @@
+"""Composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
+
+Invariant: a project's instructions and skills are there only where nothing of its files is left aside.
+"""
+
+import platform
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from pydantic import BaseModel
+
+from tui_agent.context.instructions import InstructionFiles
+from tui_agent.context.skills import FOLDER, SkillShelf
+from tui_agent.engine.automatic_reads import why_not
+from tui_agent.engine.middleware.instructions import Instructions
+from tui_agent.engine.middleware.memory import WorkingMemory
+from tui_agent.engine.middleware.prompts import PromptTexts
+from tui_agent.engine.middleware.repo_map import RepoMapSection
+from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.skills import READ_SKILL, Skills, news
+from tui_agent.engine.middleware.stuck import StuckNotice
+from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.ports.delegate import Role
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.knowledge import Knowledge
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.policy import Policy
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.store.log import SessionLog
+from tui_agent.wiring.base import Ground
+from tui_agent.wiring.repomap import SessionMaps
+
+
+class Contributing:
+    """One session's."""
+
+    def __init__(self, base: Ground, recorder: Recorder, maps: SessionMaps) -> None:
+        self._base = base
+        self._recorder = recorder
+        self._maps = maps
+        self._shelf = SkillShelf(base.config.paths.config_dir / FOLDER, base.config.project)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What mentions and tools look up."""
+        return Knowledge(symbols=self._maps.defined, skills=self._shelf)
+
+    @classmethod
+    def begun(cls, base: Ground, recorder: Recorder, maps: SessionMaps) -> "Contributing":
+        """Look, and record the skills that there are, where they are others than the session knows."""
+        made = cls(base, recorder, maps)
+        event = news(made._shelf.records, recorder.state)
+        if event is not None:
+            recorder.append(event)
+        return made
+
+    def middlewares(
+        self,
+        env: Environment,
+        log: SessionLog,
+        tools: ToolRegistry,
+        policy: Policy,
+        roles: Sequence[Role],
+        loaded: LoadedPlugins,
+    ) -> list[Middleware]:
+        """The product's own, in their order, and those of plugins."""
+        config, recorder = self._base.config, self._recorder
+        texts = PromptTexts((config.paths.config_dir / "prompts",))
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        system = f"{platform.system()} {platform.machine()}, Python {version}"
+        files = InstructionFiles(
+            env,
+            config.paths.config_dir,
+            project=not config.ignored,
+            may_read=lambda path, real: why_not(policy, recorder.state, env.root, path, real),
+        )
+        return [
+            *prompt_sections(texts, system, "bash", tools.names(), roles),
+            Instructions(
+                files,
+                recorder.state_of,
+                partial(_record, recorder),
+                log.blobs.text,
+                partial(touched, tools, policy),
+            ),
+            Skills(self._shelf, readable=READ_SKILL in tools.names()),
+            StuckNotice(lambda: recorder.state),
+            WorkingMemory(lambda: recorder.state, self._base.redactor.text),
+            RepoMapSection(self._maps),
+            *(offered.middleware for offered in loaded.middlewares),
+        ]
+
+
+def touched(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
+    """The files and folders that a call's commands read or write."""
+    tool = tools.get(call.name)
+    args = None if tool is None else tools.parse(call.name, call.arguments)
+    if tool is None or not isinstance(args, BaseModel):
+        return ()
+    return policy.touched(tool.effects(args))
+
+
+def _record(recorder: Recorder, payload: Payload, agent: AgentId) -> None:
+    recorder.append(payload, agent=agent)

@@ -1,0 +1,255 @@
+"""The first checkpoint of a session: the files as it found them.
+
+Where the workspace is in a git repository its objects are borrowed and its index copied, so that clean files need no
+reading. What is left is read here and stored in packs.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.config.repository import Repository, find_repository
+from tui_agent.ports.checkpoint import Baseline
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow
+from tui_agent.workspace.checkpoints.cancellation import while_wanted
+from tui_agent.workspace.checkpoints.commit import Taken, commit_tree, keep, move_head
+from tui_agent.workspace.checkpoints.git import ATTRIBUTES, listing, names_of
+from tui_agent.workspace.checkpoints.index_file import (
+    IndexEntry,
+    Unreadable,
+    entry_of,
+    read_index,
+    write_index,
+)
+from tui_agent.workspace.checkpoints.limits import size_in_words
+from tui_agent.workspace.checkpoints.modes import Modes, most_usual
+from tui_agent.workspace.checkpoints.rooted_files import ABSENT, LINK, Near, Stand
+from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
+from tui_agent.workspace.checkpoints.status import Skips, listed, unfit
+
+BATCH = 32_000_000
+"""Bytes of files that one pack is made of, as they are held in memory."""
+CONVERTING = ("filter", "working-tree-encoding", "ident")
+"""Attributes by which a file's bytes may differ from what the repository holds at the same length."""
+
+
+@dataclass
+class Gathered:
+    """What a first checkpoint will hold."""
+
+    entries: dict[str, IndexEntry] = field(default_factory=dict)
+    skips: Skips = field(default_factory=Skips)
+    read: int = 0
+
+
+async def first(shadow: Shadow) -> Baseline:
+    """Keep the files as they are as the first checkpoint."""
+    began = time.time_ns()
+    gathered = Gathered()
+    with shadow.draft(empty=True) as draft:
+        repository = await run_sync(find_repository, shadow.workspace)
+        if repository is not None:
+            gathered.entries = await borrowed(shadow, repository)
+        as_of = await run_sync(_as_of, repository, began)
+        await run_sync(write_index, draft, gathered.entries.values(), as_of)
+        paths = set(await listed(shadow, draft)) | await doubtful(shadow, gathered, repository)
+        await gather(shadow, gathered, sorted(paths))
+        await run_sync(write_index, draft, gathered.entries.values(), as_of)
+        untracked = await listed(shadow, draft, ("-o", "--directory"))
+        await run_sync(_note_empty_folders, shadow, untracked)
+        taken = await _taken(shadow, draft)
+        lines = ["Part: -1", *taken.modes.first_lines()]
+        message = "The files as the session found them"
+        made = await commit_tree(shadow, taken.tree, "", author="human", message=message, lines=lines)
+        if shadow.head:
+            await keep(shadow, shadow.head)
+        shadow.tracked = {}
+        await move_head(shadow, made, taken)
+    shadow.grown = 0
+    shadow.strangers = set(gathered.skips.paths())
+    await run_sync(_note_size, shadow)
+    return Baseline(made, gathered.skips.words())
+
+
+def _as_of(repository: Repository | None, began: int) -> int:
+    """Until when stat data can be trusted: the user's index was written then."""
+    if repository is None or not (repository.own / "index").exists():
+        return began
+    return min(began, (repository.own / "index").stat().st_mtime_ns)
+
+
+def _note_size(shadow: Shadow) -> None:
+    size = folder_size(shadow.git.folder / "objects")
+    put(shadow.git.folder, shadow.git.folder / "first-size", str(size).encode())
+
+
+def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
+    """Write down the folders that hold no file: a restore must not take them for the session's."""
+    found: set[str] = set()
+    for name in while_wanted(untracked):
+        if name.endswith("/"):
+            found |= _without_files(shadow.workspace, name.rstrip("/"))
+    put(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS, listing(sorted(found)))
+
+
+def _without_files(workspace: Path, name: str) -> set[str]:
+    places = set()
+    for place, _, names in while_wanted(os.walk(workspace / name)):
+        if names:
+            return set()
+        places.add(Path(place).relative_to(workspace).as_posix())
+    return places
+
+
+async def borrowed(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
+    """The entries of the user's index that hold here, with its objects within reach."""
+    try:
+        entries = await run_sync(_own_entries, shadow, repository)
+    except (Unreadable, OSError):
+        return {}  # then every file is read
+    await run_sync(borrow, shadow.git.folder, repository.common / "objects")
+    return entries
+
+
+def _own_entries(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
+    below = shadow.workspace.relative_to(repository.top)
+    prefix = b"" if below == Path() else os.fsencode(below.as_posix()) + b"/"
+    entries = read_index(repository.own / "index")
+    found = {}
+    for entry in entries:
+        if entry.trusted and entry.mode in (0o100644, 0o100755, LINK) and entry.path.startswith(prefix):
+            path = entry.path[len(prefix) :]
+            found[os.fsdecode(path)] = IndexEntry(path, entry.stat, entry.oid)
+    return found
+
+
+async def doubtful(shadow: Shadow, gathered: Gathered, repository: Repository | None) -> set[str]:
+    """Files of the user's index whose bytes may not be what the repository holds for them."""
+    if not gathered.entries or repository is None:
+        return set()
+    oids = {entry.oid.hex() for entry in gathered.entries.values()}
+    sizes = await shadow.git.sizes(list(oids), missing=True)
+    other = {path for path, entry in gathered.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
+    return other | await converted(shadow, gathered, repository)
+
+
+async def converted(shadow: Shadow, gathered: Gathered, repository: Repository) -> set[str]:
+    """Files for which the user's attributes name a conversion. Only asks for attributes: no conversion runs."""
+    texts = await run_sync(_attributes, shadow, gathered, repository)
+    if not any(word in text for word in CONVERTING for text in texts):
+        return set()
+    attributes = shadow.git.folder / "info" / "attributes"
+    wanted = "".join(texts[:-1]).encode("utf-8", "surrogateescape")
+    await run_sync(put, shadow.git.folder, attributes, wanted)
+    try:
+        out = await shadow.git(
+            "check-attr", "-z", "--stdin", *CONVERTING, stdin=listing(list(gathered.entries))
+        )
+    finally:
+        await _own_attributes(shadow)
+    words = names_of(out)
+    said = zip(words[::3], words[2::3], strict=True)
+    return {path for path, value in said if value not in ("unspecified", "unset")}
+
+
+async def _own_attributes(shadow: Shadow) -> None:
+    """Bytes are kept as they are again, whatever comes."""
+    with anyio.CancelScope(shield=True):
+        await run_sync(put, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode())
+
+
+def _attributes(shadow: Shadow, gathered: Gathered, repository: Repository) -> list[str]:
+    """The texts of the attributes that hold for the whole workspace, and last of those of its own folders."""
+    folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
+    above = [folder / ".gitattributes" for folder in reversed(folders)]
+    own = [shadow.workspace / path for path in gathered.entries if path.endswith(".gitattributes")]
+    texts = [_regular_text(path) for path in (*above, repository.common / "info" / "attributes")]
+    return [*texts, "".join(_regular_text(path) for path in own)]
+
+
+def _regular_text(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        return ""
+    return path.read_bytes().decode("utf-8", "surrogateescape") + "\n"
+
+
+async def gather(shadow: Shadow, gathered: Gathered, paths: Iterable[str]) -> None:
+    """Read and store what stands at these paths, as far as the limits go."""
+    waiting = iter(paths)
+    nested: dict[str, bool] = {}
+    while True:
+        batch = await run_sync(_batch, shadow, gathered, waiting, nested)
+        if not batch:
+            return
+        await shadow.git("fast-import", "--quiet", "--depth=0", stdin=batch)
+
+
+def _batch(shadow: Shadow, gathered: Gathered, waiting: Iterator[str], nested: dict[str, bool]) -> bytes:
+    stream = bytearray()
+    with shadow.files.near() as near:
+        for path in while_wanted(waiting):
+            content = _read(shadow, gathered, path, nested, near)
+            if content is not None:
+                stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
+                if len(stream) >= BATCH:
+                    break
+    return bytes(stream)
+
+
+def _read(shadow: Shadow, gathered: Gathered, path: str, nested: dict[str, bool], near: Near) -> bytes | None:
+    """The content of one path, whose entry is brought up to date; None where nothing is to be stored."""
+    known = gathered.entries.pop(path, None)
+    reason = unfit(shadow, path, nested, tracked=known is not None)
+    stand = ABSENT
+    if not reason:
+        stand = near.stand(path, most=shadow.limits.file_bytes, whole=True)
+        reason = _too_much(shadow, gathered, stand)
+    if reason:
+        gathered.skips.add(reason, path)
+        return None
+    if not stand.kept or stand.stat is None or stand.content is None or len(stand.content) != stand.size:
+        return None  # it is gone, or is being written: the next look tells
+    gathered.entries[path] = entry_of(path, stand.stat, stand.git_mode, stand.oid)
+    gathered.read += stand.size
+    return None if known is not None and known.oid.hex() == stand.oid else stand.content
+
+
+def _too_much(shadow: Shadow, gathered: Gathered, stand: Stand) -> str:
+    limits = shadow.limits
+    if stand.kind == "unreadable":
+        return "Files that cannot be read are not kept"
+    if stand.kind == "special":
+        return "Pipes, sockets and devices are not kept"
+    if stand.kept and stand.size > limits.file_bytes:
+        return f"Files above {size_in_words(limits.file_bytes)} are not kept"
+    if stand.kept and gathered.read + stand.size > limits.total_bytes:
+        return f"The checkpoints' {size_in_words(limits.total_bytes)} are used up, so these are not kept"
+    return ""
+
+
+async def _taken(shadow: Shadow, draft: Path) -> Taken:
+    """The draft as a first checkpoint, with the permission bits of everything in it."""
+    tree = await shadow.git.one("write-tree", index=draft)
+    tracked = await shadow.load(draft)
+    bits = await run_sync(all_bits, shadow, tracked)
+    usual = most_usual(bits.values())
+    return Taken(draft, tree, tracked, Modes(usual).changed(bits, ()))
+
+
+def all_bits(shadow: Shadow, tracked: dict[str, Entry]) -> dict[str, tuple[int, int]]:
+    """Git's mode and the permission bits of every file that is there."""
+    return {path: (entry.git_mode, bits) for path, entry, bits in _found_bits(shadow, tracked.items())}
+
+
+def _found_bits(shadow: Shadow, tracked: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, Entry, int]]:
+    root = f"{shadow.workspace}/"
+    for path, entry in while_wanted(tracked):
+        try:
+            yield path, entry, os.lstat(root + path).st_mode & 0o7777
+        except OSError:
+            continue  # it went meanwhile: the next look tells so

@@ -1,0 +1,268 @@
+"""The git program, run on the session's own store and on nothing else.
+
+Invariant: folder, index and configuration are given with every call, so that no repository's configuration, hook,
+filter, pager or monitor is ever read or run.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteReceiveStream
+
+from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.alternates import where_gone
+
+OBJECT_ID = 40
+
+CONFIG = """[core]
+\trepositoryformatversion = 0
+\tbare = true
+\tfilemode = true
+\tsymlinks = true
+\tignorecase = false
+\tprecomposeunicode = false
+\tprotectNTFS = false
+\tprotectHFS = false
+\tautocrlf = false
+\tfsmonitor = false
+\tuntrackedCache = false
+\tsplitIndex = false
+\tsparseCheckout = false
+\thooksPath = /dev/null
+\texcludesFile = /dev/null
+\tattributesFile = /dev/null
+\tlogAllRefUpdates = false
+\tfsync = none
+\tcompression = 1
+[index]
+\tskipHash = false
+\tsparse = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[protocol]
+\tallow = never
+[submodule]
+\trecurse = false
+"""
+ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
+"""Bytes are kept as they are, whatever the workspace's own attributes say."""
+
+ALWAYS = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "gc.auto=0",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+Run = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[Ended]]
+"""Runs a program with this standard input, environment and folder. Raises OSError where it cannot be started."""
+
+
+async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
+    """The real thing. Cancelled, it ends the program and every program that this one started."""
+    out, err = bytearray(), bytearray()
+    pipe = subprocess.PIPE
+    with anyio.CancelScope(shield=True):  # cancelled in the middle, nobody would wait for the program
+        process = await anyio.open_process(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    async with process:
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_drain, process.stdout, out)
+                group.start_soon(_drain, process.stderr, err)
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await process.stdin.send(stdin)
+                await process.stdin.aclose()
+                code = await process.wait()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Ended(code, bytes(out), bytes(err))
+
+
+async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
+    async for chunk in stream:
+        into += chunk
+
+
+class Git:
+    """Runs git on one store. `folder` is the store, `workspace` the files."""
+
+    def __init__(self, program: str, folder: Path, workspace: Path, run: Run = run_program) -> None:
+        self.folder = folder
+        self.workspace = workspace
+        self._program = program
+        self._run = run
+
+    @property
+    def index(self) -> Path:
+        """The index of the newest checkpoint."""
+        return self.folder / "index"
+
+    def _environment(self, index: Path, tree: Path, author: str) -> dict[str, str]:
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "LC_", "LANG"))
+        }
+        who = {
+            f"GIT_{role}_{field}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for field, value in (("NAME", author), ("EMAIL", f"{author}@localhost"))
+        }
+        return {
+            **kept,
+            **who,
+            "LC_ALL": "C",
+            "GIT_DIR": str(self.folder),
+            "GIT_WORK_TREE": str(tree),
+            "GIT_INDEX_FILE": str(index),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_DEFAULT_HASH": "sha1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+        }
+
+    async def end(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        index: Path | None = None,
+        tree: Path | None = None,
+        author: str = "agent",
+    ) -> Ended:
+        """Run git and say how it ended. `tree` stands for the workspace. Raises `CheckpointError` if it cannot run.
+
+        Where the workspace is gone, the store stands for it: what was kept can still be read.
+        """
+        folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
+        env = self._environment(index or self.index, folder, author)
+        try:
+            return await self._run((self._program, *ALWAYS, *args), stdin, env, folder)
+        except OSError as fault:
+            raise CheckpointError(
+                f"git {args[0]} could not be run for the checkpoints: {fault.strerror or fault}.",
+                hint="Nothing was changed.",
+            ) from fault
+
+    async def __call__(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        index: Path | None = None,
+        tree: Path | None = None,
+        author: str = "agent",
+    ) -> bytes:
+        """Run git; its output. Raises `CheckpointError` unless it ends with 0."""
+        ended = await self.end(*args, stdin=stdin, index=index, tree=tree, author=author)
+        if ended.code:
+            raise self.fault(next(arg for arg in args if not arg.startswith("-")), ended)
+        return ended.out
+
+    def fault(self, what: str, ended: Ended) -> CheckpointError:
+        """The error that says how git failed."""
+        said = ended.err.decode("utf-8", "replace").strip().splitlines()
+        why = (said[-1] if said else f"it ended with {ended.code}").removeprefix("fatal: ").rstrip(".")
+        return self._missed() or CheckpointError(
+            f"The checkpoint store {self.folder} could not be used: git {what}: {why}.",
+            hint="See that the disk has space and that the folder is whole; the workspace is as it was.",
+        )
+
+    async def one(
+        self, *args: str, stdin: bytes = b"", index: Path | None = None, author: str = "agent"
+    ) -> str:
+        """The one line that git prints."""
+        return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
+
+    async def contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """The bytes of objects of which the sizes are known. Raises `CheckpointError` where one is not that."""
+        if not sizes:
+            return {}
+        out = await self("cat-file", "--batch", stdin="".join(f"{name}\n" for name in sizes).encode())
+        found: dict[str, bytes] = {}
+        at = 0
+        for name, size in sizes.items():
+            head, newline, _ = out[at : at + 80].partition(b"\n")
+            if not newline or head.split()[-1] != str(size).encode():
+                raise self.missing(name)
+            at += len(head) + 1
+            found[name] = out[at : at + size]
+            at += size + 1
+        return found
+
+    def missing(self, name: str) -> CheckpointError:
+        """The error for an object that is not there."""
+        return self._missed() or CheckpointError(
+            f"The checkpoint store {self.folder} is damaged: the object {name} is missing.",
+            hint="The files of that checkpoint cannot all be shown or put back; the workspace is as it was.",
+        )
+
+    def require_borrowed(self) -> None:
+        """Raises `CheckpointError` where the store borrows what is gone."""
+        fault = self._missed()
+        if fault is not None:
+            raise fault
+
+    def _missed(self) -> CheckpointError | None:
+        """The error where the store borrows what is gone."""
+        missed = where_gone(self.folder)
+        if not missed:
+            return None
+        return CheckpointError(
+            f"The checkpoint store {self.folder} is not whole. {missed}.",
+            hint="Put it back there; what was copied of it until then and what the session changed is still in the store.",
+        )
+
+    async def sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
+        """The sizes of objects. One that is not there is left out with `missing`, else a `CheckpointError`."""
+        names = list(dict.fromkeys(ids))
+        if not names:
+            return {}
+        out = await self("cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in names).encode())
+        found = {}
+        for line in out.decode().splitlines():
+            name, _, rest = line.partition(" ")
+            if rest != "missing":
+                found[name] = int(rest.rsplit(" ", 1)[1])
+            elif not missing:
+                raise self.missing(name)
+        return found
+
+
+def names_of(out: bytes) -> list[str]:
+    """The items of a listing that NUL bytes end."""
+    return [os.fsdecode(item) for item in out.split(b"\0") if item]
+
+
+def listing(paths: list[str]) -> bytes:
+    """Paths as git reads them with -z."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -1,0 +1,100 @@
+"""A repository's configuration, read more strictly than git reads it.
+
+Invariant: a file is understood only where every line of it is plain and every setting of it is known to be harmless; nothing
+of it is followed.
+"""
+
+import re
+from dataclasses import dataclass
+
+from tui_agent.workspace.git.harmless_settings import (
+    COMMANDS,
+    KEYS,
+    OPEN_SECTIONS,
+    SECTIONS,
+    VALUES,
+    VALUES_OF_SECTIONS,
+)
+from tui_agent.workspace.git.stat_cache import SteeredError, read_small
+
+MAX_BYTES = 256_000
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
+_IDLE = re.compile(r"(?:[#;].*)?")
+_SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?:[ \t]++"([^"\\]*)")?\]')
+_SETTING = re.compile(
+    r"([A-Za-z][A-Za-z0-9-]*)[ \t]*+"
+    r'(?:=[ \t]*+(?:"((?:[^"\\]|\\["\\ntb])*+)"|((?:[^"\\;#]|\\["\\ntb])*+)))?'
+)
+"""A key and its value, in quotes or without. Possessive, so that no line takes long."""
+_TOOL_SECTIONS = frozenset({"branch", "remote"})
+"""Sections in which other tools keep keys: with a hyphen, which keys of git's own never have."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitConfig:
+    """Settings of a harmless configuration that lead to other folders."""
+
+    hooks: tuple[str, ...] = ()
+    """Values of `core.hooksPath`."""
+    work_trees: tuple[str, ...] = ()
+    """Values of `core.worktree`."""
+
+
+def read_config(path: str) -> GitConfig:
+    """Read a configuration file.
+
+    Raises `SteeredError` if a line is not plain or a setting is not known to be harmless.
+    """
+    try:
+        text = read_small(path, MAX_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SteeredError(f"{path} is not UTF-8") from error
+    if _CONTROL.search(text):
+        raise SteeredError(f"{path} has control characters")
+    settings = list(_parse(text, path))
+    return GitConfig(
+        hooks=tuple(value for key, value in settings if key == "core.hookspath"),
+        work_trees=tuple(value for key, value in settings if key == "core.worktree"),
+    )
+
+
+def _parse(text: str, path: str) -> list[tuple[str, str]]:
+    """Return the settings that lead elsewhere; every other one is harmless."""
+    leading: list[tuple[str, str]] = []
+    section = subsection = None
+    for whole in text.split("\n"):
+        line = whole.strip(" \t")
+        if _IDLE.fullmatch(line):
+            if whole.endswith("\\"):
+                raise SteeredError(f"a comment in {path} ends with a backslash")
+        elif header := _SECTION.fullmatch(line):
+            section, subsection = header[1].lower(), header[2]
+        elif section is not None and (setting := _SETTING.fullmatch(line)):
+            name, value = setting[1].lower(), setting[2] or setting[3] or ""
+            if subsection is None and (section, name) in {("core", "hookspath"), ("core", "worktree")}:
+                leading.append((f"{section}.{name}", _plain_path(value, path)))
+            elif not _is_harmless(section, subsection, name, value):
+                raise SteeredError(f"{path} sets {section}.{name}")
+        else:
+            raise SteeredError(f"a line of {path} is not plain")
+    return leading
+
+
+def _plain_path(value: str, path: str) -> str:
+    if not value or "\\" in value or value[0] in "%:":
+        raise SteeredError(f"{path} names no plain folder")
+    return value
+
+
+def _is_harmless(section: str, subsection: str | None, name: str, value: str) -> bool:
+    if section not in SECTIONS or section in OPEN_SECTIONS:
+        return True
+    if section == "alias":  # commands of git's win over aliases
+        return subsection is None and name not in COMMANDS
+    if pattern := VALUES_OF_SECTIONS.get(section):
+        return subsection is None and pattern.fullmatch(value) is not None
+    key = f"{section}.{name}" if subsection is None else f"{section}.*.{name}"
+    if key in KEYS or (section in _TOOL_SECTIONS and subsection is not None and "-" in name):
+        return True
+    allowed = VALUES.get(key) or VALUES.get(f"{section}.{subsection}.{name}")
+    return allowed is not None and allowed.fullmatch(value) is not None

@@ -1,0 +1,83 @@
+"""The repositories that the index of a repository links to.
+
+Invariant: reads an index as git does, entry by entry, and only of the kinds that it knows whole: versions 2 and 3, SHA-1.
+"""
+
+import struct
+
+from tui_agent.workspace.git.stat_cache import SteeredError, read_small
+
+MAX_BYTES = 50_000_000
+_HEADER = struct.Struct(">4sII")
+_ENTRY = struct.Struct(">24xI32xH")
+"""The mode and the flags of an entry; times, numbers, the size and the digest are passed over."""
+_PAIR = struct.Struct(">II")
+_DIGEST_BYTES = 20
+_LINK_MODE = 0o160000
+_FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
+_EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
+_EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
+"""Those that add no entries. A split or sparse index has another one."""
+
+
+def read_gitlinks(path: str) -> tuple[bytes, ...]:
+    """Return the names of the entries that stand for repositories.
+
+    Raises `SteeredError` for an index of another kind or a damaged one, `OSError`.
+    """
+    data = read_small(path, MAX_BYTES)
+    try:
+        return _parse(data)
+    except (struct.error, ValueError) as error:
+        raise SteeredError(f"{path} is damaged") from error
+
+
+def _parse(data: bytes) -> tuple[bytes, ...]:
+    signature, version, count = _HEADER.unpack_from(data)
+    if signature != b"DIRC" or version not in (2, 3):
+        raise SteeredError("an index of an unknown version")
+    links: list[bytes] = []
+    positions: list[int] = []
+    unpack, position = _ENTRY.unpack_from, _HEADER.size
+    for _ in range(count):
+        positions.append(position)
+        mode, flags = unpack(data, position)
+        begin = position + (64 if flags & _EXTENDED else 62)
+        length = flags & _NAME_BYTES
+        if length == _NAME_BYTES:
+            length = data.index(b"\0", begin) - begin
+        if mode == _LINK_MODE:
+            links.append(data[begin : begin + length])
+        elif mode not in _FILE_MODES:
+            raise SteeredError("an entry of an unknown kind")
+        position += (begin - position + length + 8) & ~7
+    _check_extensions(data, position, positions)
+    return tuple(links)
+
+
+def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
+    """Make sure that nothing behind the entries adds others, or sends git to read them elsewhere."""
+    begin, end = position, len(data) - _DIGEST_BYTES
+    while position < end:
+        name, (size,) = data[position : position + 4], struct.unpack_from(">I", data, position + 4)
+        content = data[position + 8 : position + 8 + size]
+        if name not in _EXTENSIONS or len(content) != size:
+            raise SteeredError("an index with an unknown extension")
+        if name == b"EOIE" and struct.unpack_from(">I", content)[0] != begin:
+            raise SteeredError("an index whose entries end elsewhere")
+        if name == b"IEOT":
+            _check_blocks(content, positions)
+        position += 8 + size
+    if position != end:
+        raise SteeredError("an index that ends elsewhere")
+
+
+def _check_blocks(content: bytes, positions: list[int]) -> None:
+    """Make sure that the table by which git reads entries in several threads tells the same entries."""
+    number = 0
+    for offset, count in _PAIR.iter_unpack(content[4:]):
+        if number >= len(positions) or positions[number] != offset:
+            raise SteeredError("an index with a wrong table of its entries")
+        number += count
+    if number != len(positions):
+        raise SteeredError("an index with a wrong table of its entries")

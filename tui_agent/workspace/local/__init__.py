@@ -1,0 +1,1 @@
+"""The user's own machine as an environment: files, paths, and processes with their children."""

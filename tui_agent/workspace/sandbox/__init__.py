@@ -1,0 +1,1 @@
+"""Confinement of commands: bubblewrap with seccomp and Landlock on Linux, Seatbelt on macOS."""

@@ -1,0 +1,49 @@
+"""The sandbox of macOS: a profile in Seatbelt's language for `sandbox-exec`.
+
+Invariant: pure. Later rules win; what is not named may be read, and nothing may be written.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tui_agent.workspace.sandbox.mounts import Places
+
+PROGRAM = "/usr/bin/sandbox-exec"
+_NETWORK_OFF = '(deny network*)\n(allow network* (local ip "localhost:*") (remote ip "localhost:*"))'
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/stdout", "/dev/stderr")
+
+
+def profile(found: Places, private: str, missing: Sequence[str], *, network: bool) -> str:
+    """The profile of one command. `private` is its own folder for temporary files, `missing` names that must not come
+    to be. Unlike on Linux processes outside are seen, and services of this machine on localhost can be reached."""
+    lines = [
+        "(version 1)",
+        "(allow default)",
+        "(deny process-info* (target others))",
+        "(deny signal (target others))",
+        "(deny mach-priv* system-kext* system-privilege nvram*)",
+        "(deny file-write*)",
+        _rule("allow file-write*", (*found.written, private)),
+        _rule("allow file-write*", _DEVICES, "literal"),
+        _rule("deny file-write*", (*found.kept, *missing)),
+        _rule("deny file-read* file-write*", [path.rstrip("/") for path in found.hidden]),
+        _rule("deny file-read-data file-write*", [path.rstrip("/") for path in found.masked]),
+        _rule("deny network-outbound", found.sockets, "literal"),
+        "" if network else _NETWORK_OFF,
+        _rule("allow file-read*", found.shown),
+    ]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def arguments(found: Places, private: str, missing: Sequence[str], *, network: bool) -> list[str]:
+    """What stands in front of the command."""
+    return [PROGRAM, "-p", profile(found, private, missing, network=network)]
+
+
+def _rule(what: str, paths: Iterable[str], how: str = "subpath") -> str:
+    named = " ".join(f"({how} {_quoted(path)})" for path in paths)
+    return f"({what} {named})" if named else ""
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

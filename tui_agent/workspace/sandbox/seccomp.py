@@ -1,0 +1,143 @@
+"""The system calls that a confined command is refused, as a classic BPF program for seccomp.
+
+Invariant: pure. What is not named here is let through; a call of another architecture (32-bit, x32) ends the process.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+_ALLOW: Final = 0x7FFF0000
+_KILL: Final = 0x80000000
+_ERRNO: Final = 0x00050000
+_LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+_X32: Final = 0x40000000
+NEW_NAMESPACES: Final = 0x7E020080
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
+TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+"""Requests that put input into a terminal, as if it had been typed."""
+FAMILIES = (1, 2, 10, 16)
+"""Kinds of sockets that can be made: local, IPv4, IPv6 and netlink. Others (vsock, packet, alg …) know no namespace."""
+
+REFUSED: Final = (
+    *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"),
+    *("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen"),
+    *("fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "swapon", "swapoff", "quotactl"),
+    *("quotactl_fd", "acct", "name_to_handle_at", "open_by_handle_at", "fanotify_init", "nfsservctl"),
+    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "syslog"),
+    *("bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "lookup_dcookie"),
+    *(
+        "settimeofday",
+        "clock_settime",
+        "clock_adjtime",
+        "adjtimex",
+        "sethostname",
+        "setdomainname",
+        "vhangup",
+    ),
+    *("iopl", "ioperm", "modify_ldt", "vm86", "uselib", "ustat", "sysfs", "_sysctl"),
+)
+"""Refused with EPERM, where the architecture has them."""
+ABSENT: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+"""Refused with ENOSYS, so that callers take the older way: what they do cannot be judged by a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """`audit` is how the kernel names it to a filter; `numbers` are its system calls'."""
+
+    audit: int
+    numbers: Mapping[str, int]
+    x32: bool = False
+
+
+def _table(text: str) -> dict[str, int]:
+    """`name number` pairs."""
+    words = text.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+# Numbers that newer system calls have on every architecture.
+_COMMON: Final = """
+    io_uring_setup 425 io_uring_enter 426 io_uring_register 427 open_tree 428 move_mount 429 fsopen 430 fsconfig 431
+    fsmount 432 fspick 433 clone3 435 pidfd_getfd 438 mount_setattr 442 quotactl_fd 443 open_tree_attr 467
+"""
+_X86_64: Final = """
+    ioctl 16 socket 41 socketpair 53 clone 56 ptrace 101 syslog 103 uselib 134 ustat 136 sysfs 139 vhangup 153
+    modify_ldt 154 pivot_root 155 _sysctl 156 adjtimex 159 chroot 161 acct 163 settimeofday 164 mount 165 umount2 166
+    swapon 167 swapoff 168 reboot 169 sethostname 170 setdomainname 171 iopl 172 ioperm 173 init_module 175
+    delete_module 176 quotactl 179 nfsservctl 180 lookup_dcookie 212 clock_settime 227 kexec_load 246 add_key 248
+    request_key 249 keyctl 250 unshare 272 perf_event_open 298 fanotify_init 300 name_to_handle_at 303
+    open_by_handle_at 304 clock_adjtime 305 setns 308 process_vm_readv 310 process_vm_writev 311 kcmp 312
+    finit_module 313 kexec_file_load 320 bpf 321 userfaultfd 323
+"""
+_AARCH64: Final = """
+    lookup_dcookie 18 ioctl 29 umount2 39 mount 40 pivot_root 41 nfsservctl 42 chroot 51 vhangup 58 quotactl 60
+    acct 89 unshare 97 kexec_load 104 init_module 105 delete_module 106 clock_settime 112 syslog 116 ptrace 117
+    reboot 142 sethostname 161 setdomainname 162 settimeofday 170 adjtimex 171 socket 198 socketpair 199 add_key 217
+    request_key 218 keyctl 219 clone 220 swapon 224 swapoff 225 perf_event_open 241 fanotify_init 262
+    name_to_handle_at 264 open_by_handle_at 265 clock_adjtime 266 setns 268 process_vm_readv 270
+    process_vm_writev 271 kcmp 272 finit_module 273 bpf 280 userfaultfd 282 kexec_file_load 294
+"""
+ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
+    {
+        "x86_64": Architecture(0xC000003E, _table(_COMMON + _X86_64), x32=True),
+        "aarch64": Architecture(0xC00000B7, _table(_COMMON + _AARCH64)),
+    }
+)
+
+
+def program(machine: str) -> bytes | None:
+    """The filter for a machine as `platform.machine()` names it; None where its system calls are not known here."""
+    known = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
+    return None if known is None else b"".join(_instructions(known))
+
+
+def _instructions(machine: Architecture) -> list[bytes]:
+    numbers = machine.numbers
+    code = [
+        _op(_LOAD, _ARCHITECTURE),
+        _op(_EQUAL, machine.audit, 1, 0),
+        _op(_RETURN, _KILL),
+        _op(_LOAD, _NUMBER),
+    ]
+    if machine.x32:
+        code += [_op(_AT_LEAST, _X32, 0, 1), _op(_RETURN, _KILL)]
+    for name in REFUSED:
+        if name in numbers:
+            code += _refuse(numbers[name], EPERM)
+    for name in ABSENT:
+        code += _refuse(numbers[name], ENOSYS)
+    code += _on(numbers["clone"], [*_argument(0), _op(_ANY_BIT, NEW_NAMESPACES, 0, 1), _no(EPERM)])
+    code += _on(numbers["ioctl"], [*_argument(1), *_refuse(TIOCSTI, EPERM), *_refuse(TIOCLINUX, EPERM)])
+    for name in ("socket", "socketpair"):
+        passed = [_op(_EQUAL, each, len(FAMILIES) - index, 0) for index, each in enumerate(FAMILIES)]
+        code += _on(numbers[name], [*_argument(0), *passed, _no(EAFNOSUPPORT)])
+    return [*code, _op(_RETURN, _ALLOW)]
+
+
+def _on(number: int, judged: list[bytes]) -> list[bytes]:
+    """These instructions for one system call, which is let through where they do not return."""
+    body = [*judged, _op(_RETURN, _ALLOW)]
+    return [_op(_EQUAL, number, 0, len(body)), *body]
+
+
+def _argument(index: int) -> list[bytes]:
+    """Load the lower half of an argument: all that the kernel itself looks at in those that are judged."""
+    return [_op(_LOAD, _ARGUMENTS + 8 * index)]
+
+
+def _refuse(value: int, error: int) -> list[bytes]:
+    return [_op(_EQUAL, value, 0, 1), _no(error)]
+
+
+def _no(error: int) -> bytes:
+    return _op(_RETURN, _ERRNO | error)
+
+
+def _op(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, operand)

@@ -1,0 +1,62 @@
+"""The environment of a confined command: no way to the user's running services, and caches that can be written.
+
+Invariant: pure. What the user set for a cache stays as it is.
+"""
+
+from collections.abc import Mapping
+
+_WAYS_OUT = frozenset(
+    (
+        *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO", "GIT_ASKPASS", "SUDO_ASKPASS"),
+        *("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DBUS_STARTER_ADDRESS", "XDG_RUNTIME_DIR"),
+        *("DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XAUTHORITY", "ICEAUTHORITY", "SESSION_MANAGER"),
+        *("DOCKER_HOST", "CONTAINER_HOST", "PODMAN_HOST", "LIBVIRT_DEFAULT_URI", "PULSE_SERVER"),
+        *(
+            "TMUX",
+            "TMUX_PANE",
+            "STY",
+            "NVIM",
+            "NVIM_LISTEN_ADDRESS",
+            "KITTY_LISTEN_ON",
+            "WEZTERM_UNIX_SOCKET",
+        ),
+        *("VSCODE_IPC_HOOK", "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "VSCODE_GIT_ASKPASS_MAIN"),
+        *("SYSTEMD_EXEC_PID", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "INVOCATION_ID"),
+    )
+)
+"""Variables that name a service of the user's, which would act for whoever asks it."""
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+_CACHES = {
+    "GOCACHE": "go-build",
+    "UV_CACHE_DIR": "uv",
+    "PIP_CACHE_DIR": "pip",
+    "npm_config_cache": "npm",
+    "YARN_CACHE_FOLDER": "yarn",
+    "CCACHE_DIR": "ccache",
+    "DENO_DIR": "deno",
+    "BLACK_CACHE_DIR": "black",
+    "PRE_COMMIT_HOME": "pre-commit",
+    "MPLCONFIGDIR": "matplotlib",
+    "NUMBA_CACHE_DIR": "numba",
+}
+"""Programs that fail, or are slow, without a cache that they can write."""
+_CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
+"""Caches that lie in the workspace elsewhere: a checker fails where it cannot write its own."""
+SAYS = "TUI_AGENT_SANDBOX"
+_SETTINGS = "GIT_CONFIG_PARAMETERS"
+"""Settings of git, each in single quotes."""
+
+
+def inside(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
+    """The environment as a confined command has it; `temporary` is where it may write what does not last, `read_only` as in
+    `ExecSpec`."""
+    kept = {name: value for name, value in env.items() if name not in _WAYS_OUT and name not in _TEMPORARY}
+    folders = {**_CACHES, **_CACHES_IN_WORKSPACE} if read_only else _CACHES
+    caches = {name: f"{temporary}/cache/{folder}" for name, folder in folders.items()}
+    return {**caches, **kept, "TMPDIR": temporary, SAYS: "1"}
+
+
+def by_time_and_size(env: Mapping[str, str]) -> dict[str, str]:
+    """The same, and git tells whether a file was changed by its seconds and its size alone."""
+    settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
+    return {**env, _SETTINGS: " ".join(filter(None, settings))}
