@@ -7,15 +7,22 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 SOURCES := tui_agent plugins tests benchmarks
 WORKERS ?= 4
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 ARGS ?=
 
-.PHONY: run test bench check fmt soak mutants wheel lock install clean help
+.PHONY: run test test-all bench check fmt soak mutants wheel lock install clean help
 
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
 
-test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(ARGS)
+test: $(DEV) ## run the unit, engine and app tests and eight end-to-end ones (five minutes)
+	@echo "Running the unit, engine and app tests and eight end-to-end ones (about five minutes on two cores)."
+	@echo "\`make test-all\` adds the slow and the other end-to-end tests."
+	@$(PYTEST) --hypothesis-profile dev -m "not soak and not slow and (not e2e or smoke)" $(ARGS)
+
+test-all: $(DEV) ## run all tests, as CI does (fifteen minutes)
+	@echo "Running all tests (about fifteen minutes on two cores)."
+	@$(PYTEST) --hypothesis-profile ci $(ARGS)
 
 bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
 	@$(BIN)/python -m benchmarks.run $(ARGS)

@@ -86,9 +86,7 @@ class QuickPilot(Pilot[ResultT]):
         return busy or self.app._resize_timer is not None
 
 
-def _skip_paint(
-    compositor: Compositor, *, screen_stack: list[Screen[Any]] | None = None, **_: bool
-) -> None:
+def _skip_paint(compositor: Compositor, *, screen_stack: list[Screen[Any]] | None = None, **_: bool) -> None:
     """Replace `Compositor.render_update`: mark everything as painted without rendering it.
 
     There is no terminal to show the result. A test that reads the screen renders it then (`render_strips`), over the
