@@ -7,6 +7,8 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 SOURCES := tui_agent plugins tests benchmarks
 WORKERS ?= 4
+# Bytecode is kept whatever the caller set: each worker, and each program that a test starts, would compile all anew.
+export PYTHONDONTWRITEBYTECODE =
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 ARGS ?=
 
@@ -57,7 +59,7 @@ clean: ## remove what these rules made
 	@rm -rf $(VENV) dist build
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 $(RUNTIME): requirements/lock.txt pyproject.toml requirements/install.sh
 	@requirements/install.sh requirements/lock.txt
