@@ -83,6 +83,7 @@ def headless(tmp_path: Path, answers: str, *more: str) -> set[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     found = headless(tmp_path, "  - text: Hello.\n")
     assert "tui_agent" in found
@@ -100,11 +101,13 @@ def test_what_a_direct_client_leaves_out_can_still_be_had() -> None:
     assert {"click", "h2"} <= loaded("import tui_agent.models.http, httpx._main, httpcore._async.http2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["tui_agent.wiring.engine_main", "tui_agent.wiring.session"])
 def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: str) -> None:
     assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken", "httpx", "yaml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["import tui_agent.tui.app", "import tui_agent.tui.screens.replay.app, tui_agent.session.recorded"],
@@ -126,7 +129,7 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
 
 def test_the_apps_process_loads_nothing_that_looks_for_secrets() -> None:
     """What it is told has been looked through by the engine; it looks itself only at what a failure says."""
-    found = modules("import tui_agent.tui.controller.controller, tui_agent.session.remote")
+    found = modules("import tui_agent.tui.controller.session_controller, tui_agent.session.remote")
     assert not [name for name in found if name.startswith("tui_agent.store.redaction")]
 
 
@@ -155,7 +158,7 @@ def test_the_first_paint_loads_the_screens_library_and_light_modules_only() -> N
     assert not [
         name
         for name in more - {plain_text}
-        if name.startswith((*late, "tui_agent.tui.controller.controller", "tui_agent.tui.transcript"))
+        if name.startswith((*late, "tui_agent.tui.controller.session_controller", "tui_agent.tui.transcript"))
     ]
     # The page that asks for a model is loaded by name where the first frame shows it (0.7 ms of 190), and nowhere else.
     assert "tui_agent.tui.panes.start" not in more

@@ -1,7 +1,7 @@
 """The full-screen app: what keys and intents mean before and while a session is open, and how it is left.
 
-Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in `live`,
-which is imported once, by name, after the first paint; what is typed before that is kept.
+Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in
+`controller/`, which is imported once, by name, after the first paint; what is typed before that is kept.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from textual.app import SuspendNotSupported
 from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import is_session_stored
 from tui_agent.tui.actions import Action, KeyHint, Scope, footer
-from tui_agent.tui.controller.drafts import way_back
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
@@ -35,10 +35,10 @@ from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
+    from tui_agent.ports.app_session import AppSession
     from tui_agent.session.engine_handle import EngineHandle
     from tui_agent.tui.cli_client import Ask
-    from tui_agent.tui.controller.controller import Live
-    from tui_agent.tui.controller.session_port import AppSession
+    from tui_agent.tui.controller.session_controller import SessionController
 
 Spawn = Callable[[SessionOptions], "AppSession"]
 COLLECTED = 20_000, 20, 20
@@ -70,7 +70,7 @@ class AgentApp(Frame, inherit_bindings=False):
         """Words for the product's command line, to go on with after leaving."""
         self.choose = False
         """A session is to be chosen first."""
-        self.live: Live | None = None
+        self.controller: SessionController | None = None
         self.answer = ""
         self.left = False
         self.waiting_intents: list[Intent | Prompt.Sent] = []
@@ -95,22 +95,22 @@ class AgentApp(Frame, inherit_bindings=False):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
-        self.run_worker(self._go_live(), name="live", exit_on_error=False)
+        self.run_worker(self._start_controller(), name="controller", exit_on_error=False)
 
-    async def _go_live(self) -> None:
+    async def _start_controller(self) -> None:
         # In a thread, so that keys typed meanwhile are shown.
         try:
-            live = await asyncio.to_thread(import_module, "tui_agent.tui.controller.controller")
+            module = await asyncio.to_thread(import_module, "tui_agent.tui.controller.session_controller")
         finally:
             gc.freeze()
             gc.set_threshold(*COLLECTED)
             gc.enable()
-        self.live = live.Live(self)
-        await self.live.run()
+        self.controller = module.SessionController(self, self)
+        await self.controller.run(choose=self.choose, watch=self.watch_themes)
 
     def looks_changed(self) -> None:
-        if self.live is not None:
-            self.live.frames.looks_changed()
+        if self.controller is not None:
+            self.controller.looks_changed()
 
     @on(Prompt.MenuChanged)
     def _menu_changed(self) -> None:
@@ -144,10 +144,12 @@ class AgentApp(Frame, inherit_bindings=False):
                 self.copy_or_stop()
             elif name == "quit":
                 self.leave()
-            elif name == "stop" or (covered and (self.live is None or not self.live.lays_over(name))):
+            elif name == "stop" or (
+                covered and (self.controller is None or not self.controller.lays_over(name))
+            ):
                 continue
-            elif covered and self.live is not None:
-                self.live.lay_over(name)
+            elif covered and self.controller is not None:
+                self.controller.lay_over(name)
             else:
                 self.do(("page_up", "page_down")[choice] if name == "scroll" else name)
             return True
@@ -157,10 +159,10 @@ class AgentApp(Frame, inherit_bindings=False):
         """Carry out an action of the registry; before the session is open it waits."""
         if name == "quit":
             self.leave()
-        elif self.live is None or self.live.opening.under_way:
+        elif self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(Intent(name, argument))
         else:
-            self.live.act(name, argument)
+            self.controller.act(name, argument)
 
     @on(Intent)
     def _intent(self, event: Intent) -> None:
@@ -170,7 +172,7 @@ class AgentApp(Frame, inherit_bindings=False):
     def on_start_focused(self, event: Message) -> None:
         """The start page took or lost the focus. Found by its name: the page is loaded after the first paint."""
         event.stop()
-        focused = self.live is not None and self.live.chat.start.has_focus
+        focused = self.controller is not None and self.controller.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
         self.show_keys()
 
@@ -178,27 +180,27 @@ class AgentApp(Frame, inherit_bindings=False):
     def _sent(self, event: Prompt.Sent) -> None:
         event.stop()
         self.hush()
-        if self.live is None or self.live.opening.under_way:
+        if self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(event)
             self.status.set_view(
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
             )
         else:
-            self.live.sending.sent(event)
+            self.controller.submitter.sent(event)
 
     @on(Prompt.Drafted)
     def _drafted(self, event: Prompt.Drafted) -> None:
         event.stop()
-        if self.live is not None:
-            self.live.keeping.drafted()
-            self.live.demo_end.typed()
+        if self.controller is not None:
+            self.controller.drafts.drafted()
+            self.controller.demo_end.typed()
 
     def stop(self) -> None:
         """Esc: close what is open, else interrupt."""
         if self.prompt.close_menu() or self.hush():
             return
-        if self.live is not None:
-            self.live.escape()
+        if self.controller is not None:
+            self.controller.escape()
 
     def copy_or_stop(self) -> None:
         """Ctrl+C: copy what is selected, else interrupt, twice in a row leave."""
@@ -212,7 +214,7 @@ class AgentApp(Frame, inherit_bindings=False):
         if again:
             self.leave()
             return
-        interrupted = self.live is not None and self.live.interrupt()
+        interrupted = self.controller is not None and self.controller.interrupt()
         what = "Interrupted." if interrupted else "Nothing runs."
         self.say(f"{what} {self.key_map.key_of('copy_or_stop')} again leaves; the session is kept.")
 
@@ -245,24 +247,38 @@ class AgentApp(Frame, inherit_bindings=False):
         self.prompt.use(actions)
         self.show_keys()
 
+    def toggle_sidebar(self) -> None:
+        """Show or hide the side panes."""
+        self.sidebar_wanted = not self.sidebar_wanted
+        self.reshape()
+
+    async def close_screens(self) -> None:
+        """Close everything that lies over the main screen."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+
     def show_keys(self) -> None:
         """The footer of what applies now."""
-        running = self.live is not None and self.live.running
-        asked = self.live.asking.scope if self.live is not None else None
+        running = self.controller is not None and self.controller.running
+        asked = self.controller.questions.scope if self.controller is not None else None
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if asked is not None:
             scopes = (asked,)
         elif self.prompt.menu.display:
             scopes = ("menu",)
-        elif self.live is not None and self.live.chat.start.has_focus:
+        elif self.controller is not None and self.controller.chat.start.has_focus:
             scopes = ("start", "app")
-        if len(scopes) > 1 and self.live is not None and self.live.failed:
+        if len(scopes) > 1 and self.controller is not None and self.controller.failed:
             commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
-        without = self.live.asking.without if asked is not None and self.live is not None else frozenset()
-        if running and self.live is not None and not self.live.state.turn_running:
+        without = (
+            self.controller.questions.without
+            if asked is not None and self.controller is not None
+            else frozenset()
+        )
+        if running and self.controller is not None and not self.controller.state.turn_running:
             without |= {"steer"}  # there is no turn: what is sent beside a summary, or a command, waits
         actions = [action for action in self.actions if action.name not in without]
         keys = footer(actions, scopes, running=running)
@@ -274,8 +290,8 @@ class AgentApp(Frame, inherit_bindings=False):
 
     def broke(self, name: str, error: BaseException) -> str:
         """Said, and written down for `/bug`."""
-        if self.live is not None:
-            self.live.faults.write(name, error)
+        if self.controller is not None:
+            self.controller.faults.write(name, error)
         return super().broke(name, error)
 
     def _fatal_error(self) -> None:
@@ -291,6 +307,11 @@ class AgentApp(Frame, inherit_bindings=False):
             return
         self.left = True
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
+
+    def leave_for(self, *words: str) -> None:
+        """Leave, and run these words of the product's command line afterwards."""
+        self.then = words
+        self.leave()
 
     async def action_quit(self) -> None:
         """Textual's own way out closes the session too."""
@@ -314,16 +335,16 @@ class AgentApp(Frame, inherit_bindings=False):
     last_resort: threading.Timer | None = None
 
     async def _leave(self, reason: str) -> None:
-        if self.live is not None:
-            self.ended_jobs = len(self.live.state.jobs) if self.live.connected else 0
+        if self.controller is not None:
+            self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
             what = "the session is being closed, and its background jobs" if self.ended_jobs else ""
             self.status.set_view(
                 StatusView("opening", "leaving", what or "the session is being closed"), self.clock()
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
-                    await self.live.opening.close(reason)
-            self.way_back = await asyncio.to_thread(way_back, self.options, self.live.folder)
+                    await self.controller.sessions.close(reason)
+            self.way_back = await asyncio.to_thread(session_to_resume, self.options, self.controller.folder)
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
@@ -332,6 +353,13 @@ class AgentApp(Frame, inherit_bindings=False):
         ):  # a terminal that is gone may hold up what comes now
             self.hangup.stop()
         self.exit(self.return_status)
+
+
+def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
+    """Return the id of the session to come back to; empty where nothing was said, and for a demo, which is for once."""
+    return (
+        folder.name if folder is not None and is_session_stored(folder) and options.client != "demo" else ""
+    )
 
 
 def run_app(
@@ -358,8 +386,8 @@ def draw(app: AgentApp) -> int:
     if app.last_resort is not None:
         app.last_resort.cancel()
     if app._exception is not None:
-        folder = app.live.folder if app.live is not None else None
-        last_words(farewell(way_back(app.options, folder), "", data_dir=data_dir))
+        folder = app.controller.folder if app.controller is not None else None
+        last_words(farewell(session_to_resume(app.options, folder), "", data_dir=data_dir))
         raise app._exception
     words = farewell(app.way_back, app.answer, data_dir=data_dir, jobs=app.ended_jobs)
     if not app.then and not last_words(words):

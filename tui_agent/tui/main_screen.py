@@ -28,11 +28,10 @@ from tui_agent.tui.panes.status import Status
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.terminal.keyboard import KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal
-from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, first_look, named_theme
 from tui_agent.tui.theme.theme import textual_theme
 from tui_agent.tui.widgets.keymap import KeyMap
-from tui_agent.tui.widgets.line_pane import Looks
 
 if TYPE_CHECKING:
     from tui_agent.tui.panes.start import Start

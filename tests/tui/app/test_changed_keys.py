@@ -157,7 +157,7 @@ async def test_jobs_and_replay_are_left_with_other_keys(tmp_path: Path) -> None:
         driven.app.do("jobs")
         await driven.pilot.pause()
         await driven.press("escape", "q")
-        assert isinstance(driven.app.screen, JobsScreen)
+        assert type(driven.app.screen) is JobsScreen
         await driven.press("g")
         driven.app.do("replay")
         await driven.until(lambda: isinstance(driven.app.screen, ReplayScreen) and driven.app.screen.ready)

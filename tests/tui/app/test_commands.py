@@ -31,6 +31,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "command"),
     [
@@ -182,8 +183,8 @@ async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
 async def test_diff_compares_the_content_before_and_after() -> None:
     session = FakeSession(golden("night_shift"))
     async with open_app(session=session) as driven:
-        assert driven.app.live is not None
-        for number, one in enumerate(driven.app.live.views.files.view().files):
+        assert driven.app.controller is not None
+        for number, one in enumerate(driven.app.controller.views.files.view().files):
             if one.before:
                 session.blobs[one.before] = b"same\nold %d\n" % number
             if one.after:
@@ -199,8 +200,8 @@ async def test_diff_compares_the_content_before_and_after() -> None:
 async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown() -> None:
     session = FakeSession(golden("night_shift"))
     async with open_app(session=session) as driven:
-        assert driven.app.live is not None
-        for number, one in enumerate(driven.app.live.views.files.view().files):
+        assert driven.app.controller is not None
+        for number, one in enumerate(driven.app.controller.views.files.view().files):
             if one.before:
                 session.blobs[one.before] = b"same\nold\n" if number else b"same\n"
             if one.after:

@@ -79,7 +79,7 @@ async def test_what_follows_a_switch_that_waited_waits_for_that_session_too() ->
         for session in (second, third):
             assert session.gate is not None
             session.gate.set()
-            await driven.until(lambda opened=session: driven.app.live.session is opened)  # type: ignore[union-attr, misc]
+            await driven.until(lambda opened=session: driven.app.controller.session is opened)  # type: ignore[union-attr, misc]
         await driven.until(lambda: bool(third.submitted))
         assert said(third.submitted) == ["for the third"] and said(second.submitted) == []
 
@@ -193,6 +193,7 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
 
 
+@pytest.mark.slow
 async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"
     lines = (GOLDEN / "night_shift.jsonl").read_bytes().splitlines(keepends=True)

@@ -1,7 +1,7 @@
 """The context screen: bar with its limits, sections in numbers, what comes next."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from textual.strip import Strip
@@ -10,16 +10,13 @@ from tui_agent.folds.context.meter import SOFT, WARN, ContextMeterView, MeterSec
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.commands.ledger import ledger_rows
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, part
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
-
 
 _INTENTS: Final = {
     "context_summarise": ("compact",),
@@ -43,10 +40,10 @@ class ContextSheet(Viewer):
         "context_map": ("go_on", "context_map"),
     }
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(lambda: live.app.looks, "Context", self._rows)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(lambda: context.app.looks, "Context", self._rows)
         self.follows = frozenset({"state", "meter"})
-        self._session = live
+        self._session = context
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
@@ -103,9 +100,9 @@ class ContextSheet(Viewer):
         return [*rows, *ledger_rows(viewer, views.ledger.view(), width, price)]
 
 
-def context(live: "Live", argument: str) -> None:
+def context(context: AppContext, argument: str) -> None:
     """What fills the context."""
-    live.app.push_screen(ContextSheet(live))
+    context.app.push_screen(ContextSheet(context))
 
 
 def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:

@@ -5,7 +5,7 @@ Invariant: before the first message the start page stands there; a session has o
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -15,6 +15,8 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.open_link import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.time_slice import Slices
@@ -28,8 +30,6 @@ from tui_agent.tui.transcript.window import REACH, Window, beginning, index_at
 
 if TYPE_CHECKING:
     from tui_agent.folds.views import Views
-    from tui_agent.tui.app import AgentApp
-    from tui_agent.tui.controller.controller import Live
 
 MOST_BLOBS = 200
 _STEP = 50
@@ -94,7 +94,7 @@ class ChatWidget(TranscriptWidget):
 
     def action_first(self) -> None:
         """Go to the first entry of all."""
-        self.chat.live.worker(self._to_first(self.viewport.held), "first")
+        self.chat.context.worker(self._to_first(self.viewport.held), "first")
 
     async def _to_first(self, held: Spot | None) -> None:
         await self.reach_far(0)
@@ -111,16 +111,16 @@ class ChatWidget(TranscriptWidget):
 
     def on_key(self, event: events.Key) -> None:
         """What is typed goes to the prompt; Tab and Esc lead back to it, / looks for words."""
-        editor, keys = self.chat.app.prompt.editor, self.chat.app.key_map
+        prompt, keys = self.chat.context.prompt, self.chat.context.app.key_map
         typed = event.character if event.is_printable else None
-        if typed == "/" and editor.text.strip():
+        if typed == "/" and prompt.text.strip():
             self.chat.find("")  # a message is being written: on to the next hit
             event.stop()
             return
         if typed == "/":
-            editor.put("/find ")
+            prompt.put_text("/find ")
         elif typed is not None:
-            editor.insert(typed)
+            prompt.insert_text(typed)
         elif keys.means(event.key, "stop") and self.chat.escape():
             event.stop()
             return
@@ -128,7 +128,7 @@ class ChatWidget(TranscriptWidget):
             return
         event.stop()
         event.prevent_default()
-        editor.focus()
+        prompt.focus_editor()
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
@@ -142,15 +142,17 @@ class ChatWidget(TranscriptWidget):
         open_link(self.chat.app, message.address)
 
     def watch_new_rows(self) -> None:
-        self.chat.live.frames.show_status()
+        self.chat.show_status()
 
 
 class Chat:
     """Start page and transcript."""
 
-    def __init__(self, app: "AgentApp", live: "Live") -> None:
-        self.app = app
-        self.live = live
+    def __init__(self, frame: Frame, context: AppContext, show_status: Callable[[], None]) -> None:
+        self.frame = frame
+        self.app = context.app
+        self.context = context
+        self.show_status = show_status
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self.views: Views | None = None
@@ -158,13 +160,13 @@ class Chat:
         self._wanted = ""
         """What is looked for."""
         self._refused_at = -1
-        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
+        self.start = frame.start or first_page(lambda: frame.looks, frame.prompt.editor)
 
     async def mount(self) -> None:
         """Put the start page into the chat's place, where the first frame has none."""
-        if self.app.start is None:
-            self.app.start = self.start
-            await self.app.chat.mount(self.start)
+        if self.frame.start is None:
+            self.frame.start = self.start
+            await self.frame.chat.mount(self.start)
 
     async def begin(self, views: "Views") -> None:
         """Another session: a new transcript."""
@@ -185,12 +187,12 @@ class Chat:
                 fold.apply(record)
         if self.widget is not None and fold.view().entries:
             if self.start.has_focus:
-                self.app.prompt.editor.focus()
+                self.context.prompt.focus_editor()
             self.start.display = self.widget.display = False
             self._glimpsed = await self._mounted("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
             painted = asyncio.Event()
-            if self.app.call_after_refresh(painted.set):
+            if self.frame.call_after_refresh(painted.set):
                 await painted.wait()
 
     def end_glimpse(self) -> None:
@@ -212,8 +214,29 @@ class Chat:
         )
         widget.chat = self
         widget.styles.height = "1fr"
-        await self.app.chat.mount(widget)
+        await self.frame.chat.mount(widget)
         return widget
+
+    def take_whole(self, views: "Views") -> None:
+        """Take the views of all of a session in place of those of its end."""
+        self.views = views
+        if self.widget is not None:
+            views.transcript.drain()
+            self.widget.take(views.transcript.view(), anew=True)
+
+    @property
+    def at_start(self) -> bool:
+        """Whether the start page is shown in its place."""
+        return bool(self.start.display)
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the transcript is shown, and not the start page."""
+        return self.widget is not None and bool(self.widget.display)
+
+    def choose(self, argument: str) -> None:
+        """Choose a numbered row of the start page."""
+        self.start.choose(argument)
 
     def show(self) -> None:
         """The transcript has changed."""
@@ -236,13 +259,13 @@ class Chat:
             return
         self.start.display = empty
         self.widget.display = not empty
-        self.app.reshape()
+        self.frame.reshape()
         if not empty and self.start.has_focus:
-            self.app.prompt.editor.focus()
+            self.context.prompt.focus_editor()
 
     def _say_refused(self, newest: Entry) -> None:
         """What was refused before anything was said stands beside the start page, not in its place."""
-        if newest.seq > max(self._refused_at, self.live.seen_seq) and isinstance(newest, NoticeEntry):
+        if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
 
@@ -251,10 +274,10 @@ class Chat:
 
     def want(self, blob: BlobText) -> None:
         """Read a long text that is on the screen."""
-        self.live.worker(self._fetch(blob), "blob")
+        self.context.worker(self._fetch(blob), "blob")
 
     async def _fetch(self, blob: BlobText) -> None:
-        self._keep(blob, await self.live.reading.read_text(blob))
+        self._keep(blob, await self.context.reader.read_text(blob))
 
     def _keep(self, blob: BlobText, whole: str) -> None:
         self.blobs[blob.blob_sha256] = whole
@@ -294,14 +317,14 @@ class Chat:
             if not self.widget.find_next():
                 self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
             return
-        self.live.worker(self._find(self.widget, text), "find")
+        self.context.worker(self._find(self.widget, text), "find")
 
     async def _find(self, widget: ChatWidget, text: str) -> None:
         """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
         self._wanted = text
-        if older := self.live.opening.older:
+        if older := self.context.sessions.older:
             self.app.say(f"/find waits until all of the session is known: {older}.")
-            await self.live.opening.known()
+            await self.context.sessions.known()
         await self._read_holders(pattern_of(text))
         if widget is not self.widget or text != self._wanted:
             return
@@ -325,7 +348,7 @@ class Chat:
         for digest, blob in blobs.items():
             if digest in self.blobs:
                 continue
-            whole = await self.live.reading.read_text(blob)
+            whole = await self.context.reader.read_text(blob)
             if await asyncio.to_thread(wanted.search, whole) is not None:
                 self._keep(blob, whole)
 
@@ -363,7 +386,7 @@ class Chat:
 
         if entry is not None and widget is not None and views is not None:
             index = index_at(views.transcript.view().entries, seq)
-            self.live.worker(show(widget, entry, index), "show")
+            self.context.worker(show(widget, entry, index), "show")
 
     def looks_changed(self) -> None:
         """Another theme."""

@@ -17,21 +17,57 @@ from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.modals.answers import ANSWERS, Answer
 from tui_agent.tui.modals.approval_body import Asked
-from tui_agent.tui.modals.approval_full import ReadLong
-from tui_agent.tui.modals.approval_plan import Plan
-from tui_agent.tui.modals.approval_rows import ApprovalRows
-from tui_agent.tui.modals.approval_sight import Sight
+from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, Plan
+from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.sheet import Sheet
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _OPENS_FILES = "sandbox "
 """How a rule begins that opens files with secrets to commands: of exactly those that one wanted."""
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
+
+
+class Sight:
+    """Of one approval, at every size that its screen has."""
+
+    def __init__(self, sheet: "Approval") -> None:
+        self._sheet = sheet
+        self.enough = False
+        """Whether all was in sight that must be before it may be allowed."""
+        self._whole = False
+        self._change = (0, 0)
+
+    @property
+    def unseen(self) -> int:
+        """Rows of the command that are left out here and were not in sight yet: it is not allowed without them."""
+        return 0 if self._whole or self._sheet.gated else self._sheet.plan.unseen
+
+    @property
+    def below(self) -> int:
+        """Rows of a change that were not in sight yet: it may be allowed without them, but it says so."""
+        return max(0, self._sheet.plan.change - self._change[1])
+
+    def look(self, rows: int) -> bool:
+        """The first so many rows of the body were in sight; True where the sheet has something else to say now."""
+        plan, below = self._sheet.plan, self.below
+        if plan.change:
+            of, seen = self._change
+            self._change = plan.change, max(rows, seen if of == plan.change else 0)
+            if self.below != below:
+                return True
+        if not self.enough and plan.must is not None and rows >= plan.must and self._sheet.asked.whole:
+            self.enough = True
+            self._whole = self._whole or not plan.unseen
+            return self._sheet.gated
+        return False
+
+    def again(self) -> None:
+        """What was left out is shown now: it has to be in sight first."""
+        self.enough = False
 
 
 class Approval(Sheet[DecidePermission | None]):
@@ -120,6 +156,11 @@ class Approval(Sheet[DecidePermission | None]):
     def tiny(self) -> bool:
         """Without room for more than the thing itself and a row of answers."""
         return self.app.size.height < 16
+
+    @property
+    def screen_height(self) -> int:
+        """Rows of the screen."""
+        return self.app.size.height
 
     @property
     def tight(self) -> bool:

@@ -14,9 +14,8 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, T
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
-from tui_agent.tui.modals.approval_full import PreviewTexts, ReadLong, block_rows
-from tui_agent.tui.modals.command_effects import NARROW, deed_parts
-from tui_agent.tui.modals.effects import deed_lines, effect_lines
+from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
+from tui_agent.tui.modals.effects import NARROW, deed_lines, deed_parts, effect_lines
 from tui_agent.tui.modals.exact_command import command_rows, command_text, says
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import fit, named

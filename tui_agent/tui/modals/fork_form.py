@@ -14,9 +14,9 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.fork_draft import CHANGES, WHERE, ForkDraft, Line
 from tui_agent.tui.modals.fork_point import Places, Spot, Where, Wish
 from tui_agent.tui.text import clean, clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 

@@ -14,8 +14,8 @@ from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 

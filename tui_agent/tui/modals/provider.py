@@ -13,9 +13,9 @@ from textual.strip import Strip
 
 from tui_agent.config.vendors import VENDORS, key_variable
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, part
 from tui_agent.tui.widgets.sheet import Sheet
 

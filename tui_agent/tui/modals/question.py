@@ -15,13 +15,14 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 

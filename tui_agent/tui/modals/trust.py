@@ -17,8 +17,8 @@ from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, clean_line, width
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 

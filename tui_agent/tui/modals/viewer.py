@@ -8,9 +8,11 @@ from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.panes.note import Note
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -133,3 +135,29 @@ class Viewer(Sheet[None]):
 
 def _wrapped(text: str, room: int) -> list[str]:
     return [piece for line in clean(text).split("\n") for piece in wrap(line, room)]
+
+
+def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "") -> Viewer:
+    """Open a sheet to read."""
+    viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right)
+    context.app.push_screen(viewer)
+    return viewer
+
+
+def whole_note(context: AppContext, note: Note) -> bool:
+    """A sheet with all of a word that had no room; False where there is none."""
+    if not (note.display and note.cut):
+        return False
+    text = note.text
+    show(context, "All of it", lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+    return True
+
+
+def newest_only(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
+    """What is said above figures that are of the newest part of a session only; nothing where all of it is known."""
+    older = context.sessions.older
+    return (
+        [*viewer.say(width, f"Of the newest part only: {older}.", "warning"), viewer.gap(width)]
+        if older
+        else []
+    )

@@ -3,8 +3,10 @@
 Invariant: its height changes with what is typed, never by itself; the menu covers, it moves nothing.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from textual import on
@@ -29,9 +31,10 @@ from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
-from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, of_git
+from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbol, Symbols
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
@@ -97,7 +100,7 @@ class Prompt(Vertical):
         self.editor.submit = self.submit
         self.editor.wish = self._wished
         self.files = FileIndex(root)
-        self.find_symbols: FindSymbols = of_git
+        self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
@@ -117,6 +120,46 @@ class Prompt(Vertical):
         yield self.queue_rows
         yield self.editor
         yield self.policy_row
+
+    @property
+    def text(self) -> str:
+        """What is written, long pastes as chips."""
+        return self.editor.text
+
+    @property
+    def message(self) -> str:
+        """The whole message, pasted texts in place of their chips."""
+        return self.editor.message
+
+    def put_message(self, message: str) -> None:
+        """Replace the unsent message and forget its chips."""
+        self.editor.chips.clear()
+        self.editor.put(message)
+
+    def put_text(self, text: str, *, returned: bool = False) -> None:
+        """Replace the unsent message; `returned` as for `Editor.put`."""
+        self.editor.put(text, returned=returned)
+
+    def insert_text(self, text: str) -> None:
+        """Insert text at the cursor."""
+        self.editor.insert(text)
+
+    def prefix_text(self, text: str) -> None:
+        """Insert text before the message and go on typing at its end."""
+        self.editor.insert(text, (0, 0))
+        self.editor.move_cursor(self.editor.document.end)
+        self.editor.focus()
+
+    def insert_mention(self, path: str) -> None:
+        """Mention a file at the cursor."""
+        message = self.editor.message
+        ahead = "" if not message or message[-1].isspace() else " "
+        name = f'"{path}"' if any(char.isspace() for char in path) else path
+        self.editor.insert(f"{ahead}@{name} ")
+
+    def focus_editor(self) -> None:
+        """Let keys go to the editor."""
+        self.editor.focus()
 
     def use(self, actions: Sequence[Action]) -> None:
         """Take the commands from the registry."""
@@ -344,6 +387,13 @@ class Prompt(Vertical):
     def after_refresh(self, call: Callable[[], None]) -> None:
         """Run something once the next frame is painted."""
         self.call_after_refresh(partial(call))
+
+
+async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
+    # By name, in a thread: the first screen looks for no symbols.
+    module = await asyncio.to_thread(import_module, "tui_agent.tui.prompt.symbol_search")
+    found: Sequence[Symbol] = await module.search_git(root, query)
+    return found
 
 
 def _one_blank(editor: Editor, at: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -19,8 +19,8 @@ from tui_agent.tui.prompt.attachments import Chips, dropped
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
-from tui_agent.tui.widgets.line_pane import Looks
 
 if TYPE_CHECKING:
     from textual.widgets.text_area import Edit, EditResult

@@ -5,7 +5,7 @@ the list and Esc goes back to it; what was said goes by itself.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
 from textual import events, on
@@ -15,25 +15,24 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.commands.viewer import whole_note
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.viewer import whole_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 from tui_agent.tui.worker_errors import Told
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 DETAIL_FROM = 100
 HEADS_FROM = 24
@@ -99,10 +98,10 @@ class Page(KeyActions, Told, Screen[None]):
     Page #page-note { display: none; }
     """
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.live = live
-        self.looks_of: Callable[[], Looks] = lambda: live.app.looks
+        self.context = context
+        self.looks_of: Callable[[], Looks] = lambda: context.app.looks
         self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
         self.left = Vertical(id="page-left")
         self.head = PageHead(self.looks_of)
@@ -124,8 +123,8 @@ class Page(KeyActions, Told, Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.live.state, self.live.views.meter.view())
-        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self.header.set_views(self.context.state, self.context.views.meter.view())
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self._fit()
 
     def on_resize(self) -> None:
@@ -161,7 +160,7 @@ class Page(KeyActions, Told, Screen[None]):
         self.left.display = not alone
         self.detail.styles.width = "100%" if alone else self.beside
         self.header.display = self.footer.display = height >= 10
-        self.footer.styles.margin = (1, 0, 0, 0) if self.live.app.shape.airy else 0
+        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.shape.airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1
 
     # -- what subclasses give --------------------------------------------------------------------------------------
@@ -253,7 +252,7 @@ class Page(KeyActions, Told, Screen[None]):
 
     def show_whole_note(self) -> bool:
         """Show all of a message that has no room; False where there is none."""
-        shown = whole_note(self.live, self.note)
+        shown = whole_note(self.context, self.note)
         if shown:
             self.hush()
         return shown
@@ -261,7 +260,7 @@ class Page(KeyActions, Told, Screen[None]):
     def open_help(self) -> None:
         """Leave the page, and open the help."""
         self.dismiss(None)
-        self.live.app.do("help")
+        self.context.app.do("help")
 
     def move(self, step: int) -> None:
         """Choose the row above or below; scroll the detail where it stands alone."""
@@ -298,7 +297,7 @@ class Page(KeyActions, Told, Screen[None]):
         event.stop()
         if event.name in OPENS:
             self.dismiss(None)
-            app = self.live.app
+            app = self.context.app
             app.call_later(
                 app.do, event.name, event.argument
             )  # what it asks is answered to one that still lives

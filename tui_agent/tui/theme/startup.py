@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
-from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
 from tui_agent.tui.theme.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
-from tui_agent.tui.widgets.line_pane import Looks
 
 
 class FirstLook(NamedTuple):

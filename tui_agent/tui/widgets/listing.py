@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import dress
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import blank
 
 DrawRow: TypeAlias = Callable[[int, int, bool], Strip]

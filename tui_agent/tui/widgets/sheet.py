@@ -18,9 +18,10 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.rows import Part, intent_of, row, wide
 from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead

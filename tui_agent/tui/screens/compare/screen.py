@@ -31,8 +31,9 @@ from tui_agent.tui.screens.compare.layout import columns
 from tui_agent.tui.screens.replay.pane import minutes
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.rows import Part, part
 from tui_agent.tui.worker_errors import Told

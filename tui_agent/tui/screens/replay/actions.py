@@ -6,11 +6,14 @@ Invariant: what cannot be done here is neither offered nor named.
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from textual.app import App
 from textual.strip import Strip
 
 from tui_agent.folds.context.compacted_rows import ForgottenItem
+from tui_agent.folds.moments import Moments
+from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Action
@@ -21,14 +24,15 @@ from tui_agent.tui.panes.note import Level
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.screens.compacted_items import NOTHING, TITLE, folded, head_of, rows, whole_of
 from tui_agent.tui.screens.jobs import last_states, lasted
-from tui_agent.tui.screens.replay.recording import Ways
+from tui_agent.tui.screens.replay.chat import ReplayChat
+from tui_agent.tui.screens.replay.pane import TimelinePane
+from tui_agent.tui.screens.replay.playhead import Playhead
+from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.tree.fork import ask_where
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.rows import part
-
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 WIDE = 140
 """Columns from which on the footer has room for more words."""
@@ -37,10 +41,40 @@ WIDE = 140
 LINES_OF_A_JOB = 8
 
 
-class Wishes:
+class ReplayPage(Protocol):
+    """The replay that the actions are done in."""
+
+    chat: ReplayChat
+    pane: TimelinePane
+    playhead: Playhead
+    recording: Recording
+    moments: Moments
+    views: Views | None
+
+    @property
+    def key_map(self) -> KeyMap: ...
+    @property
+    def app(self) -> App[Any]: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def seq(self) -> int: ...
+
+    def say(self, text: str, role: Role = "accent") -> None: ...
+    def move(self, how: Callable[[Playhead], object]) -> None: ...
+    def find(self) -> None: ...
+    def find_next(self, *, forward: bool) -> None: ...
+    def toggle_panes(self) -> None: ...
+    def dismiss(self, result: None = None) -> object: ...
+    def run_worker(
+        self, work: Coroutine[object, object, None], name: str, *, exit_on_error: bool
+    ) -> object: ...
+
+
+class ReplayActions:
     """What can be done from one replay."""
 
-    def __init__(self, screen: "ReplayScreen", ways: Ways) -> None:
+    def __init__(self, screen: ReplayPage, ways: Ways) -> None:
         self._screen = screen
         self._ways = ways
 
@@ -105,7 +139,7 @@ class Wishes:
             self._work(self._fork_at(spot), "fork")
 
     async def _fork_at(self, spot: Spot) -> None:
-        wish = await ask_where(self._screen.app, lambda: self._screen.pane.looks, spot)
+        wish = await ask_where(self._screen.app.push_screen_wait, lambda: self._screen.pane.looks, spot)
         if wish is None:
             return
         self._say(f"forking after event {spot.at_seq} …", "info")

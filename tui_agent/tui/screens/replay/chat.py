@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import BlobText
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.worker_errors import Told
 
 MOST_BLOBS = 200

@@ -23,17 +23,18 @@ from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.screens.replay.actions import Wishes
+from tui_agent.tui.screens.replay.actions import ReplayActions
 from tui_agent.tui.screens.replay.chat import ReplayChat
 from tui_agent.tui.screens.replay.faults import ReplayFaults
 from tui_agent.tui.screens.replay.header import ReplayHeader
 from tui_agent.tui.screens.replay.pane import Head, LinePlace, TimelinePane, rows_for
 from tui_agent.tui.screens.replay.playhead import By, Playhead
 from tui_agent.tui.screens.replay.recording import Recording, Ways, search
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.worker_errors import Told
 
@@ -96,7 +97,7 @@ class ReplayScreen(KeyActions, Told, Screen[None]):
     ) -> None:
         super().__init__()
         self.recording = recording
-        self.wishes = Wishes(self, ways)
+        self.wishes = ReplayActions(self, ways)
         self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
         self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
         self.chat = ReplayChat(looks(), recording.read_text, id="replay-chat")

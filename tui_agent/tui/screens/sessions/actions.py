@@ -3,33 +3,61 @@
 Invariant: what changes or removes something is done by the command line, and what cannot be undone is asked about.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
-from tui_agent.tui.commands.export import folder_of, written
-from tui_agent.tui.controller.read_only import look_on
+from tui_agent.tui.cli_client import run_export
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_point import Spot
+from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.note import Level
+from tui_agent.tui.screens.replay.live_log import look_on
+from tui_agent.tui.screens.sessions.head import SessionsHead
+from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import Row
 from tui_agent.tui.screens.tree.fork import fork
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.widgets.keymap import KeyMap
 
 
-class Deeds:
+class ActionsPage(Protocol):
+    """The list that the actions are begun from."""
+
+    context: AppContext
+    top: SessionsHead
+    answers: SessionQueries
+    footer: Footer
+    looks_of: Callable[[], Looks]
+
+    @property
+    def key_map(self) -> KeyMap: ...
+    @property
+    def chosen(self) -> Row | None: ...
+    @property
+    def is_attached(self) -> bool: ...
+
+    def say(self, text: str, level: Level = "info") -> None: ...
+    def show_head(self) -> None: ...
+    def show_keys(self) -> None: ...
+    def dismiss(self, result: None = None) -> object: ...
+    def run_worker(
+        self, work: Coroutine[object, object, None], name: str, group: str, *, exit_on_error: bool
+    ) -> object: ...
+
+
+class SessionActions:
     """The keys of one list that do something to the chosen session."""
 
-    def __init__(self, screen: "SessionsScreen") -> None:
+    def __init__(self, screen: ActionsPage) -> None:
         self._screen = screen
-        self._live = screen.live
+        self._context = screen.context
         self._renaming: Row | None = None
         self._comparing: Row | None = None
         self._found = Field()
@@ -73,12 +101,12 @@ class Deeds:
             self._screen.say(f"A newer version wrote this session. {self._replays} replays it.", "warning")
             return
         self._screen.dismiss(None)
-        if row.id != self._live.app.session_id:
-            self._live.act("open_session", row.id)
+        if row.id != self._context.app.session_id:
+            self._context.act("open_session", row.id)
 
     def replay(self, row: Row) -> None:
         """Show it as it was at any event."""
-        look_on(self._live, Path(row.path))
+        look_on(self._context, Path(row.path))
 
     def compare(self, row: Row) -> None:
         """Choose another one to compare it with."""
@@ -90,13 +118,13 @@ class Deeds:
         )
 
     def _compared(self, first: Row, second: Row) -> None:
-        self._live.act("compare", f"{first.id} {second.id}")
+        self._context.act("compare", f"{first.id} {second.id}")
 
     # -- what the command line does --------------------------------------------------------------------------------
 
     def _ask(self, what: str, *words: str, then: Callable[[str], None]) -> None:
         async def ask() -> None:
-            status, said = await self._live.ask(*words)
+            status, said = await self._context.ask(*words)
             if status:
                 self._screen.say(clean_line(" ".join(said.split())) or f"{what} failed.", "error")
             else:
@@ -114,29 +142,29 @@ class Deeds:
         spot = Spot(
             session=row.id, at_seq=row.events - 1, workspace=row.workspace, after=row.name, model=row.model
         )
-        fork(self._live, spot, self._forked)
+        fork(self._context, spot, self._forked)
 
     def _forked(self, text: str, level: Level) -> None:
         on_top = self._screen.is_attached
-        (self._screen if on_top else self._live.app).say(text, level)
+        (self._screen if on_top else self._context.app).say(text, level)
         if on_top and level == "done":
             self._screen.answers.read()
 
     def export(self, row: Row) -> None:
         """Write it as a page; that goes on where the list is left meanwhile."""
-        folder = folder_of(self._live)
+        folder = self._context.work_folder
         wanted = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
 
         async def write() -> None:
-            said, level = await written(self._live, *wanted)
-            (self._screen if self._screen.is_attached else self._live.app).say(said, level)
+            said, level = await run_export(self._context.ask, *wanted)
+            (self._screen if self._screen.is_attached else self._context.app).say(said, level)
 
         self._screen.say(f"Writing the session as html to {clean_line(folder)} …")
-        self._live.worker(write(), "export")
+        self._context.worker(write(), "export")
 
     def remove(self, row: Row) -> None:
         """Delete it, after a question."""
-        if row.id == self._live.app.session_id:
+        if row.id == self._context.app.session_id:
             self._screen.say(
                 "This session is open here. /new or another one first; then it can be deleted.", "warning"
             )
@@ -172,7 +200,7 @@ class Deeds:
             yes=("confirm_yes", "delete it for good"),
             no="keep it",
         )
-        self._live.app.push_screen(sheet, answered)
+        self._context.app.push_screen(sheet, answered)
 
     def _removed(self, row: Row) -> None:
         self._screen.say(f"{row.name} is gone.", "done")
@@ -206,8 +234,8 @@ class Deeds:
             self._screen.say(f"It is called {title} now.", "done")
             self._screen.answers.read(row.id)
 
-        if row.id == self._live.app.session_id and self._live.session is not None:
-            self._live.submit(Rename(title=title))
+        if row.id == self._context.app.session_id and self._context.session is not None:
+            self._context.submit(Rename(title=title))
             self._screen.answers.renamed(row.id, title)
             self._screen.say(f"It is called {title} now.", "done")
         else:

@@ -6,7 +6,6 @@ longer wanted is thrown away. A key waits for none of them.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.strip import Strip
@@ -14,12 +13,13 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.page import OPENS, Page
-from tui_agent.tui.screens.sessions.actions import Deeds
+from tui_agent.tui.screens.sessions.actions import SessionActions
 from tui_agent.tui.screens.sessions.detail import Detail
 from tui_agent.tui.screens.sessions.head import SessionsHead, SessionsHeader, rows_for
-from tui_agent.tui.screens.sessions.queries import Answers
+from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import (
     SORTS,
     Line,
@@ -33,9 +33,6 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import part
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 
 class SessionsScreen(Page):
@@ -71,19 +68,19 @@ class SessionsScreen(Page):
     }
     """
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.painter = RowPainter(self.looks_of)
         self.header = self.sums = SessionsHeader(self.looks_of)
         self.head = self.top = SessionsHead(self.looks_of)
         self.listing = self.sessions = SessionListing(self.looks_of, self.draw_row)
         self.top.columns = self.painter.heads
-        self.deeds = Deeds(self)
-        self.answers = Answers(self)
+        self.deeds = SessionActions(self)
+        self.answers = SessionQueries(self)
         self.here_only = False
 
     def on_mount(self) -> None:
-        self.painter.here = self.live.app.session_id
+        self.painter.here = self.context.app.session_id
         self.answers.read()
 
     def show_keys(self) -> None:
@@ -124,6 +121,10 @@ class SessionsScreen(Page):
         """What is looked for."""
         return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
 
+    def cancel_search(self) -> None:
+        """Stop the search that goes on."""
+        self.workers.cancel_group(self, "search")
+
     def typed(self) -> None:
         """Another text is looked for: names at once, texts when the typing rests."""
         self.answers.search(self.text)
@@ -133,8 +134,8 @@ class SessionsScreen(Page):
 
     def show_lines(self, chosen: str = "") -> None:
         """Filter, sort and draw; the chosen session stays chosen."""
-        place = str(self.live.app.options.cwd) if self.here_only else ""
-        self.painter.now = self.live.app.clock()
+        place = str(self.context.app.options.cwd) if self.here_only else ""
+        self.painter.now = self.context.app.clock()
         self.painter.words = self.text.split()
         found = matching(self.answers.rows, self.text, self.answers.hits, place)
         self.painter.folders = len({row.workspace for row in found}) > 1 or not self.here_only
@@ -248,7 +249,7 @@ class SessionsScreen(Page):
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows: list[Strip] = []
-            for action in self.live.app.actions:
+            for action in self.context.app.actions:
                 if action.scope == "sessions":
                     rows += viewer.pair(width, action.shown, action.help)
             rows += [viewer.gap(width)]

@@ -5,7 +5,7 @@ chosen span chosen.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -15,16 +15,13 @@ from textual.screen import Screen
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.commands.json_view import open_events
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.screens.trace.span_detail import SpanDetail
+from tui_agent.tui.screens.trace.span_detail import SpanDetail, open_events
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanHead, SpanList
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 FOLLOW_S = 0.25
 DETAIL_FROM = 100
@@ -60,10 +57,10 @@ class TraceScreen(KeyActions, Screen[None]):
     TraceScreen SpanDetail { width: 46; height: 1fr; }
     """
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.live = live
-        looks = lambda: live.app.looks  # noqa: E731 - handed to every part
+        self.context = context
+        looks = lambda: context.app.looks  # noqa: E731 - handed to every part
         self.header = Header(looks)
         self.head = SpanHead(looks)
         self.spans = SpanList(looks)
@@ -82,9 +79,9 @@ class TraceScreen(KeyActions, Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self._offer()
-        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self._fit()
         self.follow()
         self.spans.to_newest()
@@ -109,22 +106,22 @@ class TraceScreen(KeyActions, Screen[None]):
 
     def _runs(self, span: Span) -> bool:
         """Whether the subtask that the span belongs to still works."""
-        return any(one.agent == span.agent for one in self.live.state.delegates)
+        return any(one.agent == span.agent for one in self.context.state.delegates)
 
     def follow(self) -> None:
         """Take the session's newest spans in."""
-        view: TraceView = self.live.views.trace.view()
-        now = self.live.app.clock()
-        running = self.live.running
-        older = self.live.opening.older
-        stand = (id(self.live.views), view.revision, older)
+        view: TraceView = self.context.views.trace.view()
+        now = self.context.app.clock()
+        running = self.context.running
+        older = self.context.sessions.older
+        stand = (id(self.context.views), view.revision, older)
         if stand == self._stand and not running:
             return
         self._stand, self.head.older = stand, older
         self.spans.set_view(view, now)
         self._offer()
-        self.head.set_view(view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans)
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.head.set_view(view, self.spans.filter, self.context.views.metrics.view().cost_usd, self.spans)
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self._show_detail()
 
     @property
@@ -141,7 +138,7 @@ class TraceScreen(KeyActions, Screen[None]):
     def _show_detail(self) -> None:
         span = self.chosen
         if self.detail.display and span is not None:
-            self.detail.set_span(span, self.spans.view, self.live)
+            self.detail.set_span(span, self.spans.view, self.context)
 
     def on_key(self, event: events.Key) -> None:
         if claims_key(self, event):
@@ -166,13 +163,13 @@ class TraceScreen(KeyActions, Screen[None]):
     def show_events(self) -> bool:
         """Show the events of the chosen span as JSON; False where there is none."""
         if self.chosen is not None:
-            open_events(self.live, self.chosen)
+            open_events(self.context, self.chosen)
         return self.chosen is not None
 
     def copy(self) -> bool:
         """Copy what is known of the chosen span; False where there is none."""
         if self.chosen is not None:
-            self.live.app.copy_text(self.detail.plain(self.chosen, self.live))
+            self.context.app.copy_text(self.detail.plain(self.chosen, self.context))
         return self.chosen is not None
 
     def show_in_chat(self) -> None:
@@ -184,23 +181,23 @@ class TraceScreen(KeyActions, Screen[None]):
             self.show_events()
             return
         self.dismiss(None)
-        self.live.chat.show_seq(span.first_seq)
+        self.context.chat.show_seq(span.first_seq)
 
     def stop(self) -> None:
         """End the subtask that the chosen span belongs to, and nothing else."""
-        live, span = self.live, self.chosen
+        context, span = self.context, self.chosen
         if span is None:
             return
         if self._runs(span):
-            live.submit(Interrupt(scope="agent", agent=span.agent))
+            context.submit(Interrupt(scope="agent", agent=span.agent))
         else:
-            live.app.say("That is no subtask that runs.", "warning")
+            context.app.say("That is no subtask that runs.", "warning")
 
     def show_only(self, index: int) -> None:
         """Show only the spans of this filter."""
         self.spans.set_filter(FILTERS[index])
         self.head.set_view(
-            self.spans.view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans
+            self.spans.view, self.spans.filter, self.context.views.metrics.view().cost_usd, self.spans
         )
         self._show_detail()
 
@@ -213,7 +210,7 @@ class TraceScreen(KeyActions, Screen[None]):
             self.show_events()
         elif event.name in ("help", "context", "cost", "model", "policy"):
             self.dismiss(None)
-            app = self.live.app
+            app = self.context.app
             app.call_later(
                 app.do, event.name, event.argument
             )  # what it asks is answered to one that still lives

@@ -19,10 +19,11 @@ from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import dress
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import key_map_of
-from tui_agent.tui.widgets.line_pane import LinePane, Looks
+from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, doing, intent_of, part, row
 
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
