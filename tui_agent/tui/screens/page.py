@@ -32,7 +32,7 @@ from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 DETAIL_FROM = 100
 HEADS_FROM = 24
@@ -69,7 +69,7 @@ class Detail(Lines):
         self._draw()
 
 
-class Page(Told, Screen[None]):
+class Page(WorkerErrorReporter, Screen[None]):
     """Subclasses draw rows, fill the detail and take keys; `scope` names their keys in the registry."""
 
     AUTO_FOCUS = "Listing"

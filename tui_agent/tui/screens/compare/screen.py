@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
@@ -66,7 +66,7 @@ class Choices:
     say: Callable[[str, Level], None]
 
 
-class CompareScreen(Told, Screen[None]):
+class CompareScreen(WorkerErrorReporter, Screen[None]):
     """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
 
     DEFAULT_CSS = """
