@@ -218,16 +218,6 @@ class AgentApp(Frame, inherit_bindings=False):
         what = "Interrupted." if interrupted else "Nothing runs."
         self.say(f"{what} {self.key_map.key_of('copy_or_stop')} again leaves; the session is kept.")
 
-    def copy_text(self, text: str) -> None:
-        """Into the clipboard."""
-        lines = text.count("\n") + 1
-        if self.terminal.copy(text):
-            self.say(f"Copied {lines} {'line' if lines == 1 else 'lines'}.", "done")
-        else:
-            self.say(
-                "That is too long for this terminal's clipboard. /session names the log's file.", "warning"
-            )
-
     def edit_outside(self, text: str) -> str | None:
         """Let the user's editor change a text; None where nothing came of it."""
         try:
@@ -246,16 +236,6 @@ class AgentApp(Frame, inherit_bindings=False):
         self.key_map = KeyMap(actions)
         self.prompt.use(actions)
         self.show_keys()
-
-    def toggle_sidebar(self) -> None:
-        """Show or hide the side panes."""
-        self.sidebar_wanted = not self.sidebar_wanted
-        self.reshape()
-
-    async def close_screens(self) -> None:
-        """Close everything that lies over the main screen."""
-        while len(self.screen_stack) > 1:
-            await self.pop_screen()
 
     def show_keys(self) -> None:
         """The footer of what applies now."""

@@ -193,6 +193,16 @@ class Frame(App[int]):
         for pane in (self.header, self.status, self.footer, self.pane_strip, self.sidebar):
             pane.show()
 
+    def toggle_sidebar(self) -> None:
+        """Show or hide the side panes."""
+        self.sidebar_wanted = not self.sidebar_wanted
+        self.reshape()
+
+    async def close_screens(self) -> None:
+        """Close everything that lies over the main screen."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+
     def place_overlays(self) -> None:
         """Put the menu directly above the prompt, a note above the status line, in their columns."""
         now = self.shape
@@ -266,6 +276,16 @@ class Frame(App[int]):
         said = f"{name or 'Something'} broke: {words}. /doctor looks why."
         self.say(said, "error")
         return said
+
+    def copy_text(self, text: str) -> None:
+        """Into the clipboard."""
+        lines = text.count("\n") + 1
+        if self.terminal.copy(text):
+            self.say(f"Copied {lines} {'line' if lines == 1 else 'lines'}.", "done")
+        else:
+            self.say(
+                "That is too long for this terminal's clipboard. /session names the log's file.", "warning"
+            )
 
     def hush(self) -> bool:
         """Take the word away; False where there was none."""

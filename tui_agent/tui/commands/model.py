@@ -45,7 +45,7 @@ def use(context: AppContext, name: str) -> None:
 
 def play(context: AppContext, name: str) -> None:
     """The demo, where nothing has been said yet; else how to play it."""
-    if context.chat.at_start:
+    if context.start_page.is_shown:
         context.act("demo", name)
     else:
         word = f"tui-agent demo {name}".strip()

@@ -78,12 +78,12 @@ def editor(context: AppContext, argument: str) -> None:
 
 def start(context: AppContext, argument: str) -> None:
     """A numbered row of the start page."""
-    context.chat.choose(argument)
+    context.start_page.choose(argument)
 
 
 def write(context: AppContext, argument: str) -> None:
     """Into the prompt."""
-    context.prompt.focus_editor()
+    context.prompt.focus()
 
 
 def demo(context: AppContext, argument: str) -> None:

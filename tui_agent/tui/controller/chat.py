@@ -128,7 +128,7 @@ class ChatWidget(TranscriptWidget):
             return
         event.stop()
         event.prevent_default()
-        prompt.focus_editor()
+        prompt.focus()
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
@@ -157,8 +157,7 @@ class Chat:
         self.widget: ChatWidget | None = None
         self.views: Views | None = None
         self._glimpsed: ChatWidget | None = None
-        self._wanted = ""
-        """What is looked for."""
+        self._search = ChatSearch(self)
         self._refused_at = -1
         self.start = frame.start or first_page(lambda: frame.looks, frame.prompt.editor)
 
@@ -187,7 +186,7 @@ class Chat:
                 fold.apply(record)
         if self.widget is not None and fold.view().entries:
             if self.start.has_focus:
-                self.context.prompt.focus_editor()
+                self.context.prompt.focus()
             self.start.display = self.widget.display = False
             self._glimpsed = await self._mounted("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
@@ -225,18 +224,9 @@ class Chat:
             self.widget.take(views.transcript.view(), anew=True)
 
     @property
-    def at_start(self) -> bool:
-        """Whether the start page is shown in its place."""
-        return bool(self.start.display)
-
-    @property
     def in_sight(self) -> bool:
         """Whether the transcript is shown, and not the start page."""
         return self.widget is not None and bool(self.widget.display)
-
-    def choose(self, argument: str) -> None:
-        """Choose a numbered row of the start page."""
-        self.start.choose(argument)
 
     def show(self) -> None:
         """The transcript has changed."""
@@ -261,7 +251,7 @@ class Chat:
         self.widget.display = not empty
         self.frame.reshape()
         if not empty and self.start.has_focus:
-            self.context.prompt.focus_editor()
+            self.context.prompt.focus()
 
     def _say_refused(self, newest: Entry) -> None:
         """What was refused before anything was said stands beside the start page, not in its place."""
@@ -277,9 +267,10 @@ class Chat:
         self.context.worker(self._fetch(blob), "blob")
 
     async def _fetch(self, blob: BlobText) -> None:
-        self._keep(blob, await self.context.reader.read_text(blob))
+        self.keep_blob(blob, await self.context.reader.read_text(blob))
 
-    def _keep(self, blob: BlobText, whole: str) -> None:
+    def keep_blob(self, blob: BlobText, whole: str) -> None:
+        """Keep the whole of a long text, and draw it."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MOST_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -317,40 +308,7 @@ class Chat:
             if not self.widget.find_next():
                 self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
             return
-        self.context.worker(self._find(self.widget, text), "find")
-
-    async def _find(self, widget: ChatWidget, text: str) -> None:
-        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
-        self._wanted = text
-        if older := self.context.sessions.older:
-            self.app.say(f"/find waits until all of the session is known: {older}.")
-            await self.context.sessions.known()
-        await self._read_holders(pattern_of(text))
-        if widget is not self.widget or text != self._wanted:
-            return
-        await widget.reach_far(0)
-        count = await widget.find_in_slices(text)
-        if text != self._wanted:
-            return
-        if count:
-            self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
-        else:
-            self.app.say(f'Nothing matches "{text}".', "warning")
-
-    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
-        if self.views is None:
-            return
-        entries = self.views.transcript.view().entries
-        blobs, slices = dict[str, BlobText](), Slices()
-        for entry in entries:
-            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
-            await slices.turn()
-        for digest, blob in blobs.items():
-            if digest in self.blobs:
-                continue
-            whole = await self.context.reader.read_text(blob)
-            if await asyncio.to_thread(wanted.search, whole) is not None:
-                self._keep(blob, whole)
+        self.context.worker(self._search.run(self.widget, text), "find")
 
     def toggle(self) -> None:
         """Fold or open the entry under the cursor, else the newest that folds."""
@@ -392,6 +350,47 @@ class Chat:
         """Another theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
+
+
+class ChatSearch:
+    """Looks for a text in the whole transcript, long texts included."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._wanted = ""
+
+    async def run(self, widget: ChatWidget, text: str) -> None:
+        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
+        self._wanted = text
+        if older := self._chat.context.sessions.older:
+            self._chat.app.say(f"/find waits until all of the session is known: {older}.")
+            await self._chat.context.sessions.known()
+        await self._read_holders(pattern_of(text))
+        if widget is not self._chat.widget or text != self._wanted:
+            return
+        await widget.reach_far(0)
+        count = await widget.find_in_slices(text)
+        if text != self._wanted:
+            return
+        if count:
+            self._chat.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
+        else:
+            self._chat.app.say(f'Nothing matches "{text}".', "warning")
+
+    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
+        if self._chat.views is None:
+            return
+        entries = self._chat.views.transcript.view().entries
+        blobs, slices = dict[str, BlobText](), Slices()
+        for entry in entries:
+            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
+            await slices.turn()
+        for digest, blob in blobs.items():
+            if digest in self._chat.blobs:
+                continue
+            whole = await self._chat.context.reader.read_text(blob)
+            if await asyncio.to_thread(wanted.search, whole) is not None:
+                self._chat.keep_blob(blob, whole)
 
 
 def _from(view: TranscriptView, first: int) -> TranscriptView:

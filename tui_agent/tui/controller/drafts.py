@@ -29,7 +29,7 @@ class DraftKeeper:
     def take_prompts(self) -> None:
         """What the session's log says was asked joins the history."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
-        history = self._context.prompt.editor.history_of_messages
+        history = self._frame.prompt.editor.history_of_messages
         new = [text for text in prompts if history.add(text)]
         if new and self._context.views.seq > self._context.seen_seq:
             self._frame.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
@@ -52,7 +52,7 @@ class DraftKeeper:
             self._unsaid = unsaid.of(os.getpid())
             if not folder.is_dir():
                 held = unsaid.take_left(lives)
-        editor = self._context.prompt.editor
+        editor = self._frame.prompt.editor
         if held and not editor.text:
             editor.put(editor.chips.from_json(held))
 
@@ -61,7 +61,7 @@ class DraftKeeper:
         self._draft_planned = False
         if self._draft is None:
             return
-        editor, draft = self._context.prompt.editor, self._draft
+        editor, draft = self._frame.prompt.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
         said = draft.path.parent.is_dir()
         try:

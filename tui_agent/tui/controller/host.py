@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.tui.actions import Action
 from tui_agent.tui.cli_client import Ask
-from tui_agent.tui.context import AppContext, ChatPort, ScreenPort, SessionsPort
+from tui_agent.tui.context import AppContext, ChatPort, ScreenPort, SessionsPort, StartPort
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.pump import Pump
@@ -68,7 +68,7 @@ class SubmitterPort(Protocol):
     def held_back(self, waiting: list[Intent | Prompt.Sent]) -> list[Intent | Prompt.Sent]: ...
 
 
-class StartPagePort(Protocol):
+class StartPagePort(StartPort, Protocol):
     """The page before the first message."""
 
     def early(self) -> None: ...

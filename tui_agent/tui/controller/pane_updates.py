@@ -138,12 +138,12 @@ class PaneUpdater:
             )
             note = f"next turn {units.about(meter.next_tokens)} tokens{cost}"
         if state.workspace:
-            self._host.prompt.set_root(Path(state.workspace))
+            self._frame.prompt.set_root(Path(state.workspace))
         waits_for = "the summary" if state.compacting else "your command" if state.shell is not None else ""
         after = waits_for or ("this turn" if state.busy else "")
-        self._host.prompt.set_queue([text_preview(one.text) for one in state.queue], after=after)
+        self._frame.prompt.set_queue([text_preview(one.text) for one in state.queue], after=after)
         unconfined = not state.sandbox and bool(state.sandbox_why_not)
-        self._host.prompt.set_state(
+        self._frame.prompt.set_state(
             state.settings.policy, note, running=state.busy, waits_for=waits_for, unconfined=unconfined
         )
         hint = PLACEHOLDER
@@ -151,8 +151,8 @@ class PaneUpdater:
             hint = "Pick a model above, or type /model"
         elif state.last_turn_end == "model_error" and not state.busy:
             hint = f"{self._host.app.key_map.key_of('send')} tries again; or type to go on"
-        if self._host.prompt.editor.placeholder != hint:
-            self._host.prompt.editor.placeholder = hint
+        if self._frame.prompt.editor.placeholder != hint:
+            self._frame.prompt.editor.placeholder = hint
 
     def beat(self) -> None:
         """Twice a second: what runs blinks and counts."""

@@ -22,7 +22,7 @@ class PromptSubmitter:
     def sent(self, one: Prompt.Sent) -> None:
         """What the prompt sent: a message, a command, or a shell line."""
         if not self._taken(one):
-            self._host.prompt.give_back([one])
+            self._host.frame.prompt.give_back([one])
 
     def _taken(self, one: Prompt.Sent) -> bool:
         said = one.text.strip()
@@ -53,8 +53,8 @@ class PromptSubmitter:
             if isinstance(one, Prompt.Sent) and not one.text.lstrip().startswith(("/", "!"))
         ]
         if messages:
-            self._host.prompt.give_back(messages)
-            self._host.prompt.editor.focus()
+            self._host.frame.prompt.give_back(messages)
+            self._host.frame.prompt.editor.focus()
             self._host.app.say(
                 "Choose a model first: /model, or a number of the page. Your message stays here."
             )
@@ -112,7 +112,7 @@ class PromptSubmitter:
         return True
 
     def _written(self, text: str) -> None:
-        editor = self._host.prompt.editor
+        editor = self._host.frame.prompt.editor
         editor.history_of_messages.add(text)
         if not editor.text:
             editor.chips.clear()

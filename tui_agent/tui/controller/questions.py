@@ -118,7 +118,7 @@ class OpenQuestions:
         modal.who = asked_by(state, request)
         modal.follow = following(state, request)
         modal.keys_changed = self._app.show_keys
-        modal.spare = self._host.prompt.editor.post_message
+        modal.spare = self._host.frame.prompt.editor.post_message
         modal.ahead = self.ahead()
         self._open = modal
 
@@ -152,7 +152,7 @@ class OpenQuestions:
         """Where the keys go of someone who is writing at this moment."""
         if time.monotonic() - self._host.frame.typed_at > RECENT_S:
             return None
-        editor = self._host.prompt.editor
+        editor = self._host.frame.prompt.editor
         return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:

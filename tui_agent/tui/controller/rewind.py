@@ -163,7 +163,7 @@ class RewindActions:
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=overwrite))
 
         picker = LeftAlone(lambda: host.app.looks, "Left alone", items)
-        picker.ahead, picker.spare = host.questions.ahead(), host.prompt.editor.post_message
+        picker.ahead, picker.spare = host.questions.ahead(), host.frame.prompt.editor.post_message
         host.app.push_screen(picker, chosen)
 
     def _said(self) -> list[UserEntry]:
@@ -173,7 +173,7 @@ class RewindActions:
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
         """The words of a message that is taken back return to an empty prompt, to be changed and sent again."""
-        editor = self._host.prompt.editor
+        editor = self._host.frame.prompt.editor
         if not entries or editor.text:
             return
 

@@ -40,6 +40,7 @@ from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.model_discovery import Server
+from tui_agent.tui.prompt.editor import PromptText
 from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
@@ -65,7 +66,7 @@ class SessionController:
     def __init__(self, app: HostApp, frame: Frame) -> None:
         self.app = app
         self.frame = frame
-        self.prompt = frame.prompt
+        self.prompt = PromptText(frame.prompt.editor)
         self.ask: Ask = app.outside or command_line(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
@@ -109,7 +110,7 @@ class SessionController:
         """
         self.configure()
         await self.chat.mount()
-        self.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
+        self.frame.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
         self.start_page.early()
         self.worker(self.start_page.look(), "start page")
         self.frame.set_interval(BEAT_S, self.panes.beat)

@@ -258,7 +258,7 @@ class SessionSwitcher:
         """What waited for a session goes back into the prompt."""
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
         if messages := [one for one in waiting if isinstance(one, Prompt.Sent)]:
-            self._host.prompt.give_back(messages)
+            self._host.frame.prompt.give_back(messages)
 
     async def _let_go(self, reason: str) -> None:
         session, pump = self._host.session, self._host.pump

@@ -38,17 +38,17 @@ def configure(host: SessionHost) -> None:
     app.use_keys(keys.actions)
     if keys.faults:
         app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
-    host.prompt.editor.use_vim(on=config.vim)
+    host.frame.prompt.editor.use_vim(on=config.vim)
     if not app.options.policy:
         frame.header.policy_hint = config.policy
-        host.prompt.set_state(config.policy, "", running=False)
-    host.prompt.choices = {
+        host.frame.prompt.set_state(config.policy, "", running=False)
+    host.frame.prompt.choices = {
         "/theme": [(name, "") for name in sorted(path.stem for path in theme_files(app.environ))],
         "/policy": [(name, policy_words(name)) for name in POLICIES],
         "/reasoning": [(effort, "") for effort in EFFORTS],
         "/model": [(name, profile.model) for name, profile in config.models.items()],
     }
-    history = host.prompt.editor.history_of_messages
+    history = host.frame.prompt.editor.history_of_messages
     history.path = config.data_dir / "prompts.jsonl"
     history.extend(history.load())
 
@@ -106,7 +106,7 @@ class StartPage:
         before, self._shown_for = self._shown_for, now
         self._show(needs=now[0], fault=fault, policy=settings.policy if settings else "ask")
         if before is not None and before[0] and not now[0] and self._host.chat.start.has_focus:
-            self._host.prompt.focus_editor()
+            self._host.prompt.focus()
 
     def not_open(self, fault: str) -> bool:
         """No session is open: why, for as long as that is so; False where that is to be said besides, since the chat
@@ -133,12 +133,21 @@ class StartPage:
         self.focus()
         return not stood
 
+    @property
+    def is_shown(self) -> bool:
+        """Return True if it stands in the transcript's place."""
+        return bool(self._host.chat.start.display)
+
+    def choose(self, argument: str) -> None:
+        """Choose a numbered row."""
+        self._host.chat.start.choose(argument)
+
     def focus(self) -> None:
         """Let digits choose, unless something is being typed or lies over the page."""
         app, start = self._host.app, self._host.chat.start
         if self._host.prompt.text:
             if start.has_focus:
-                self._host.prompt.focus_editor()
+                self._host.prompt.focus()
         elif start.display and start.needs_model and len(app.screen_stack) == 1:
             start.focus()
 

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.modals.approval_body import Asked
+from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, Plan
 from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
@@ -136,7 +136,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.plan = Plan((), (), None)
         self.subject: list[Strip] = []
         self._rows = ApprovalRows(self)
-        self.asked = Asked(self, request, policy, workspace, blob)
+        self.asked = ApprovalBody(self, request, policy, workspace, blob)
 
     def on_mount(self) -> None:
         self.add_class("-warning")

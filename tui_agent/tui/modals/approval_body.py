@@ -26,7 +26,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 MOST_DRAWN: Final = 16
 
 
-class Asked:
+class ApprovalBody:
     """Draws a request on `sheet`; `blob` reads its long texts."""
 
     def __init__(

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.modals.approval_body import Asked
+from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.text import clean, clean_line, fit
 from tui_agent.tui.theme.palette import Looks
@@ -55,7 +55,7 @@ class ApprovalSheet(Protocol):
     """What is drawn of an approval."""
 
     request: PermissionRequested
-    asked: Asked
+    asked: ApprovalBody
     granted: Sequence[str]
     who: str
     waiting: int

@@ -121,46 +121,6 @@ class Prompt(Vertical):
         yield self.editor
         yield self.policy_row
 
-    @property
-    def text(self) -> str:
-        """What is written, long pastes as chips."""
-        return self.editor.text
-
-    @property
-    def message(self) -> str:
-        """The whole message, pasted texts in place of their chips."""
-        return self.editor.message
-
-    def put_message(self, message: str) -> None:
-        """Replace the unsent message and forget its chips."""
-        self.editor.chips.clear()
-        self.editor.put(message)
-
-    def put_text(self, text: str, *, returned: bool = False) -> None:
-        """Replace the unsent message; `returned` as for `Editor.put`."""
-        self.editor.put(text, returned=returned)
-
-    def insert_text(self, text: str) -> None:
-        """Insert text at the cursor."""
-        self.editor.insert(text)
-
-    def prefix_text(self, text: str) -> None:
-        """Insert text before the message and go on typing at its end."""
-        self.editor.insert(text, (0, 0))
-        self.editor.move_cursor(self.editor.document.end)
-        self.editor.focus()
-
-    def insert_mention(self, path: str) -> None:
-        """Mention a file at the cursor."""
-        message = self.editor.message
-        ahead = "" if not message or message[-1].isspace() else " "
-        name = f'"{path}"' if any(char.isspace() for char in path) else path
-        self.editor.insert(f"{ahead}@{name} ")
-
-    def focus_editor(self) -> None:
-        """Let keys go to the editor."""
-        self.editor.focus()
-
     def use(self, actions: Sequence[Action]) -> None:
         """Take the commands from the registry."""
         self.actions = commands(actions)

@@ -325,3 +325,50 @@ class Editor(KeyActions, CleanArea, inherit_css=False):
 
     def action_none(self) -> None:
         """A key of the text area that the app uses for something else."""
+
+
+class PromptText:
+    """The unsent message, as commands and screens read and change it."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+
+    @property
+    def text(self) -> str:
+        """The message as it stands in the editor, long pastes as chips."""
+        return self._editor.text
+
+    @property
+    def message(self) -> str:
+        """The whole message, pasted texts in place of their chips."""
+        return self._editor.message
+
+    def put_text(self, text: str, *, returned: bool = False) -> None:
+        """Replace the message; `returned` as for `Editor.put`."""
+        self._editor.put(text, returned=returned)
+
+    def put_message(self, message: str) -> None:
+        """Replace the message and forget its chips."""
+        self._editor.chips.clear()
+        self._editor.put(message)
+
+    def insert_text(self, text: str) -> None:
+        """Insert text at the cursor."""
+        self._editor.insert(text)
+
+    def insert_mention(self, path: str) -> None:
+        """Mention a file at the cursor."""
+        message = self.message
+        gap = "" if not message or message[-1].isspace() else " "
+        name = f'"{path}"' if any(char.isspace() for char in path) else path
+        self._editor.insert(f"{gap}@{name} ")
+
+    def prefix_text(self, text: str) -> None:
+        """Insert text before the message, and go on typing at its end."""
+        self._editor.insert(text, (0, 0))
+        self._editor.move_cursor(self._editor.document.end)
+        self._editor.focus()
+
+    def focus(self) -> None:
+        """Let keys go to the editor."""
+        self._editor.focus()

@@ -32,7 +32,7 @@ from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 DETAIL_FROM = 100
 HEADS_FROM = 24
@@ -69,7 +69,7 @@ class Detail(Lines):
         self._draw()
 
 
-class Page(KeyActions, Told, Screen[None]):
+class Page(KeyActions, WorkerErrorReporter, Screen[None]):
     """Subclasses draw rows and fill the detail; `scope` holds their keys."""
 
     AUTO_FOCUS = "Listing"

@@ -1,5 +1,5 @@
 """What the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
-slow to load; `live` reads that one afterwards and corrects what differs.
+slow to load; the controller reads that one afterwards and corrects what differs.
 
 Invariant: imports nothing slow and never fails: what cannot be read is the default.
 """

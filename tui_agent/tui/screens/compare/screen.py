@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.rows import Part, part
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
@@ -65,7 +65,7 @@ class Choices:
     say: Callable[[str, Level], None]
 
 
-class CompareScreen(KeyActions, Told, Screen[None]):
+class CompareScreen(KeyActions, WorkerErrorReporter, Screen[None]):
     """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
 
     key_methods = {

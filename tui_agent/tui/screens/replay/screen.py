@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
@@ -46,7 +46,7 @@ BEAT_S = 1 / 20
 SAID_S = 8.0
 
 
-class ReplayScreen(KeyActions, Told, Screen[None]):
+class ReplayScreen(KeyActions, WorkerErrorReporter, Screen[None]):
     """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
 
     key_methods = {

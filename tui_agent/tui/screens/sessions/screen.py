@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.rows import part
 
 
 class SessionsScreen(Page):
-    """`Live` opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+    """The controller opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
 
     scope = "sessions"
     use_action = "sessions_open"

@@ -99,7 +99,7 @@ class SpanList(ScrollView, can_focus=True):
         self.at = 0
         self.now = 0.0
         self.on_row_drawn: Callable[[int], None] | None = None
-        """Told of every row that is made (for those who count)."""
+        """Called with every row that is made (for those who count)."""
 
     def on_mount(self) -> None:
         """Dress the scrollbar."""
