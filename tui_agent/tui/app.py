@@ -293,10 +293,6 @@ class AgentApp(Frame, inherit_bindings=False):
         self.then = words
         self.leave()
 
-    async def action_quit(self) -> None:
-        """Textual's own way out closes the session too."""
-        self.leave()
-
     def leave_by_signal(self, number: int) -> None:
         """SIGTERM, SIGHUP: as `leave`, with the status that shells expect, and soon."""
         if self.return_status:

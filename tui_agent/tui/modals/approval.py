@@ -34,7 +34,7 @@ _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
 class Sight:
     """Of one approval, at every size that its screen has."""
 
-    def __init__(self, sheet: "Approval") -> None:
+    def __init__(self, sheet: "ApprovalFrame") -> None:
         self._sheet = sheet
         self.enough = False
         """Whether all was in sight that must be before it may be allowed."""
@@ -70,30 +70,11 @@ class Sight:
         self.enough = False
 
 
-class Approval(Sheet[DecidePermission | None]):
-    """Gives a `DecidePermission`, or None when the request went away."""
+class ApprovalFrame(Sheet[DecidePermission | None]):
+    """The question and its answers, as they are drawn."""
 
     deaf: ClassVar[bool] = True
     scope: ClassVar[Scope] = "approval"
-    key_methods = {
-        "yes": ("answer", "y"),
-        "yes_session": ("answer", "s"),
-        "always": ("answer", "a"),
-        "no": ("answer", "n"),
-        "approval_give": "give_chosen",
-        "approval_choose": "move",
-        "whole_file": ("show_whole", "whole_file"),
-        "whole_command": ("show_whole", "whole_command"),
-        "edit_rule": "edit_rule",
-        "show_policy": "toggle_policy",
-        "refuse": "refuse",
-        "approval_scroll": "scroll_rows",
-        "approval_read": "read_on",
-        "say_it": "give_typed",
-        "keep_rule": "give_typed",
-        "to_answers": "leave_field",
-        "from_rule": "leave_field",
-    }
 
     def __init__(
         self,
@@ -143,6 +124,10 @@ class Approval(Sheet[DecidePermission | None]):
         if self.request.wrong and "edit_rule" not in self.without:
             self.chosen, self.rule = "a", Field(self.request.wrong_rule)
             self._set_typing(on=True)
+
+    def _set_typing(self, *, on: bool) -> None:
+        self.typing = on
+        self.redraw()
 
     def set_waiting(self, count: int) -> None:
         """How many requests wait, this one included."""
@@ -253,6 +238,30 @@ class Approval(Sheet[DecidePermission | None]):
             return found.model_copy(update={"rule": self.rule.text})
         return found
 
+
+class Approval(ApprovalFrame):
+    """Gives a `DecidePermission`, or None when the request went away."""
+
+    key_methods = {
+        "yes": ("answer", "y"),
+        "yes_session": ("answer", "s"),
+        "always": ("answer", "a"),
+        "no": ("answer", "n"),
+        "approval_give": "give_chosen",
+        "approval_choose": "move",
+        "whole_file": ("show_whole", "whole_file"),
+        "whole_command": ("show_whole", "whole_command"),
+        "edit_rule": "edit_rule",
+        "show_policy": "toggle_policy",
+        "refuse": "refuse",
+        "approval_scroll": "scroll_rows",
+        "approval_read": "read_on",
+        "say_it": "give_typed",
+        "keep_rule": "give_typed",
+        "to_answers": "leave_field",
+        "from_rule": "leave_field",
+    }
+
     # -- answering -------------------------------------------------------------------------------------------------
 
     def key_scopes(self) -> Sequence[Scope]:
@@ -272,9 +281,9 @@ class Approval(Sheet[DecidePermission | None]):
         """Give the chosen answer."""
         self.answer(self.chosen)
 
-    def move(self, step: int) -> None:
+    def move(self, direction: int) -> None:
         """Choose the answer above or below."""
-        self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + step) % len(ANSWERS)]
+        self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + direction) % len(ANSWERS)]
         self.redraw()
 
     def show_whole(self, name: str) -> bool:
@@ -332,10 +341,6 @@ class Approval(Sheet[DecidePermission | None]):
             self.chosen = "a"
             self.rule = self.rule or Field(choice.rule)
             self._set_typing(on=True)
-
-    def _set_typing(self, *, on: bool) -> None:
-        self.typing = on
-        self.redraw()
 
     def answer(self, answer: Answer) -> None:
         """Give an answer, where it is offered; what was left out comes into sight first."""

@@ -245,18 +245,18 @@ class ForkForm(Sheet[Wish | None]):
             self.redraw()
         return taken
 
-    def move(self, step: int) -> None:
+    def move(self, direction: int) -> None:
         """Go to the line above or below."""
         self.said = ""
-        self.draft.move(step)
+        self.draft.move(direction)
         self.redraw()
 
-    def turn(self, step: int) -> bool:
+    def turn(self, direction: int) -> bool:
         """Choose the option before or behind, on a line that has some."""
         if not self.draft.options():
             return False
         self.said = ""
-        self.draft.turn(step)
+        self.draft.turn(direction)
         self.redraw()
         return True
 

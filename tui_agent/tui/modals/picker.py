@@ -221,9 +221,9 @@ class Picker(Sheet[str | None]):
         self.chosen = 0
         self.redraw()
 
-    def move_page(self, step: int) -> None:
+    def move_page(self, direction: int) -> None:
         """Choose a row that is a page away, or the one at the end."""
-        self.move(8 * step, around=False)
+        self.move(8 * direction, around=False)
 
     def move(self, by: int, *, around: bool = True) -> None:
         """Choose another row."""

@@ -227,9 +227,9 @@ class PolicySheet(Sheet[None]):
         if row_at is not None:
             self.call_after_refresh(self._body.reveal, row_at)
 
-    def move(self, step: int) -> None:
+    def move(self, direction: int) -> None:
         """Choose the row above or below."""
-        self.chosen = (self.chosen + step) % len(self.choices)
+        self.chosen = (self.chosen + direction) % len(self.choices)
         self.redraw()
 
     def use_next(self) -> None:

@@ -85,9 +85,9 @@ class Viewer(Sheet[None]):
         """Move on by a page."""
         self.scroll_rows(self._body.size.height)
 
-    def scroll_to_end(self, step: int) -> None:
+    def scroll_to_end(self, direction: int) -> None:
         """Go to the beginning, or to the end."""
-        if step < 0:
+        if direction < 0:
             self._body.scroll_home(animate=False)
         else:
             self._body.scroll_end(animate=False)

@@ -259,10 +259,10 @@ class Start(KeyActions, LinePane, can_focus=True):
         """Return the scope of this page."""
         return ("start",)
 
-    def move(self, step: int) -> bool:
+    def move(self, direction: int) -> bool:
         """Choose the row above or below; False where there is none."""
         if self.usable:
-            self.chosen = (self.chosen + step) % len(self.usable)
+            self.chosen = (self.chosen + direction) % len(self.usable)
             self.show()
         return bool(self.usable)
 

@@ -69,8 +69,8 @@ class Detail(Lines):
         self._draw()
 
 
-class Page(KeyActions, WorkerErrorReporter, Screen[None]):
-    """Subclasses draw rows and fill the detail; `scope` holds their keys."""
+class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+    """The title, list and details of a page, as they are drawn."""
 
     AUTO_FOCUS = "Listing"
     scope: ClassVar[Scope]
@@ -78,12 +78,6 @@ class Page(KeyActions, WorkerErrorReporter, Screen[None]):
     """The action that uses the chosen row. Where list and detail take turns, its key first shows the detail."""
     detail_word: ClassVar[str] = "show"
     """The word in the footer for that."""
-    key_methods = {
-        "page_scroll": "move_page",
-        "page_ends": "move_to_end",
-        "whole_note": "show_whole_note",
-        "help": "open_help",
-    }
     DEFAULT_CSS = """
     Page { background: $s0; }
     Page #page-body { height: 1fr; }
@@ -218,6 +212,17 @@ class Page(KeyActions, WorkerErrorReporter, Screen[None]):
         """Take the word away."""
         self.note.display = False
 
+
+class Page(PageFrame):
+    """Subclasses draw rows and fill the detail; `scope` holds their keys."""
+
+    key_methods = {
+        "page_scroll": "move_page",
+        "page_ends": "move_to_end",
+        "whole_note": "show_whole_note",
+        "help": "open_help",
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     @on(Listing.Chosen)
@@ -262,23 +267,23 @@ class Page(KeyActions, WorkerErrorReporter, Screen[None]):
         self.dismiss(None)
         self.context.app.do("help")
 
-    def move(self, step: int) -> None:
+    def move(self, direction: int) -> None:
         """Choose the row above or below; scroll the detail where it stands alone."""
         if self._detail_alone:
-            self.detail.scroll_relative(y=step, animate=False, force=True)
+            self.detail.scroll_relative(y=direction, animate=False, force=True)
         else:
-            self.listing.move(step)
+            self.listing.move(direction)
 
-    def move_page(self, step: int) -> None:
+    def move_page(self, direction: int) -> None:
         """The same, by a page."""
         if self._detail_alone:
-            self.move(step * self.detail.size.height)
+            self.move(direction * self.detail.size.height)
         else:
-            self.listing.move_page(step)
+            self.listing.move_page(direction)
 
-    def move_to_end(self, step: int) -> bool:
+    def move_to_end(self, direction: int) -> bool:
         """Choose the first or the last row; False where the key has another use."""
-        self.listing.move_to_end(step)
+        self.listing.move_to_end(direction)
         return True
 
     def enter(self) -> None:

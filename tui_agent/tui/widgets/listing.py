@@ -62,17 +62,17 @@ class Listing(ScrollView, can_focus=True):
             return blank(width, self._looks().palette.rich("t1", self.surface))
         return self._draw(at, width, at == self.at).adjust_cell_length(width)
 
-    def move(self, step: int) -> None:
+    def move(self, direction: int) -> None:
         """Choose the row above or below."""
-        self.choose(self.at + step)
+        self.choose(self.at + direction)
 
-    def move_page(self, step: int) -> None:
+    def move_page(self, direction: int) -> None:
         """Choose a row that is a page away."""
-        self.choose(self.at + step * max(1, self.size.height - 2))
+        self.choose(self.at + direction * max(1, self.size.height - 2))
 
-    def move_to_end(self, step: int) -> None:
+    def move_to_end(self, direction: int) -> None:
         """Choose the first or the last row."""
-        self.choose(self.at + step * self.count)
+        self.choose(self.at + direction * self.count)
 
     def choose(self, at: int) -> None:
         """Choose this row, or the one at the end that it is nearest to."""

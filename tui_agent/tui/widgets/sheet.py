@@ -43,8 +43,8 @@ class Rows(LinePane):
         return self.given[:height]
 
 
-class Sheet(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
-    """A modal of rows. Subclasses give `head`, `body`, `foot` for a width; `scope` holds their keys."""
+class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
+    """The bar, head, body and foot of a sheet, as they are drawn."""
 
     DEFAULT_CSS = """
     Sheet {
@@ -69,7 +69,6 @@ class Sheet(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
 
     AUTO_FOCUS = ""
     scope: ClassVar[Scope]
-    key_methods = {"sheet_page": "scroll_page"}
     most_width: ClassVar[int] = 96
     deaf: ClassVar[bool] = False
     body_ground: ClassVar[Role] = "s3"
@@ -205,6 +204,12 @@ class Sheet(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         self._in_sight = min(len(body), room)
         self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
 
+
+class Sheet(SheetFrame[ResultT]):
+    """A modal of rows. Subclasses give `head`, `body`, `foot` for a width; `scope` holds their keys."""
+
+    key_methods = {"sheet_page": "scroll_page"}
+
     def hear_now(self) -> None:
         """Keys count from now on."""
         self._opened_at = -math.inf
@@ -241,9 +246,9 @@ class Sheet(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         """Close without a result."""
         self.dismiss(None)
 
-    def scroll_page(self, step: int) -> None:
+    def scroll_page(self, direction: int) -> None:
         """Move the body by a page."""
-        if step < 0:
+        if direction < 0:
             self._body.scroll_page_up(animate=False)
         else:
             self._body.scroll_page_down(animate=False)

@@ -65,22 +65,8 @@ class Choices:
     say: Callable[[str, Level], None]
 
 
-class CompareScreen(KeyActions, WorkerErrorReporter, Screen[None]):
-    """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
-
-    key_methods = {
-        "compare_side": "choose_other",
-        "compare_file": "show_file",
-        "compare_play": ("move", Playhead.toggle),
-        "compare_keep": "keep",
-        "compare_export": "export",
-        "compare_leave": "leave",
-        "compare_event": "go_by_event",
-        "compare_ends": "go_to_end",
-        "compare_speed": "change_speed",
-        "compare_scroll": "scroll_page",
-        "help": "open_help",
-    }
+class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+    """Both branches as they are drawn, and the head that moves over them."""
 
     DEFAULT_CSS = """
     CompareScreen { background: $s0; }
@@ -208,6 +194,24 @@ class CompareScreen(KeyActions, WorkerErrorReporter, Screen[None]):
             self._beat = None
         self.show_head()
 
+
+class CompareScreen(CompareFrame):
+    """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
+
+    key_methods = {
+        "compare_side": "choose_other",
+        "compare_file": "show_file",
+        "compare_play": ("move", Playhead.toggle),
+        "compare_keep": "keep",
+        "compare_export": "export",
+        "compare_leave": "leave",
+        "compare_event": "go_by_event",
+        "compare_ends": "go_to_end",
+        "compare_speed": "change_speed",
+        "compare_scroll": "scroll_page",
+        "help": "open_help",
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
@@ -222,17 +226,17 @@ class CompareScreen(KeyActions, WorkerErrorReporter, Screen[None]):
         """Back to what lies below."""
         self.dismiss(None)
 
-    def go_by_event(self, step: int) -> None:
+    def go_by_event(self, direction: int) -> None:
         """Go one event back or on, on both lines."""
-        self.move(lambda head: head.go("event", forward=step > 0))
+        self.move(lambda head: head.go("event", forward=direction > 0))
 
-    def go_to_end(self, step: int) -> None:
+    def go_to_end(self, direction: int) -> None:
         """Go to the fork point, or to the ends."""
-        self.move(lambda head: head.to(0 if step < 0 else head.last))
+        self.move(lambda head: head.to(0 if direction < 0 else head.last))
 
-    def change_speed(self, step: int) -> None:
+    def change_speed(self, direction: int) -> None:
         """Play faster, or slower."""
-        self.move(lambda head: head.change_speed(-step))
+        self.move(lambda head: head.change_speed(-direction))
 
     def choose_other(self) -> None:
         """Choose the other branch."""
@@ -250,9 +254,9 @@ class CompareScreen(KeyActions, WorkerErrorReporter, Screen[None]):
             self.file = (self.file + by) % count
             self.show_ends(keep=False)
 
-    def scroll_page(self, step: int) -> None:
+    def scroll_page(self, direction: int) -> None:
         """Scroll the file and the answers by a page."""
-        self.lines.scroll_relative(y=step * max(1, self.lines.size.height - 2), animate=False)
+        self.lines.scroll_relative(y=direction * max(1, self.lines.size.height - 2), animate=False)
 
     def keep(self) -> None:
         """Go on with the chosen branch."""

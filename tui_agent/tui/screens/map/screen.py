@@ -74,7 +74,7 @@ BUILDING = "the index is still being built"
 class MapRequests:
     """What one screen asks, and the newest answer."""
 
-    def __init__(self, screen: "MapScreen") -> None:
+    def __init__(self, screen: "MapFrame") -> None:
         self._screen = screen
         self.answer = Answer()
         self.answered = False
@@ -143,27 +143,12 @@ class MapRequests:
         return f"reading the repository{ellipsis}{files}"
 
 
-class MapScreen(Page):
-    """Keys are in the registry, scopes `map` and `map_find`."""
+class MapFrame(Page):
+    """The question, the files and their details, as they are drawn."""
 
     scope: ClassVar[Scope] = "map"
     use_action = "map_mention"
     detail_word = "more about it"
-    key_methods = {
-        "map_row": "move",
-        "map_mention": "enter",
-        "map_insert": "use",
-        "map_pin": ("toggle", "pinned"),
-        "map_hide": ("toggle", "hidden"),
-        "map_budget": "change_length",
-        "map_inject": "switch_injection",
-        "map_refresh": "read_again",
-        "map_find": "begin_question",
-        "map_leave": "close_detail_or_leave",
-        "map_ask": "ask",
-        "map_keep": "leave_field",
-        "map_rows": "leave_field_for_rows",
-    }
     AUTO_FOCUS = "MapListing"
     DEFAULT_CSS = """
     MapScreen MapListing {
@@ -288,6 +273,26 @@ class MapScreen(Page):
         detail.besides(self.asking.answer.said)
         return detail.rows
 
+
+class MapScreen(MapFrame):
+    """Keys are in the registry, scopes `map` and `map_find`."""
+
+    key_methods = {
+        "map_row": "move",
+        "map_mention": "enter",
+        "map_insert": "use",
+        "map_pin": ("toggle", "pinned"),
+        "map_hide": ("toggle", "hidden"),
+        "map_budget": "change_length",
+        "map_inject": "switch_injection",
+        "map_refresh": "read_again",
+        "map_find": "begin_question",
+        "map_leave": "close_detail_or_leave",
+        "map_ask": "ask",
+        "map_keep": "leave_field",
+        "map_rows": "leave_field_for_rows",
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
@@ -314,19 +319,19 @@ class MapScreen(Page):
         """Leave the question as it was."""
         self._look(typing=False)
 
-    def leave_field_for_rows(self, step: int) -> None:
+    def leave_field_for_rows(self, direction: int) -> None:
         """Leave the question as it was, and choose a row."""
         self.leave_field()
-        self.move(step)
+        self.move(direction)
 
-    def move_page(self, step: int) -> None:
+    def move_page(self, direction: int) -> None:
         if not self.top.typing:
-            super().move_page(step)
+            super().move_page(direction)
 
-    def move_to_end(self, step: int) -> bool:
+    def move_to_end(self, direction: int) -> bool:
         """Choose the first or the last row; a field that is typed in keeps the key."""
         if not self.top.typing:
-            super().move_to_end(step)
+            super().move_to_end(direction)
         return not self.top.typing
 
     def open_help(self) -> None:
@@ -390,9 +395,9 @@ class MapScreen(Page):
             self.say(f"There is nothing to {what} yet: {why}.", "warning")
         return self.chosen
 
-    def change_length(self, step: int) -> None:
+    def change_length(self, direction: int) -> None:
         """Make the map longer, or shorter."""
-        by = -step
+        by = -direction
         now = self.choice.max_tokens
         others = [one for one in LENGTHS if (one > now if by > 0 else one < now)]
         if not others:

@@ -46,37 +46,8 @@ BEAT_S = 1 / 20
 SAID_S = 8.0
 
 
-class ReplayScreen(KeyActions, WorkerErrorReporter, Screen[None]):
-    """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
-
-    key_methods = {
-        "replay_play": ("move", Playhead.toggle),
-        "replay_event": ("go", "event"),
-        "replay_part": ("go", "part"),
-        "replay_turn": ("go", "turn"),
-        "replay_marker": ("go", "marker"),
-        "replay_ends": "go_to_end",
-        "replay_tenth": "go_to_tenth",
-        "replay_speed": "change_speed",
-        "replay_find": "find",
-        "replay_again": "find_again",
-        "replay_panes": "toggle_panes",
-        "replay_scroll": ("do", "scroll"),
-        "replay_page": "scroll_page",
-        "replay_todo": ("do", "show_todo"),
-        "replay_files": ("do", "show_files"),
-        "replay_jobs": ("do", "show_jobs"),
-        "replay_put_away": ("do", "show_put_away"),
-        "replay_fork": ("do", "fork"),
-        "replay_what_if": ("do", "what_if"),
-        "replay_revert": ("do", "revert"),
-        "replay_copy": ("do", "copy"),
-        "replay_export": ("do", "export"),
-        "replay_leave": ("do", "leave"),
-        "help": ("do", "open_help"),
-        "field_use": ("end_find", True),
-        "field_leave": ("end_find", False),
-    }
+class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+    """The panes as they were at the event under the head, and the head that moves."""
 
     DEFAULT_CSS = """
     ReplayScreen { background: $s0; }
@@ -294,6 +265,39 @@ class ReplayScreen(KeyActions, WorkerErrorReporter, Screen[None]):
         else:
             self.wishes.take_intent(event.name)
 
+
+class ReplayScreen(ReplayFrame):
+    """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
+
+    key_methods = {
+        "replay_play": ("move", Playhead.toggle),
+        "replay_event": ("go", "event"),
+        "replay_part": ("go", "part"),
+        "replay_turn": ("go", "turn"),
+        "replay_marker": ("go", "marker"),
+        "replay_ends": "go_to_end",
+        "replay_tenth": "go_to_tenth",
+        "replay_speed": "change_speed",
+        "replay_find": "find",
+        "replay_again": "find_again",
+        "replay_panes": "toggle_panes",
+        "replay_scroll": ("do", "scroll"),
+        "replay_page": "scroll_page",
+        "replay_todo": ("do", "show_todo"),
+        "replay_files": ("do", "show_files"),
+        "replay_jobs": ("do", "show_jobs"),
+        "replay_put_away": ("do", "show_put_away"),
+        "replay_fork": ("do", "fork"),
+        "replay_what_if": ("do", "what_if"),
+        "replay_revert": ("do", "revert"),
+        "replay_copy": ("do", "copy"),
+        "replay_export": ("do", "export"),
+        "replay_leave": ("do", "leave"),
+        "help": ("do", "open_help"),
+        "field_use": ("end_find", True),
+        "field_leave": ("end_find", False),
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
@@ -309,25 +313,25 @@ class ReplayScreen(KeyActions, WorkerErrorReporter, Screen[None]):
         """Carry out one of the replay's actions."""
         getattr(self.wishes, name)(*arguments)
 
-    def go(self, by: By, step: int) -> None:
+    def go(self, by: By, direction: int) -> None:
         """Go back or on."""
-        self.move(lambda head: head.go(by, forward=step > 0))
+        self.move(lambda head: head.go(by, forward=direction > 0))
 
-    def go_to_end(self, step: int) -> None:
+    def go_to_end(self, direction: int) -> None:
         """Go to the first or the last event."""
-        self.move(lambda head: head.to(0 if step < 0 else head.last))
+        self.move(lambda head: head.to(0 if direction < 0 else head.last))
 
     def go_to_tenth(self, tenth: int) -> None:
         """Go that many tenths along the line."""
         self.move(lambda head: head.tenth(tenth))
 
-    def change_speed(self, step: int) -> None:
+    def change_speed(self, direction: int) -> None:
         """Play faster, or slower."""
-        self.move(lambda head: head.change_speed(-step))
+        self.move(lambda head: head.change_speed(-direction))
 
-    def scroll_page(self, step: int) -> None:
+    def scroll_page(self, direction: int) -> None:
         """Scroll the chat by a page."""
-        self.chat.action_page(step)
+        self.chat.action_page(direction)
 
     def find(self) -> None:
         """Ask for a text to look for."""
@@ -343,9 +347,9 @@ class ReplayScreen(KeyActions, WorkerErrorReporter, Screen[None]):
             self.find_next(forward=True)
         self._show_head()
 
-    def find_again(self, step: int) -> None:
+    def find_again(self, direction: int) -> None:
         """To the next event that was looked for, or the one before."""
-        self.find_next(forward=step < 0)
+        self.find_next(forward=direction < 0)
 
     def find_next(self, *, forward: bool) -> None:
         """To the next event, or the one before, that holds what was looked for."""

@@ -35,32 +35,12 @@ from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import part
 
 
-class SessionsScreen(Page):
-    """The controller opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+class SessionsFrame(Page):
+    """The search, the sessions and their details, as they are drawn."""
 
     scope = "sessions"
     use_action = "sessions_open"
     detail_word = "more about it"
-    key_methods = {
-        "sessions_open": "enter",
-        "sessions_use": "enter",
-        "sessions_row": "move",
-        "sessions_choose": "move",
-        "sessions_replay": ("on_chosen", "replay"),
-        "sessions_fork": ("on_chosen", "fork"),
-        "sessions_compare": ("on_chosen", "compare"),
-        "sessions_export": ("on_chosen", "export"),
-        "sessions_rename": ("on_chosen", "rename"),
-        "sessions_delete": ("on_chosen", "remove"),
-        "sessions_search": "type_search",
-        "sessions_place": "switch_folder",
-        "sessions_folder": "switch_folder",
-        "sessions_sort": "sort_next",
-        "sessions_leave": "clear_or_leave",
-        "sessions_clear": "clear_or_leave",
-        "field_use": ("end_renaming", True),
-        "field_leave": ("end_renaming", False),
-    }
     AUTO_FOCUS = "SessionListing"
     DEFAULT_CSS = """
     SessionsScreen SessionListing {
@@ -185,6 +165,31 @@ class SessionsScreen(Page):
         detail = Detail(self.looks_of(), width, self.painter.words, self.painter.now)
         return detail.draw(row, self.answers.hits.get(row.id), self.answers.preview(row))
 
+
+class SessionsScreen(SessionsFrame):
+    """The controller opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+
+    key_methods = {
+        "sessions_open": "enter",
+        "sessions_use": "enter",
+        "sessions_row": "move",
+        "sessions_choose": "move",
+        "sessions_replay": ("on_chosen", "replay"),
+        "sessions_fork": ("on_chosen", "fork"),
+        "sessions_compare": ("on_chosen", "compare"),
+        "sessions_export": ("on_chosen", "export"),
+        "sessions_rename": ("on_chosen", "rename"),
+        "sessions_delete": ("on_chosen", "remove"),
+        "sessions_search": "type_search",
+        "sessions_place": "switch_folder",
+        "sessions_folder": "switch_folder",
+        "sessions_sort": "sort_next",
+        "sessions_leave": "clear_or_leave",
+        "sessions_clear": "clear_or_leave",
+        "field_use": ("end_renaming", True),
+        "field_leave": ("end_renaming", False),
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
@@ -214,20 +219,20 @@ class SessionsScreen(Page):
         """Keep the name that is typed, or leave it as it was."""
         self.deeds.end_renaming(keep=keep)
 
-    def move(self, step: int) -> None:
+    def move(self, direction: int) -> None:
         if not self._detail_alone:
             self._look(typing=False)
-        super().move(step)
+        super().move(direction)
 
-    def move_page(self, step: int) -> None:
+    def move_page(self, direction: int) -> None:
         if not self._detail_alone:
             self._look(typing=False)
-        super().move_page(step)
+        super().move_page(direction)
 
-    def move_to_end(self, step: int) -> bool:
+    def move_to_end(self, direction: int) -> bool:
         """Choose the first or the last session; a field that is typed in keeps the key."""
         if not self.top.typing:
-            super().move_to_end(step)
+            super().move_to_end(direction)
         return not self.top.typing
 
     def switch_folder(self) -> None:

@@ -152,13 +152,13 @@ class TraceScreen(KeyActions, Screen[None]):
         """Back to what lies below."""
         self.dismiss(None)
 
-    def move(self, by: Literal["row", "page", "end"], step: int) -> None:
+    def move(self, by: Literal["row", "page", "end"], direction: int) -> None:
         """Choose another span."""
-        self.spans.move(by, step)
+        self.spans.move(by, direction)
 
-    def fold(self, step: int = 0) -> None:
-        """Fold the chosen span, or open it; without a step the other of the two."""
-        self.spans.fold(folded=step < 0 if step else None)
+    def fold(self, direction: int = 0) -> None:
+        """Fold the chosen span, or open it; without a direction the other of the two."""
+        self.spans.fold(folded=direction < 0 if direction else None)
 
     def show_events(self) -> bool:
         """Show the events of the chosen span as JSON; False where there is none."""

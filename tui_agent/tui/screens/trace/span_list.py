@@ -282,10 +282,10 @@ class SpanList(ScrollView, can_focus=True):
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
-    def move(self, by: Literal["row", "page", "end"], step: int) -> None:
+    def move(self, by: Literal["row", "page", "end"], direction: int) -> None:
         """Choose a row or a page further up or down, or the first or last row."""
         rows = {"row": 1, "page": max(1, self.size.height - 2), "end": len(self.shown)}
-        self._move(step * rows[by])
+        self._move(direction * rows[by])
 
     def _move(self, by: int) -> None:
         at = max(0, min(len(self.shown) - 1, self.at + by))
