@@ -198,6 +198,7 @@ class MessageArea(CleanArea, inherit_css=False):
 class Editor(KeyActions, MessageArea, inherit_css=False):
     """Writes one message. Its keys are in the registry, scopes `prompt` and `menu`."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     key_methods = {
         "choose": "choose_in_menu",
         "complete": ("wish", "complete"),

@@ -79,17 +79,17 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
     detail_word: ClassVar[str] = "show"
     """The word in the footer for that."""
     DEFAULT_CSS = """
-    Page { background: $s0; }
-    Page #page-body { height: 1fr; }
-    Page #page-left { width: 1fr; height: 1fr; }
-    Page PageHead { height: 4; }
-    Page Listing {
+    PageFrame { background: $s0; }
+    PageFrame #page-body { height: 1fr; }
+    PageFrame #page-left { width: 1fr; height: 1fr; }
+    PageFrame PageHead { height: 4; }
+    PageFrame Listing {
         height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
     }
-    Page #page-detail {
+    PageFrame #page-detail {
         width: 46; height: 1fr; background: $s1; overflow-x: hidden; scrollbar-size: 1 1; scrollbar-background: $s1;
     }
-    Page #page-note { display: none; }
+    PageFrame #page-note { display: none; }
     """
 
     def __init__(self, context: AppContext) -> None:

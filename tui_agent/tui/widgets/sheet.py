@@ -47,24 +47,24 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
     """The bar, head, body and foot of a sheet, as they are drawn."""
 
     DEFAULT_CSS = """
-    Sheet {
+    SheetFrame {
         align: center middle;
         background: $backdrop;
     }
-    Sheet > #sheet {
+    SheetFrame > #sheet {
         width: 96;
         height: auto;
         background: $s3;
         border-left: outer $accent;
         padding: 1 3 1 2;
     }
-    Sheet.-warning > #sheet { border-left: outer $warning; }
-    Sheet.-error > #sheet { border-left: outer $error; }
-    Sheet.-ascii > #sheet { border-left: ascii $accent; }
-    Sheet.-tight > #sheet { padding: 0 3 0 2; }
-    Sheet.-full > #sheet { padding: 0 1; }
-    Sheet #sheet-head, Sheet #sheet-foot { height: 0; }
-    Sheet #sheet-body { height: 0; overflow-x: hidden; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
+    SheetFrame.-warning > #sheet { border-left: outer $warning; }
+    SheetFrame.-error > #sheet { border-left: outer $error; }
+    SheetFrame.-ascii > #sheet { border-left: ascii $accent; }
+    SheetFrame.-tight > #sheet { padding: 0 3 0 2; }
+    SheetFrame.-full > #sheet { padding: 0 1; }
+    SheetFrame #sheet-head, SheetFrame #sheet-foot { height: 0; }
+    SheetFrame #sheet-body { height: 0; overflow-x: hidden; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
     """
 
     AUTO_FOCUS = ""

@@ -69,9 +69,9 @@ class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
     """Both branches as they are drawn, and the head that moves over them."""
 
     DEFAULT_CSS = """
-    CompareScreen { background: $s0; }
-    CompareScreen Lines { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
-    CompareScreen Note { display: none; }
+    CompareFrame { background: $s0; }
+    CompareFrame Lines { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
+    CompareFrame Note { display: none; }
     """
 
     def __init__(self, names: tuple[str, ...], choices: Choices, looks: Callable[[], Looks]) -> None:

@@ -151,7 +151,7 @@ class MapFrame(Page):
     detail_word = "more about it"
     AUTO_FOCUS = "MapListing"
     DEFAULT_CSS = """
-    MapScreen MapListing {
+    MapFrame MapListing {
         height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
     }
     """

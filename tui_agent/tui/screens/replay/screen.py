@@ -50,11 +50,11 @@ class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
     """The panes as they were at the event under the head, and the head that moves."""
 
     DEFAULT_CSS = """
-    ReplayScreen { background: $s0; }
-    ReplayScreen #replay-body { height: 1fr; }
-    ReplayScreen #replay-left { width: 1fr; height: 1fr; }
-    ReplayScreen ReplayChat { height: 1fr; }
-    ReplayScreen TimelinePane { height: 7; }
+    ReplayFrame { background: $s0; }
+    ReplayFrame #replay-body { height: 1fr; }
+    ReplayFrame #replay-left { width: 1fr; height: 1fr; }
+    ReplayFrame ReplayChat { height: 1fr; }
+    ReplayFrame TimelinePane { height: 7; }
     """
 
     def __init__(

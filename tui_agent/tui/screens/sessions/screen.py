@@ -43,7 +43,7 @@ class SessionsFrame(Page):
     detail_word = "more about it"
     AUTO_FOCUS = "SessionListing"
     DEFAULT_CSS = """
-    SessionsScreen SessionListing {
+    SessionsFrame SessionListing {
         height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
     }
     """
