@@ -262,7 +262,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
-                (super().action_cursor_down if choice else super().action_cursor_up)()
+                (TextArea.action_cursor_down if choice else TextArea.action_cursor_up)(self)
             return True
         return False
 
