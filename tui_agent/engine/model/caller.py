@@ -1,6 +1,6 @@
 """Model calls: assemble the context, run the middlewares, stream, retry and record.
 
-Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.record_failure`, whatever happens.
+Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`, whatever happens.
 """
 
 from collections.abc import Collection, Sequence
