@@ -128,7 +128,7 @@ async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Pa
             "AGENTS.md"
         ]
         assert bench.model.requests == [], "no model is asked"
-        assert _said([event.payload for event in bench.events]).startswith("AGENTS.md is written.")
+        assert _said([event.payload for event in bench.events]).startswith("Created AGENTS.md.")
         bench.submit(Undo())
         await bench.until("session.head_moved")
         await bench.until("checkpoint.restored")

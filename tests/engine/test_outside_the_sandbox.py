@@ -95,8 +95,8 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         assert (asked.risk, asked.default_no) == ("It runs outside the sandbox.", True)
         assert [(one.reach, one.offered, one.why) for one in asked.choices] == [
             ("once", True, ""),
-            ("session", False, "not offered here"),
-            ("always", False, "not offered here"),
+            ("session", False, "not available outside the sandbox"),
+            ("always", False, "not available outside the sandbox"),
         ]
         assert isinstance(first, PermissionDecided) and isinstance(second, PermissionDecided)
         assert (first.by, second.by, second.decision, second.rule_id) == (
@@ -313,7 +313,7 @@ async def test_a_job_that_was_refused_something_is_not_offered_outside_and_says_
         (end,) = bench.of(JobFinished)
         assert isinstance(end, JobFinished)
         assert end.message.startswith(
-            f"The sandbox: {REFUSED} A job is not offered to run outside the sandbox"
+            f"The sandbox: {REFUSED} A background job cannot leave the sandbox."
         )
         assert end.message in str(bench.of(ToolFinished)[-1])
         assert bench.of(PermissionRequested) == []

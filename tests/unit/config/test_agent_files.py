@@ -142,5 +142,5 @@ def test_tools_and_models_that_are_not_there_are_told_with_the_files_name(tmp_pa
     ]
     [event] = below.faulty(tools, unknown)
     assert event.message.startswith("bad.md is no agent: it has no fields")
-    assert "; odd.md: it names a tool that is not there: grpe" in event.message
+    assert "; odd.md: it names an unknown tool: grpe" in event.message
     assert "agents list" in event.hint
