@@ -211,12 +211,12 @@ class Turns:
     def _calls_to_close(self) -> list[OpenCall]:
         """Return the open calls to close with the turn: all, except calls to approve later if the client is gone."""
         recorder = self._parts.recorder
-        kept = (
+        still_waiting = (
             unanswered(recorder, self._parts.blobs)
             if self._client_is_gone and self._parts.interactive
             else ()
         )
-        return [call for call in recorder.state.open_calls if call not in kept]
+        return [call for call in recorder.state.open_calls if call not in still_waiting]
 
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
         """Tell hooks how the turn ended, unless the user stopped it and should not wait for hooks."""

@@ -223,8 +223,8 @@ class Checkpointing:
         try:
             baseline = await self._store.begin(known, unchanged=self._missed == Missed())
         except CheckpointError:
-            now = self._clock.monotonic()
-            self._retry_at = now + PATIENCE * (now - started)
+            failed_at = self._clock.monotonic()
+            self._retry_at = failed_at + PATIENCE * (failed_at - started)
             raise
         finally:
             for notice in self._store.notices():
@@ -273,10 +273,10 @@ class Checkpointing:
         """Checkpoint missed changes of calls as the session's; those that may be anybody's as the user's too."""
         missed, recorded = self._missed, self._recorder.state.unkept
         paths = None if missed.anything else sorted(missed.paths)
-        found = await self._use_store(lambda store: store.look(paths))
-        if not found:
+        unattributed = await self._use_store(lambda store: store.look(paths))
+        if not unattributed:
             return
-        attributed = await self._use_store(lambda store: sort_out(store, found, missed, recorded))
+        attributed = await self._use_store(lambda store: sort_out(store, unattributed, missed, recorded))
         changes, author, call_id = attributed.changes, attributed.author, attributed.call_id
         await self._record_changes(changes, author, None)
         await self._commit(changes, self._recorder.state.parts - 1, author, call_id)

@@ -84,11 +84,11 @@ class Instructions(BaseMiddleware):
             return
         state = self._state(agent)
         window = state.settings.model.window if state.settings is not None else 0
-        found = await self._files.below(folders, state.instructions, room_of(window))
+        applicable = await self._files.below(folders, state.instructions, room_of(window))
         present = self._state(agent)  # read again: a parallel call may have added some meanwhile
         known = {file.path for file in present.instructions}
-        new = tuple(file for file in found.files if file.path not in known)
-        notes = tuple(dict.fromkeys((*present.instruction_notes, *found.notes)))
+        new = tuple(file for file in applicable.files if file.path not in known)
+        notes = tuple(dict.fromkeys((*present.instruction_notes, *applicable.notes)))
         if new or notes != present.instruction_notes:
             order = tuple(file.path for file in joined(present.instructions, new))
             self._append(InstructionsLoaded(why="nested", files=new, order=order, notes=notes), agent)

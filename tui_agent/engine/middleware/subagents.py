@@ -44,10 +44,10 @@ class Subagents:
     """The configured delegates: built-in roles and named agents. Raises `ConfigError` if a prompt cannot be read."""
 
     def __init__(self, config: Config) -> None:
-        found = named_agents(OWN, config.paths.config_dir / FOLDER, config.project)
+        agents = named_agents(OWN, config.paths.config_dir / FOLDER, config.project)
         texts = PromptTexts((config.paths.config_dir / "prompts",))
-        self.roles = tuple(_with_canonical_tools(role) for role in found.roles)
-        self.faults, self.hidden = found.faults, found.hidden
+        self.roles = tuple(_with_canonical_tools(role) for role in agents.roles)
+        self.faults, self.hidden = agents.faults, agents.hidden
         limits = config.delegation
         built_in = (Role(SUBTASK, texts.get("subtask")), _investigator(config, texts))
         self.rules = Delegation(

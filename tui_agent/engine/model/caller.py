@@ -406,7 +406,7 @@ class _Call:
 
     def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
         """Return the complete answer, its parts numbered from `first_part`. Call ids in `used` are not used again."""
-        now = self._parts.clock.monotonic()
+        ended_at = self._parts.clock.monotonic()
         assembler = self._assembler
         usage = assembler.usage
         # A provider that reports no usage at all gets an estimate of four characters per token.
@@ -422,7 +422,7 @@ class _Call:
             if assembler.cost_usd is not None
             else cost(self.request.model, usage),
             first_part=first_part,
-            duration_ms=round((now - self._started) * 1000, 1),
+            duration_ms=round((ended_at - self._started) * 1000, 1),
             first_token_ms=None if first is None else round((first - self._started) * 1000, 1),
             provider_id=assembler.finished.provider_id if assembler.finished is not None else "",
             request_id=self.request.request_id,

@@ -65,7 +65,7 @@ class _Job:
         """The recorded end if the job is cancelled."""
         self.stopped_by: Literal["", "user", "agent"] = ""
         self.size = 0
-        self._kept = bytearray()
+        self._newest = bytearray()
         self._read_to = 0
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._recorded = 0
@@ -74,9 +74,9 @@ class _Job:
     def add_output(self, data: bytes, now: float) -> str:
         """Keep new output. Return the part of it to record."""
         self.size += len(data)
-        self._kept += data
-        if len(self._kept) > KEPT_BYTES + KEPT_BYTES // 4:
-            del self._kept[: len(self._kept) - KEPT_BYTES]
+        self._newest += data
+        if len(self._newest) > KEPT_BYTES + KEPT_BYTES // 4:
+            del self._newest[: len(self._newest) - KEPT_BYTES]
         self.changed.set()
         text = self._decode.decode(data)
         if self._recorded + len(text) > WHOLE:
@@ -92,14 +92,14 @@ class _Job:
         return text
 
     @property
-    def kept(self) -> bytes:
+    def newest_output(self) -> bytes:
         """The newest output."""
-        return bytes(self._kept[-KEPT_BYTES:])
+        return bytes(self._newest[-KEPT_BYTES:])
 
     def report(self, now: float) -> JobReport:
         """Return the present state, with the output since the last report."""
-        kept = self.kept
-        oldest = self.size - len(kept)
+        output = self.newest_output
+        oldest = self.size - len(output)
         start = max(self._read_to, oldest)
         missed, self._read_to = start - self._read_to, self.size
         self.changed = anyio.Event()
@@ -109,7 +109,7 @@ class _Job:
             self.state or "running",
             self.duration if self.state else now - self.started_at,
             self.exit_code,
-            kept[start - oldest :],
+            output[start - oldest :],
             missed,
             self.message,
         )
@@ -244,16 +244,16 @@ class Jobs:
             )
             job.state = "failed" if result.ended in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.started_at
-        kept = job.kept
+        output = job.newest_output
         try:
             self._parts.recorder.append(
                 JobFinished(
                     job_id=job.job_id,
                     ended=job.state,
                     exit_code=job.exit_code,
-                    output=KeptOrCut(self._parts.blobs).keep(kept.decode("utf-8", "replace")),
+                    output=KeptOrCut(self._parts.blobs).keep(output.decode("utf-8", "replace")),
                     size=job.size,
-                    dropped=job.size - len(kept),
+                    dropped=job.size - len(output),
                     duration_ms=round(job.duration * 1_000, 1),
                     stopped_by=job.stopped_by if job.state == "stopped" else "",
                     message=job.message,

@@ -52,11 +52,11 @@ async def kept_whole(result: ToolResult, tool: str, window: int, blobs: Blobs) -
     size = _content_size(result.content)
     full_output = result.full_output
     is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN
-    kept = Kept(result.content, full_output)
+    recordable = Kept(result.content, full_output)
     if size > limit or is_preview:
         with anyio.CancelScope(shield=True):
-            kept = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
-    return kept
+            recordable = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
+    return recordable
 
 
 def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> Kept:

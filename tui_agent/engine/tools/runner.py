@@ -133,9 +133,9 @@ class CallRunner:
             message = with_output("The user stopped this call.", output)
             status, result = "interrupted", _failure(message, "stopped")
         duration_ms = (self._parts.clock.monotonic() - started) * 1000
-        kept = await self._prepare_result(call, agent, result)
+        recordable = await self._prepare_result(call, agent, result)
         part = recorder.state.parts
-        end = self._finish(call, agent, status, result, kept, duration_ms)
+        end = self._finish(call, agent, status, result, recordable, duration_ms)
         if writes:
             await self._checkpointing.keep(changes, part)
         return end
@@ -241,12 +241,12 @@ class CallRunner:
         recorder, blobs = self._parts.recorder, KeptOrCut(self._parts.blobs)
         settings = recorder.state_of(agent).settings
         window = recorder.windows.least(settings.model) if settings is not None else 0
-        kept = await kept_whole(result, call.name, window, blobs)
+        recordable = await kept_whole(result, call.name, window, blobs)
         self._report_storage_fault(call, agent, blobs)
         if call.call_id in self._reported_calls:
             self._reported_calls.discard(call.call_id)
-            kept = replace(kept, environment=True)
-        return kept
+            recordable = replace(recordable, environment=True)
+        return recordable
 
     def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
         """Report a storage fault, once per call."""
@@ -261,7 +261,7 @@ class CallRunner:
         agent: AgentId,
         status: ToolStatus,
         result: ToolResult,
-        kept: Kept,
+        recordable: Kept,
         duration_ms: float,
     ) -> ToolFinished:
         recorder = self._parts.recorder
@@ -272,14 +272,14 @@ class CallRunner:
             name=call.name,
             status=status,
             part=recorder.state.parts,
-            content=kept.content,
+            content=recordable.content,
             display=result.display,
             summary=result.summary,
             data=result.data,
-            full_output=kept.full_output,
-            artifact=kept.artifact,
+            full_output=recordable.full_output,
+            artifact=recordable.artifact,
             duration_ms=round(duration_ms, 1),
-            environment=result.environment or kept.environment,
+            environment=result.environment or recordable.environment,
         )
         try:
             recorder.append(end, agent=agent)
