@@ -76,7 +76,7 @@ def tokens_of(body: dict[str, Any]) -> int:
 def artifact_in(body: dict[str, Any]) -> str:
     """The output that was shown shortened last."""
     said = json.dumps(body["messages"])
-    return "art_" + said.rpartition("The whole is artifact art_")[2][:12]
+    return "art_" + said.rpartition("The full result is artifact art_")[2][:12]
 
 
 class Replies(Protocol):

@@ -189,7 +189,7 @@ async def test_where_it_cannot_be_kept_it_holds_for_the_session_and_why_is_told(
 
 async def test_a_no_leaves_them_shut_and_the_model_is_told(tmp_path: Path) -> None:
     def look(bench: Bench, told: str) -> None:
-        assert f"{SAID} With it: The user did not allow this call." in told
+        assert f"{SAID} With the file: The user did not allow this call." in told
 
     bench = await ran(tmp_path, [("deny", "once", "")], look=look)
     assert [one.decision for one in decisions(bench)] == ["allow", "deny"]
@@ -217,7 +217,10 @@ async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_
     tmp_path: Path,
 ) -> None:
     def look(bench: Bench, told: str) -> None:
-        assert f"{SAID} It was not run again with the file: the policy asks, and no one is there to answer." in told
+        assert (
+            f"{SAID} It was not run again with the file: the policy asks, and no one is there to answer."
+            in told
+        )
         assert "Use --readable to open files to a run's commands." in told
 
     bench = await ran(tmp_path, [], interactive=False, look=look)

@@ -140,10 +140,10 @@ async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message:
         assert len(bench.of(PermissionRequested)) == 1
         (end,) = bench.of(ToolFinished)
         assert isinstance(end, ToolFinished)
-        words = f" They say: {message}" if message else ""
+        words = f" The user says: {message}" if message else ""
         told = text(ToolResult(ok=False, content=end.content))
         assert f"The user did not allow this call.{words}" in told
-        assert ("They say" in told) == bool(message)
+        assert ("The user says" in told) == bool(message)
 
 
 async def test_where_no_one_is_there_a_question_is_a_no_of_the_engine(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """`status` is None where it reached its time limit; `printed` is the end of what it printed."""
+    """`status` is None where its time was up; `printed` is the end of what it printed."""
 
     status: int | None
     said: dict[str, Any]

@@ -104,7 +104,7 @@ class Hooks:
             if new_call.arguments != call.arguments:
                 fault, target = fitting(new_call)
                 if fault:
-                    ran = _with_fault(ran, f"The arguments that it returned are not valid: {fault}")
+                    ran = _with_fault(ran, f"The arguments that it returned were refused: {fault}")
                 else:
                     call = new_call
                     change = {"changed": True, "arguments": call.arguments, "target": target}
