@@ -27,7 +27,7 @@ def test_files_go_back_in_the_new_folder_and_the_session_is_listed_there(
     before = log(tmp_path)
     for words in (("run", "hi", "--session", "ses_a"), ("sessions", "revert", "ses_a", "--to", at)):
         status, _, err = call(*words)
-        assert (status, f"{work} is not there" in err, "-C DIR" in err) == (2, True, True)
+        assert (status, f"{work} was not found" in err, "-C DIR" in err) == (2, True, True)
     assert log(tmp_path) == before
     one = made(call("sessions", "revert", "ses_a", "--to", at, "-C", str(moved), "--json"))
     assert (one["restored"], one["kept"]) == (["more.txt"], [])

@@ -42,7 +42,7 @@ def test_doctor_says_that_it_was_switched_off(tmp_path: Path) -> None:
     settings.parent.mkdir(parents=True)
     settings.write_text('[sandbox]\nmode = "off"\n')
     found = sandbox(ground(SessionOptions(cwd=tmp_path / "home"), {"HOME": str(tmp_path / "home")}))
-    assert (found.state, found.found) == ("note", "It is switched off in the configuration ([sandbox] mode).")
+    assert (found.state, found.found) == ("note", "It is turned off in config.toml ([sandbox] mode).")
 
 
 @pytest.mark.parametrize(
