@@ -394,7 +394,7 @@ def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() ->
     story, fold = Story(), Transcript()
 
     def warnings() -> int:
-        return sum("cost limit of $1 cannot hold" in str(entry) for entry in fold.view().entries)
+        return sum("cost limit of $1 cannot be enforced" in str(entry) for entry in fold.view().entries)
 
     fold.apply(story(started))
     assert warnings() == 1
@@ -462,9 +462,9 @@ def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:
     first, second = chat.only(NoticeEntry)
     assert first.lines[1:] == (
         "An unfinished line (1 byte) was moved to events.torn-1.",
-        "1 damaged line was stepped over.",
+        "1 damaged line was skipped.",
     )
     assert second.lines[1:] == (
         "An unfinished line (20 bytes) was moved to events.torn-2.",
-        "2 damaged lines were stepped over.",
+        "2 damaged lines were skipped.",
     )

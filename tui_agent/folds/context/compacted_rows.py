@@ -69,7 +69,7 @@ class CountedTokens:
         self._ratio = 1.0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something was counted."""
+        """Fold one event; return True if something was counted."""
         packed = ev.payload
         if ev.agent != MAIN_AGENT or not isinstance(packed, ContextPacked):
             return False
@@ -96,7 +96,7 @@ class CallNames:
         self._names: dict[CallId, str] = {}
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if it named a call."""
+        """Fold one event; return True if it named a call."""
         if not isinstance(ev.payload, ToolCalled):
             return False
         self._names[ev.payload.call_id] = f"{ev.payload.verb} {ev.payload.target}".strip()

@@ -43,7 +43,7 @@ TAKES = (
     UserMessageReceived,
     UserSteered,
 )
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Ledger:
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the ledger changed."""
+        """Fold one event; return True if the ledger changed."""
         if ev.agent != MAIN_AGENT:
             return False
         match ev.payload:

@@ -127,7 +127,7 @@ TAKES = (
     SettingsChanged,
     SessionStarted,
 )
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class ContextMeter:
             self._share, self._view = share, None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the meter changed."""
+        """Fold one event; return True if the meter changed."""
         if ev.agent != MAIN_AGENT:
             return False
         match ev.payload:

@@ -125,10 +125,10 @@ class ModelMessages:
         return made
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the history changed."""
+        """Fold one event; return True if the history changed."""
         if ev.agent != self.agent:
             return False
-        changed = _ON.apply(self, ev)
+        changed = _HANDLERS.apply(self, ev)
         if changed:
             self._view = None
         return changed
@@ -245,7 +245,7 @@ class ModelMessages:
         return True
 
 
-_ON: Handlers[ModelMessages] = Handlers()
+_HANDLERS: Handlers[ModelMessages] = Handlers()
 
 
 def _lean(message: Message) -> Message:
@@ -274,8 +274,8 @@ def _mentioned(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
     return [UserMessage(content=tuple(pieces), seq=seq, kind="mentions")] if pieces else []
 
 
-@_ON.on(UserMessageReceived)
-def _message(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
+@_HANDLERS.on(UserMessageReceived)
+def _on_user_message_received(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
     fold.opening = fold.opening or payload.text
     fold.forgotten.spoken[ev.seq] = None
     fold.opens(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
@@ -284,8 +284,8 @@ def _message(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) ->
     return True
 
 
-@_ON.on(UserSteered)
-def _steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
+@_HANDLERS.on(UserSteered)
+def _on_user_steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
     fold.forgotten.spoken[ev.seq] = None
     fold.delay(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
     for message in _mentioned(payload.mentions, ev.seq):
@@ -293,8 +293,8 @@ def _steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
     return True
 
 
-@_ON.on(UserShellFinished)
-def _shell(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> bool:
+@_HANDLERS.on(UserShellFinished)
+def _on_user_shell_finished(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> bool:
     if payload.hidden:
         return False
     seconds = payload.duration_ms / 1_000
@@ -312,8 +312,8 @@ def _shell(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> boo
     return fold.add(UserMessage(content=content, seq=ev.seq))
 
 
-@_ON.on(HookRan)
-def _hook(fold: ModelMessages, ev: Envelope, payload: HookRan) -> bool:
+@_HANDLERS.on(HookRan)
+def _on_hook_ran(fold: ModelMessages, ev: Envelope, payload: HookRan) -> bool:
     if payload.event == "before_compaction":  # what it adds is for the summary
         return False
     pieces = list(_hook_pieces(payload))
@@ -336,26 +336,26 @@ def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
         yield TextContent(text=payload.context)
 
 
-@_ON.on(AgentSpawned)
-def _spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
+@_HANDLERS.on(AgentSpawned)
+def _on_agent_spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
     fold.opening = payload.task
     fold.forgotten.spoken[ev.seq] = None
     return fold.task(payload.task, ev.seq)
 
 
-@_ON.on(SessionContextLoaded)
-def _loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
+@_HANDLERS.on(SessionContextLoaded)
+def _on_session_context_loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
     return fold.preface(SummaryMessage(text=payload.summary, seq=ev.seq))
 
 
-@_ON.on(InstructionsLoaded)
-def _instructed(fold: ModelMessages, ev: Envelope, payload: InstructionsLoaded) -> bool:
+@_HANDLERS.on(InstructionsLoaded)
+def _on_instructions_loaded(fold: ModelMessages, ev: Envelope, payload: InstructionsLoaded) -> bool:
     content = joining(payload)
     return bool(content) and fold.add(UserMessage(content=content, seq=ev.seq, kind="instructions"))
 
 
-@_ON.on(RepomapUsed)
-def _mapped(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
+@_HANDLERS.on(RepomapUsed)
+def _on_repomap_used(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
     if not payload.injected or not payload.text:
         return False
     before, behind = TextContent(text=MAP_BEGINS), TextContent(text=MAP_ENDS)
@@ -363,24 +363,24 @@ def _mapped(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
     return fold.add(UserMessage(content=content, seq=ev.seq, kind="map"))
 
 
-@_ON.on(ContextCompacted)
-def _compacted(fold: ModelMessages, ev: Envelope, payload: ContextCompacted) -> bool:
+@_HANDLERS.on(ContextCompacted)
+def _on_context_compacted(fold: ModelMessages, ev: Envelope, payload: ContextCompacted) -> bool:
     summary = SummaryMessage(text=payload.summary, seq=ev.seq, shares=payload.shares)
     return fold.compact(payload.through_seq, summary)
 
 
-@_ON.on(ContextReduced)
-def _reduced(fold: ModelMessages, ev: Envelope, payload: ContextReduced) -> bool:
+@_HANDLERS.on(ContextReduced)
+def _on_context_reduced(fold: ModelMessages, ev: Envelope, payload: ContextReduced) -> bool:
     return fold.reduce(dict(zip(payload.call_ids, payload.artifacts, strict=False)))
 
 
-@_ON.on(ContextRestored)
-def _restored(fold: ModelMessages, ev: Envelope, payload: ContextRestored) -> bool:
+@_HANDLERS.on(ContextRestored)
+def _on_context_restored(fold: ModelMessages, ev: Envelope, payload: ContextRestored) -> bool:
     return fold.restore(frozenset(payload.seqs), payload.compaction, ev.seq)
 
 
-@_ON.on(ContextPinned)
-def _pinned(fold: ModelMessages, ev: Envelope, payload: ContextPinned) -> bool:
+@_HANDLERS.on(ContextPinned)
+def _on_context_pinned(fold: ModelMessages, ev: Envelope, payload: ContextPinned) -> bool:
     for seq in payload.seqs:
         if payload.pinned:
             fold.forgotten.pinned[seq] = None
@@ -389,18 +389,18 @@ def _pinned(fold: ModelMessages, ev: Envelope, payload: ContextPinned) -> bool:
     return False
 
 
-@_ON.on(ModelRequested)
-def _requested(fold: ModelMessages, ev: Envelope, payload: ModelRequested) -> bool:
+@_HANDLERS.on(ModelRequested)
+def _on_model_requested(fold: ModelMessages, ev: Envelope, payload: ModelRequested) -> bool:
     return fold.request(payload.request_id, payload.model.profile)
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bool:
     return fold.answer(payload.request_id, payload.parts, ev.seq)
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
     partial = payload.partial
     own = payload.request_id in fold._profiles
     if not own or payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
@@ -415,8 +415,8 @@ def _tells_of(message: Message, job: str) -> bool:
     return isinstance(text, str) and text.startswith(_JOB + job)
 
 
-@_ON.on(JobFinished)
-def _job_ended(fold: ModelMessages, ev: Envelope, payload: JobFinished) -> bool:
+@_HANDLERS.on(JobFinished)
+def _on_job_finished(fold: ModelMessages, ev: Envelope, payload: JobFinished) -> bool:
     if payload.stopped_by == "agent":
         return False
     seconds = f" after {payload.duration_ms / 1_000:.0f} s" if payload.duration_ms else ""
@@ -426,8 +426,8 @@ def _job_ended(fold: ModelMessages, ev: Envelope, payload: JobFinished) -> bool:
     return fold.delay(UserMessage(content=(TextContent(text=text),), seq=ev.seq))
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
     if payload.data.get("state", "running") != "running":
         fold.told(str(payload.data.get("job_id")))
     return fold.result(
@@ -450,26 +450,26 @@ def _artifact_id(end: ToolFinished) -> str:
     return read if isinstance(read, str) else ""
 
 
-@_ON.on(RunStarted)
-def _run(fold: ModelMessages, ev: Envelope, payload: RunStarted) -> bool:
+@_HANDLERS.on(RunStarted)
+def _on_run_started(fold: ModelMessages, ev: Envelope, payload: RunStarted) -> bool:
     fold.broken = True
     return False
 
 
-@_ON.on(SessionForked)
-def _forked(fold: ModelMessages, ev: Envelope, payload: SessionForked) -> bool:
+@_HANDLERS.on(SessionForked)
+def _on_session_forked(fold: ModelMessages, ev: Envelope, payload: SessionForked) -> bool:
     fold.forked = True
     return False
 
 
-@_ON.on(TurnStarted)
-def _turn_started(fold: ModelMessages, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: ModelMessages, ev: Envelope, payload: TurnStarted) -> bool:
     fold.broken = fold.forked = False
     return payload.goes_on and fold.goes_on()
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
     if payload.reason != "interrupted" or fold.forked:
         return False
     words = BROKEN_OFF if fold.broken else INTERRUPTED

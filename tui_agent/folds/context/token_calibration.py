@@ -12,7 +12,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.ids import RequestId
 
 TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 _SMOOTHING: Final = 0.3
 _LOWEST, _HIGHEST = 0.4, 2.5
@@ -36,7 +36,7 @@ class Calibration:
         return dict(self._ratios)
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a ratio changed."""
+        """Fold one event; return True if a ratio changed."""
         match ev.payload:
             case ContextPacked(request_id=request, counted_tokens=counted, tokenizer=tokenizer):
                 self._counted[request] = tokenizer, counted

@@ -95,7 +95,7 @@ class Observed:
         return self._now.summaries[-1][1] if self._now.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if it may have changed something. A move of the head costs a look at all results."""
+        """Fold one event; return True if it may have changed something. A move of the head costs a look at all results."""
         if isinstance(ev.payload, SessionHeadMoved):
             self._move(ev, ev.payload)
             return True

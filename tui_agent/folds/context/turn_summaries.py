@@ -101,8 +101,8 @@ class TurnSummaries:
         self._carried: LongText = ""
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something that is told changed."""
-        return _ON.apply(self, ev)
+        """Fold one event; return True if something that is told changed."""
+        return _HANDLERS.apply(self, ev)
 
     def view(self) -> TurnSummariesView:
         """Every turn so far; a message that was never answered is one too."""
@@ -119,43 +119,43 @@ class TurnSummaries:
         return self._turns[-1] if self._turns else None
 
 
-_ON: Handlers[TurnSummaries] = Handlers()
+_HANDLERS: Handlers[TurnSummaries] = Handlers()
 
 
 def _short(text: LongText) -> str:
     return clip(text_preview(text), _WORDS_KEPT)
 
 
-@_ON.on(SessionTitled)
-def _titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> bool:
+@_HANDLERS.on(SessionTitled)
+def _on_session_titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> bool:
     fold._title = payload.title
     return True
 
 
-@_ON.on(SessionContextLoaded)
-def _loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> bool:
+@_HANDLERS.on(SessionContextLoaded)
+def _on_session_context_loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> bool:
     fold._carried = payload.summary
     return True
 
 
-@_ON.on(UserMessageReceived)
-def _message(fold: TurnSummaries, ev: Envelope, payload: UserMessageReceived) -> bool:
+@_HANDLERS.on(UserMessageReceived)
+def _on_user_message_received(fold: TurnSummaries, ev: Envelope, payload: UserMessageReceived) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold._waiting.append(_short(payload.text))
     return True
 
 
-@_ON.on(UserSteered)
-def _steered(fold: TurnSummaries, ev: Envelope, payload: UserSteered) -> bool:
+@_HANDLERS.on(UserSteered)
+def _on_user_steered(fold: TurnSummaries, ev: Envelope, payload: UserSteered) -> bool:
     if fold._now is None:
         return False
     fold._now.asked.append(_short(payload.text))
     return True
 
 
-@_ON.on(TurnStarted)
-def _turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold._turns.append(_Turn(payload.turn, asked=fold._waiting))
@@ -163,8 +163,8 @@ def _turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bo
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: TurnSummaries, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: TurnSummaries, ev: Envelope, payload: ModelResponded) -> bool:
     words = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
     if fold._now is None or ev.agent != MAIN_AGENT or not any(words):
         return False
@@ -172,8 +172,8 @@ def _responded(fold: TurnSummaries, ev: Envelope, payload: ModelResponded) -> bo
     return True
 
 
-@_ON.on(FileChanged)
-def _changed(fold: TurnSummaries, ev: Envelope, payload: FileChanged) -> bool:
+@_HANDLERS.on(FileChanged)
+def _on_file_changed(fold: TurnSummaries, ev: Envelope, payload: FileChanged) -> bool:
     if fold._now is None or payload.author == "human":
         return False
     added, removed = fold._now.files.get(payload.path, (0, 0))
@@ -181,8 +181,8 @@ def _changed(fold: TurnSummaries, ev: Envelope, payload: FileChanged) -> bool:
     return True
 
 
-@_ON.on(TestFinished)
-def _tested(fold: TurnSummaries, ev: Envelope, payload: TestFinished) -> bool:
+@_HANDLERS.on(TestFinished)
+def _on_test_finished(fold: TurnSummaries, ev: Envelope, payload: TestFinished) -> bool:
     if fold._now is None:
         return False
     key = payload.command, payload.folder
@@ -200,32 +200,32 @@ def _test_words(test: TestFinished) -> str:
     return f"{test.command}{where}: {', '.join(counts) or ended}{named}"
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) -> bool:
     if fold._now is None or ev.agent != MAIN_AGENT or payload.fault == "cancelled":
         return False
     fold._now.errors.append(clip(payload.message, _WORDS_KEPT))
     return True
 
 
-@_ON.on(ErrorRaised)
-def _error(fold: TurnSummaries, ev: Envelope, payload: ErrorRaised) -> bool:
+@_HANDLERS.on(ErrorRaised)
+def _on_error_raised(fold: TurnSummaries, ev: Envelope, payload: ErrorRaised) -> bool:
     if fold._now is None:
         return False
     fold._now.errors.append(clip(payload.message, _WORDS_KEPT))
     return True
 
 
-@_ON.on(TodoUpdated)
-def _todo(fold: TurnSummaries, ev: Envelope, payload: TodoUpdated) -> bool:
+@_HANDLERS.on(TodoUpdated)
+def _on_todo_updated(fold: TurnSummaries, ev: Envelope, payload: TodoUpdated) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold._todo = payload.items
     return True
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) -> bool:
     if fold._now is None or ev.agent != MAIN_AGENT or payload.reason == "finished":
         return False
     why = f": {payload.detail}" if payload.detail else ""

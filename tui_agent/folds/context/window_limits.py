@@ -15,7 +15,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 
 TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed, ContextLearnt)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 BELOW_REFUSED: Final = 0.75
 """What is tried next of a request that a provider found too long, where it took no longer one."""
@@ -112,7 +112,7 @@ class LearntWindows:
         return abs(now - told) > _NEWS * now
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something was learnt."""
+        """Fold one event; return True if something was learnt."""
         match ev.payload:
             case ContextPacked(request_id=request, total_tokens=tokens):
                 self._packed[request] = tokens

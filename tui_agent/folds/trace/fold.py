@@ -69,8 +69,8 @@ class Trace:
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a span changed."""
-        changed = _ON.apply(self, ev)
+        """Fold one event; return True if a span changed."""
+        changed = _HANDLERS.apply(self, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             self.last_at = ev.at
         return changed
@@ -117,21 +117,21 @@ class Trace:
 CHARS_PER_TOKEN = 4.0
 """Of words that nobody has counted."""
 
-_ON: Handlers[Trace] = Handlers()
+_HANDLERS: Handlers[Trace] = Handlers()
 
 
-@_ON.on(RunStarted)
-def _run(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
+@_HANDLERS.on(RunStarted)
+def _on_run_started(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
     return fold.broke_off()
 
 
-@_ON.on(SessionForked)
-def _forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
+@_HANDLERS.on(SessionForked)
+def _on_session_forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
     return fold.broke_off()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
     if fold.turn is not None:
         fold.tree.end_below(fold.turn, ev)
         fold.tree.end(fold.turn, ev, "interrupted")
@@ -143,8 +143,8 @@ def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
     return True
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     turn, fold.turn = fold.turn, None
     if turn is None:
         return False
@@ -162,16 +162,16 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     return True
 
 
-@_ON.on(IterationStarted)
-def _iteration(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
+@_HANDLERS.on(IterationStarted)
+def _on_iteration_started(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
     if ev.agent in fold.subtasks:
         return False
     fold.iterations[ev.agent] = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
     return True
 
 
-@_ON.on(IterationFinished)
-def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
+@_HANDLERS.on(IterationFinished)
+def _on_iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
     node = fold.iterations.pop(ev.agent, None)
     if node is None:
         return False
@@ -180,14 +180,14 @@ def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -
     return True
 
 
-@_ON.on(ContextPacked)
-def _packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
     fold.packed[payload.request_id] = payload.total_tokens
     return False
 
 
-@_ON.on(ModelRequested)
-def _requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
+@_HANDLERS.on(ModelRequested)
+def _on_model_requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
     node = fold.requests.get(payload.request_id)
     if node is None:
         node = fold.tree.open("model", payload.model.model, ev, fold.place(ev.agent))
@@ -197,8 +197,8 @@ def _requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
     return True
 
 
-@_ON.on(ModelRetried)
-def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
+@_HANDLERS.on(ModelRetried)
+def _on_model_retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
     node = fold.requests.get(payload.request_id)
     if node is None:
         return False
@@ -208,8 +208,8 @@ def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
     node = fold.requests.pop(payload.request_id, None)
     fold.packed.pop(payload.request_id, None)
     if node is None:
@@ -221,8 +221,8 @@ def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
     return True
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node = fold.requests.pop(payload.request_id, None)
     sent = fold.packed.pop(payload.request_id, None)
     if node is None:
@@ -240,14 +240,14 @@ def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     return True
 
 
-@_ON.on(ToolCalled)
-def _called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
     fold.queue(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
     return True
 
 
-@_ON.on(ToolStarted)
-def _started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
+@_HANDLERS.on(ToolStarted)
+def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
@@ -256,8 +256,8 @@ def _started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
     return True
 
 
-@_ON.on(PermissionRequested)
-def _permission(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
+@_HANDLERS.on(PermissionRequested)
+def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
@@ -273,8 +273,8 @@ def decided_by(payload: PermissionDecided) -> str:
     return f"{done} by {payload.rule_id or payload.by}"
 
 
-@_ON.on(PermissionDecided)
-def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
+@_HANDLERS.on(PermissionDecided)
+def _on_permission_decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
@@ -287,8 +287,8 @@ def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
     return True
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node = fold.tools.pop(payload.call_id, None)
     fold.left.pop(payload.call_id, None)
     if node is None:
@@ -303,8 +303,8 @@ def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     return True
 
 
-@_ON.on(AgentSpawned)
-def _spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
+@_HANDLERS.on(AgentSpawned)
+def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
     node = fold.tools.get(payload.call_id) if payload.call_id is not None else None
     if node is None:
         node = fold.tree.open("subtask", "subtask", ev, fold.place(payload.parent_agent))
@@ -317,8 +317,8 @@ def _spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
     return True
 
 
-@_ON.on(AgentFinished)
-def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
+@_HANDLERS.on(AgentFinished)
+def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
     node = fold.subtasks.pop(ev.agent, None)
     if node is None:
         return False
@@ -329,8 +329,8 @@ def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
     return True
 
 
-@_ON.on(ContextCompacted)
-def _compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
+@_HANDLERS.on(ContextCompacted)
+def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
     node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
     turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
     node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"

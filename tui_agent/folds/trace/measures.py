@@ -104,11 +104,11 @@ class Measures:
         self._observed = observed.Observed()
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a figure may have changed."""
+        """Fold one event; return True if a figure may have changed."""
         for edit in self._edits.apply(ev):
             self._edited(edit)
         stands = self._observed.apply(ev)
-        return _ON.apply(self, ev) or stands or isinstance(ev.payload, FileChanged)
+        return _HANDLERS.apply(self, ev) or stands or isinstance(ev.payload, FileChanged)
 
     def _edited(self, edit: Edit) -> None:
         marks = self.marks
@@ -152,18 +152,18 @@ def _size(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text)
 
 
-_ON: Handlers[Measures] = Handlers()
+_HANDLERS: Handlers[Measures] = Handlers()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Measures, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Measures, ev: Envelope, payload: TurnStarted) -> bool:
     if fold.marks.began is None:
         fold.marks.began = ev.at
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
     fold.marks.part = max(fold.marks.part, payload.first_part + len(payload.parts) - 1)
     for part, one in enumerate(payload.parts, payload.first_part):
         if isinstance(one, ToolCallPart):
@@ -173,15 +173,15 @@ def _responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
     return True
 
 
-@_ON.on(ToolCalled)
-def _called(fold: Measures, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Measures, ev: Envelope, payload: ToolCalled) -> bool:
     if payload.verb in SEARCHES and fold.marks.edit is None:
         fold.marks.search = fold.marks.of(payload.call_id)
     return True
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
     told = sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
     raw = told if payload.full_output is None else max(told, _size(payload.full_output))
     fold.marks.told_chars += told
@@ -195,14 +195,14 @@ def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
     return fold.add(raw_output_chars=raw)
 
 
-@_ON.on(FileRead)
-def _read(fold: Measures, ev: Envelope, payload: FileRead) -> bool:
+@_HANDLERS.on(FileRead)
+def _on_file_read(fold: Measures, ev: Envelope, payload: FileRead) -> bool:
     fold.marks.reads.setdefault(payload.path, fold.marks.of(payload.call_id))
     return True
 
 
-@_ON.on(TestFinished)
-def _tested(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
+@_HANDLERS.on(TestFinished)
+def _on_test_finished(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
     marks = fold.marks
     if marks.tested is None:
         marks.tested = ev.at
@@ -211,8 +211,8 @@ def _tested(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
     return True
 
 
-@_ON.on(ContextPacked)
-def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
     sections = payload.sections
     fold.sums = replace(
         fold.sums, context_peak_tokens=max(fold.sums.context_peak_tokens, payload.total_tokens)
@@ -230,30 +230,30 @@ def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
     )
 
 
-@_ON.on(ContextCompacted)
-def _compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
+@_HANDLERS.on(ContextCompacted)
+def _on_context_compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
     return fold.add(context_compression_count=1)
 
 
-@_ON.on(ContextReduced)
-def _reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
+@_HANDLERS.on(ContextReduced)
+def _on_context_reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
     return fold.add(context_reduction_count=1)
 
 
-@_ON.on(MemoryUpdated)
-def _memory(fold: Measures, ev: Envelope, payload: MemoryUpdated) -> bool:
+@_HANDLERS.on(MemoryUpdated)
+def _on_memory_updated(fold: Measures, ev: Envelope, payload: MemoryUpdated) -> bool:
     return fold.add(memory_updates=1)
 
 
-@_ON.on(RepomapBuilt)
-def _built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
+@_HANDLERS.on(RepomapBuilt)
+def _on_repomap_built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
     return fold.add(repomap_builds=int(not payload.late))
 
 
-@_ON.on(RepomapUsed)
-def _used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
+@_HANDLERS.on(RepomapUsed)
+def _on_repomap_used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
     return fold.add(repomap_uses=1, repomap_injections=int(payload.injected))
 
 
-TAKES: Final[tuple[type[Payload], ...]] = (*_ON.classes, *observed.TAKES, FileChanged)
-"""The events that change it."""
+TAKES: Final[tuple[type[Payload], ...]] = (*_HANDLERS.classes, *observed.TAKES, FileChanged)
+"""Payload classes that this fold handles."""

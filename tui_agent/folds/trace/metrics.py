@@ -119,7 +119,7 @@ class Metrics:
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in. Always True: every event is counted."""
+        """Fold one event. Always True: every event is counted."""
         kind = ev.payload.kind
         if not self.sums.events:
             self.sums.first_at = ev.at
@@ -130,7 +130,7 @@ class Metrics:
         edits = self._edits.apply(ev)
         if edits and self.first_turn_at is not None and self.sums.seconds_to_first_edit is None:
             self.sums.seconds_to_first_edit = edits[0].at - self.first_turn_at
-        _ON.apply(self, ev)
+        _HANDLERS.apply(self, ev)
         self._view = None
         return True
 
@@ -167,33 +167,33 @@ def _size(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text)
 
 
-_ON: Handlers[Metrics] = Handlers()
+_HANDLERS: Handlers[Metrics] = Handlers()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
     fold.sums.turns += 1
     if fold.first_turn_at is None:
         fold.first_turn_at = ev.at
     return True
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
     fold.sums.last_turn_end = payload.reason
     if payload.reason in _BUDGET_ENDS:
         fold.fail("budget")
     return True
 
 
-@_ON.on(IterationStarted)
-def _iteration(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
+@_HANDLERS.on(IterationStarted)
+def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
     fold.sums.iterations += 1
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
     if payload.author == "model":
         fold.spend(payload.usage, payload.cost_usd)
     fold.sums.parts = max(fold.sums.parts, payload.first_part + len(payload.parts))
@@ -204,14 +204,14 @@ def _responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
     return True
 
 
-@_ON.on(ModelRetried)
-def _retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
+@_HANDLERS.on(ModelRetried)
+def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
     fold.sums.model_retry_count += 1
     return True
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
     fold.spend(payload.usage, payload.cost_usd)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
@@ -219,8 +219,8 @@ def _failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
     return True
 
 
-@_ON.on(ToolFinished)
-def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
     sums = fold.sums
     fold.tools[payload.name] = fold.tools.get(payload.name, 0) + 1
     if payload.part is not None:
@@ -234,23 +234,23 @@ def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
     return True
 
 
-@_ON.on(PermissionDecided)
-def _decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
+@_HANDLERS.on(PermissionDecided)
+def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
     if payload.decision == "deny":
         fold.sums.denials += 1
         fold.fail("policy")
     return True
 
 
-@_ON.on(ErrorRaised)
-def _error(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
+@_HANDLERS.on(ErrorRaised)
+def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
     if payload.where != "checkpoints":  # they cost no turn
         fold.fail("engine")
     return True
 
 
-@_ON.on(FileRead)
-def _read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
+@_HANDLERS.on(FileRead)
+def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
     before = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
     first, last = payload.first_line, payload.last_line
     fold.sums.repeated_reads += any(one <= first and last <= other for one, other in before)
@@ -258,20 +258,20 @@ def _read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
     return True
 
 
-@_ON.on(CheckpointTaken)
-def _checkpoint(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> bool:
+@_HANDLERS.on(CheckpointTaken)
+def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> bool:
     fold.sums.checkpoints += 1
     return True
 
 
-@_ON.on(ContextPacked)
-def _packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> bool:
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> bool:
     fold.sums.context_packs += 1
     return True
 
 
-@_ON.on(TestFinished)
-def _tests(fold: Metrics, ev: Envelope, payload: TestFinished) -> bool:
+@_HANDLERS.on(TestFinished)
+def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> bool:
     fold.sums.tests_passed = payload.passed if payload.passed >= 0 else None
     fold.sums.tests_failed = payload.failed if payload.failed >= 0 else None
     return True

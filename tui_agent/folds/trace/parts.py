@@ -57,8 +57,8 @@ class Parts:
         self.told = 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a row came or changed."""
-        return _ON.apply(self, ev)
+        """Fold one event; return True if a row came or changed."""
+        return _HANDLERS.apply(self, ev)
 
     def drain(self) -> list[PartRow]:
         """The rows that are new since the last call, in order; each once."""
@@ -70,23 +70,23 @@ class Parts:
         return tuple(self.rows)
 
 
-_ON: Handlers[Parts] = Handlers()
+_HANDLERS: Handlers[Parts] = Handlers()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Parts, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Parts, ev: Envelope, payload: TurnStarted) -> bool:
     fold.turn = payload.turn
     return False
 
 
-@_ON.on(ToolCalled)
-def _called(fold: Parts, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Parts, ev: Envelope, payload: ToolCalled) -> bool:
     fold.names[payload.call_id] = f"{payload.verb} {payload.target}".strip()
     return False
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
     for number, part in enumerate(payload.parts):
         call = part if isinstance(part, ToolCallPart) else None
         row = PartRow(
@@ -109,8 +109,8 @@ def _responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
     return bool(payload.parts)
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
     called = fold.names.pop(payload.call_id, payload.name)
     if payload.part is None:
         return False
@@ -136,8 +136,8 @@ def _finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
     return True
 
 
-@_ON.on(CheckpointTaken)
-def _taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) -> bool:
+@_HANDLERS.on(CheckpointTaken)
+def _on_checkpoint_taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) -> bool:
     first = payload.part < 0
     for at in range(len(fold.rows) - 1, -1, -1):
         row = fold.rows[at]
@@ -152,8 +152,8 @@ def _taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) -> bool:
     return bool(fold.rows)
 
 
-@_ON.on(CheckpointRestored)
-def _restored(fold: Parts, ev: Envelope, payload: CheckpointRestored) -> bool:
+@_HANDLERS.on(CheckpointRestored)
+def _on_checkpoint_restored(fold: Parts, ev: Envelope, payload: CheckpointRestored) -> bool:
     fold.commit = payload.commit
     return False
 

@@ -43,7 +43,7 @@ def short_tokens(count: int) -> str:
 
 
 @ON_CONTEXT.on(SessionContextLoaded)
-def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
     turns = counted(payload.turns, "turn")
     words = f"{turns} of {payload.from_session} as a summary; its log is kept"
     head = draft.head(ev, f"notice.{ev.seq}")
@@ -52,7 +52,7 @@ def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
 
 
 @ON_CONTEXT.on(ContextCompacted)
-def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
+def _on_context_compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     turns = counted(payload.turns, "turn")
@@ -69,7 +69,7 @@ def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
 
 
 @ON_CONTEXT.on(InstructionsLoaded)
-def _joined(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
+def _on_instructions_loaded(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
     if ev.agent != MAIN_AGENT or payload.why != "nested":
         return False
     now = [f"{one.path} holds from here on{', cut to its beginning' * one.cut}" for one in payload.files]
@@ -78,7 +78,7 @@ def _joined(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
 
 
 @ON_CONTEXT.on(ContextCut)
-def _cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
+def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     draft.notice(ev, "context", "warning", (too_long(payload), HELPS))
@@ -86,7 +86,7 @@ def _cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
 
 
 @ON_CONTEXT.on(ContextLearnt)
-def _learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
+def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
     draft.notice(ev, "context", "info", learnt(payload))
     return True
 
@@ -96,7 +96,7 @@ def _became(before: int, after: int) -> str:
 
 
 @ON_CONTEXT.on(ContextReduced)
-def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
+def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     count = len(payload.call_ids)
@@ -113,7 +113,7 @@ def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
 
 
 @ON_CONTEXT.on(ContextRestored)
-def _restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
+def _on_context_restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     count = len(payload.seqs)
@@ -124,7 +124,7 @@ def _restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
 
 
 @ON_CONTEXT.on(ContextPinned)
-def _pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
+def _on_context_pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     one = len(payload.seqs) == 1
@@ -140,7 +140,7 @@ def _pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
 
 
 @ON_CONTEXT.on(ContextStuck)
-def _stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
+def _on_context_stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     draft.notice(ev, "context", "warning", (payload.message, payload.hint))
@@ -148,7 +148,7 @@ def _stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
 
 
 @ON_CONTEXT.on(RepomapBuilt)
-def _built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
+def _on_repomap_built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
     if not payload.late or ev.agent != MAIN_AGENT or draft.unmapped is not None:
         return False
     words = unmapped(payload.duration_ms)
@@ -157,7 +157,7 @@ def _built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
 
 
 @ON_CONTEXT.on(RepomapUsed)
-def _mapped(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
+def _on_repomap_used(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
     if not payload.injected or draft.unmapped is None:
         return False
     (index, words), draft.unmapped = draft.unmapped, None
@@ -165,7 +165,7 @@ def _mapped(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
 
 
 @ON_CONTEXT.on(ContextWarned)
-def _warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
+def _on_context_warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
     if payload.level == "below" or ev.agent != MAIN_AGENT:
         return False
     level: NoticeLevel = "warning" if payload.level == "compaction" else "info"

@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-_ON_ALL = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
+_ALL_HANDLERS = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
 
 
 class Transcript:
@@ -62,10 +62,10 @@ class Transcript:
         self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
+        """Fold one event; return True if an entry changed. O(1), also for a piece of a long answer."""
         draft = self._draft
         before = draft.revision
-        _ON_ALL.apply(draft, ev)
+        _ALL_HANDLERS.apply(draft, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             draft.last_at = ev.at
         return draft.revision != before

@@ -13,7 +13,7 @@ ON_HOOKS: Handlers[Draft] = Handlers()
 
 
 @ON_HOOKS.on(HookRan)
-def _hook(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
+def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
     row = draft.tool(draft.delegates.get(ev.agent, draft.tools.get(payload.call_id or CallId(""))))
     of = f" {row.verb} {row.target}".rstrip() if row is not None else f" {payload.tool}".rstrip()
     head, level = _hook_words(payload, of)

@@ -10,13 +10,13 @@ ON_JOBS: Handlers[Draft] = Handlers()
 
 
 @ON_JOBS.on(JobStarted)
-def _started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
+def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
     draft.jobs[payload.job_id] = payload.command
     return False
 
 
 @ON_JOBS.on(JobFinished)
-def _finished(draft: Draft, ev: Envelope, payload: JobFinished) -> bool:
+def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> bool:
     command = draft.jobs.pop(payload.job_id, "")
     named = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
     draft.notice(ev, "job", _level(payload), (f"{named}: {_words(payload)}",))

@@ -65,7 +65,7 @@ def _is_empty(text: LongText) -> bool:
 
 
 @ON_TALK.on(UserMessageReceived)
-def _message(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
+def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     if payload.queue_id is not None:
@@ -83,7 +83,7 @@ def _named(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
 
 
 @ON_TALK.on(UserQueued)
-def _queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
+def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
     head = draft.head(ev, f"user.{ev.seq}")
     entry = UserEntry(*head, payload.text, payload.attachments, "queued", payload.queue_id)
     draft.queued[payload.queue_id] = draft.add(entry)
@@ -91,7 +91,7 @@ def _queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
 
 
 @ON_TALK.on(UserUnqueued)
-def _unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
+def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
     return _remove(draft, draft.queued.pop(payload.queue_id, None))
 
 
@@ -103,7 +103,7 @@ def _remove(draft: Draft, index: int | None) -> bool:
 
 
 @ON_TALK.on(UserSteered)
-def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
+def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
     head = draft.head(ev, f"user.{ev.seq}")
     named = _named(payload.mentions)
     draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=named))
@@ -111,7 +111,7 @@ def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
 
 
 @ON_TALK.on(TurnStarted)
-def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
     draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
     draft.put_away = draft.too_long = None
@@ -121,13 +121,13 @@ def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
 
 
 @ON_TALK.on(IterationStarted)
-def _iteration(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
+def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
     draft.sums.iterations += payload.delegate_level == 0
     return False
 
 
 @ON_TALK.on(TurnFinished)
-def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
     sums = draft.sums
     for question in tuple(draft.questions):
         draft.void(question)
@@ -167,7 +167,7 @@ def _say_what_is_kept(draft: Draft) -> bool:
 
 
 @ON_TALK.on(QuestionAsked)
-def _asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
+def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
     head = draft.head(ev, f"question.{payload.question_id}")
     entry = QuestionEntry(*head, payload.question_id, payload.text, payload.form, payload.options)
     draft.questions[payload.question_id] = draft.add(entry)
@@ -182,7 +182,7 @@ def _asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
 
 
 @ON_TALK.on(QuestionAnswered)
-def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
+def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
     index = draft.questions.pop(payload.question_id, None)
     entry = None if index is None else draft.entries[index]
     if index is None or not isinstance(entry, QuestionEntry):
@@ -193,14 +193,14 @@ def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
 
 
 @ON_TALK.on(ModelRequested)
-def _requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     if ev.agent == MAIN_AGENT:
         draft.model = payload.model.model
     return False
 
 
 @ON_TALK.on(ModelDelta)
-def _delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
+def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
     if payload.part == "tool_call" or ev.agent != MAIN_AGENT:
         return False
     stream = draft.streams.setdefault(payload.request_id, {})
@@ -218,7 +218,7 @@ def _open(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
 
 
 @ON_TALK.on(ModelResponded)
-def _responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
     draft.sums.spend(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False
@@ -268,7 +268,7 @@ def _is_text_of(blob: BlobText, text: LongText) -> bool:
 
 
 @ON_TALK.on(ModelRetried)
-def _retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
+def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     for index in draft.streams.get(payload.request_id, {}).values():
@@ -298,7 +298,7 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
 
 
 @ON_TALK.on(ModelFailed)
-def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
     draft.sums.spend(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False

@@ -55,7 +55,7 @@ _STOPPED: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
 
 
 @ON_NOTICES.on(ErrorRaised)
-def _error(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
     index = draft.notice(ev, "error", "error", (payload.message, payload.hint))
     if payload.detail:
         entry = draft.entries[index]
@@ -65,7 +65,7 @@ def _error(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
 
 
 @ON_NOTICES.on(CommandRejected)
-def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
+def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
     head = draft.head(ev, f"notice.{ev.seq}")
     lines = tuple(line for line in (payload.reason, payload.hint) if line)
     draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
@@ -73,7 +73,7 @@ def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
 
 
 @ON_NOTICES.on(LogRepaired)
-def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
+def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
     if payload.rewritten:
         lines = [
             "The session's log had been removed or replaced while it was open. It was written anew, whole."
@@ -104,7 +104,7 @@ def pass_over(draft: Draft, record: UnknownEvent) -> bool:
 
 
 @ON_NOTICES.on(SessionStarted)
-def _began(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
+def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
     model = payload.settings.model
     draft.price = (model.model, model.input_price)
     draft.cost_limit = payload.settings.budgets.max_cost_usd
@@ -135,7 +135,7 @@ def _take_cost(draft: Draft, payload: SettingsChanged) -> bool:
 
 
 @ON_NOTICES.on(SettingsChanged)
-def _settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
+def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
     said = _say_settings(draft, ev, payload)
     return (_take_cost(draft, payload) and _warn_of_cost(draft, ev)) or said
 
@@ -180,13 +180,13 @@ def _count(item: JsonValue) -> JsonValue:
 
 
 @ON_NOTICES.on(PermissionRevoked)
-def _revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
+def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
     draft.notice(ev, "settings", "info", ("rule taken back", payload.rule))
     return True
 
 
 @ON_NOTICES.on(UserShellStarted)
-def _shell_began(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
+def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
     lines = ("running", *_KEPT_OUT[: payload.hidden])
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
@@ -194,7 +194,7 @@ def _shell_began(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
 
 
 @ON_NOTICES.on(UserShellProgress)
-def _shell_printed(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
+def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
     entry = None if draft.shell is None else draft.entries[draft.shell]
     if draft.shell is None or not isinstance(entry, NoticeEntry):
         return False
@@ -205,7 +205,7 @@ def _shell_printed(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bo
 
 
 @ON_NOTICES.on(UserShellFinished)
-def _shell(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
+def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
     lines = (_shell_outcome(payload), *_KEPT_OUT[: payload.hidden])
     blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
     level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
@@ -227,13 +227,13 @@ def _shell_outcome(payload: UserShellFinished) -> str:
 
 
 @ON_NOTICES.on(PluginFailed)
-def _plugin(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
+def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
     draft.notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
     return True
 
 
 @ON_NOTICES.on(RunStarted)
-def _run(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
+def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
     _broke_off(draft)
     return False
 
@@ -245,7 +245,7 @@ def _broke_off(draft: Draft) -> None:
 
 
 @ON_NOTICES.on(RunResumed)
-def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
+def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
     if payload.clean:
         return False
     calls = (
@@ -261,7 +261,7 @@ def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
 
 
 @ON_NOTICES.on(SessionHeadMoved)
-def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
+def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
     words = {"redo": "Forward again", "branch": "On another branch"}.get(payload.reason, "Went back")
     stays = "" if payload.files else "The files are as they were."
     draft.notice(
@@ -278,7 +278,7 @@ def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
 
 
 @ON_NOTICES.on(CheckpointRestored)
-def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
+def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
     count = len(payload.paths) + payload.more
     words = counted(count, "file was put back.", "files were put back.")
     kept = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
@@ -288,7 +288,7 @@ def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
 
 
 @ON_NOTICES.on(SessionForked)
-def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
+def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
     _broke_off(draft)
     words = f"Forked from {payload.parent_session} at event {payload.at_seq}."
     different = "; ".join(fork_changes(payload.changed))
@@ -297,7 +297,7 @@ def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
 
 
 @ON_NOTICES.on(WorkspaceMoved)
-def _workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
+def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
     words = f"The session works in {payload.workspace} from here on."
     draft.notice(ev, "resume", "info", (words, f"It worked in {payload.previous} before."))
     return True

@@ -40,7 +40,7 @@ def _place(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
 
 
 @ON_TOOLS.on(ToolCalled)
-def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is not None:
         return _delegate_called(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
@@ -73,7 +73,7 @@ def _delegate_called(draft: Draft, row: int, words: str) -> bool:
 
 
 @ON_TOOLS.on(ModelRequested)
-def _model_called(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is None:
         return False
@@ -82,7 +82,7 @@ def _model_called(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
 
 
 @ON_TOOLS.on(ModelResponded)
-def _model_answered(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
     row = draft.delegates.get(ev.agent)
     tokens = payload.usage.input_tokens + payload.usage.output_tokens
     return row is not None and _meter(draft, row, ev.agent, tokens=tokens)
@@ -100,7 +100,7 @@ def _meter(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens
 
 
 @ON_TOOLS.on(PermissionRequested)
-def _requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
+def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
     index = _place(draft, ev, payload.call_id)
     entry = draft.tool(index)
     if index is None or entry is None:
@@ -111,7 +111,7 @@ def _requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool
 
 
 @ON_TOOLS.on(PermissionDecided)
-def _decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
+def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
     index = _place(draft, ev, payload.call_id)
     entry = draft.tool(index)
     if index is None or entry is None:
@@ -125,7 +125,7 @@ def _decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
 
 
 @ON_TOOLS.on(ToolStarted)
-def _started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
+def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
     if ev.agent in draft.delegates:
         return False
     index = draft.tools.get(payload.call_id)
@@ -141,7 +141,7 @@ def _started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
 
 
 @ON_TOOLS.on(ToolProgress)
-def _progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
+def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
     index = draft.tools.get(payload.call_id)
     if index is None or ev.agent in draft.delegates:
         return False
@@ -149,7 +149,7 @@ def _progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
 
 
 @ON_TOOLS.on(ToolFinished)
-def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
     if ev.agent in draft.delegates:
         return False
     index = draft.tools.pop(payload.call_id, None)
@@ -186,7 +186,7 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
 
 
 @ON_TOOLS.on(AgentSpawned)
-def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
+def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
     row = draft.delegates.get(payload.parent_agent)
     if row is None and payload.call_id is not None:
         row = draft.tools.get(payload.call_id)
@@ -202,13 +202,13 @@ def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
 
 
 @ON_TOOLS.on(AgentFinished)
-def _agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
+def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
     draft.delegates.pop(ev.agent, None)
     return False
 
 
 @ON_TOOLS.on(FileChanged)
-def _changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
+def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
     draft.sums.files.add(payload.path)
     draft.sums.added += payload.added
     draft.sums.removed += payload.removed
