@@ -44,7 +44,7 @@ class Artifact(Frozen):
     @property
     def about(self) -> str:
         """A one-line description for the model."""
-        return f"artifact {self.id}: {counted(self.size, 'byte')}, {counted(self.lines, 'line')}, SHA-256 {self.sha256}"
+        return f"artifact {self.id}: {counted(self.size, 'byte')}, {counted(self.lines, 'line')}"
 
 
 PREVIEW = 80

@@ -19,7 +19,7 @@ from tui_agent.folds.session.commits import Commits, CommitsState
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import FoldState
 
-FORMAT: Final = 30
+FORMAT: Final = 31
 """Increased whenever a fold in the snapshot stores or derives something different from the same events."""
 MOST_MESSAGES: Final = 20_000
 

@@ -1,6 +1,6 @@
 """The fold behind the trace: events opened and closed as spans.
 
-Invariant: `apply` costs O(depth); the spans that did not change are the same objects in the next view.
+Invariant: `apply` costs O(depth); unchanged spans are the same objects in the next view.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -50,7 +50,7 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 
 
 class Trace:
-    """Folds the session into spans. A delegate's model calls and tools stand right under its subtask.
+    """A fold of the session into spans. A delegate's model calls and tools are children of its subtask.
 
     Spans of old turns, before the newest `keep`, are packed.
     """
@@ -63,9 +63,9 @@ class Trace:
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.left: dict[CallId, Node] = {}
-        """Calls that have not begun and outlived their turn: as they stood in it, for the turn that goes on with them."""
+        """Calls that had not started when their turn ended, for a turn that continues with them."""
         self.packed: dict[RequestId, int] = {}
-        """What requests that have not ended have sent, as it was counted before."""
+        """The tokens sent by open requests, as counted before sending."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
@@ -76,14 +76,14 @@ class Trace:
         return changed
 
     def view(self) -> TraceView:
-        """All spans; built from the ones that changed since the last call."""
+        """Return all spans, built from those that changed since the last call."""
         return self.tree.view()
 
     def copy(self) -> "Trace":
-        """The same spans, to be folded on alone; what is over is shared."""
-        held = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
+        """Return a copy to be folded on independently; finished spans are shared."""
+        open_nodes = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
         copy = Trace()
-        copy.tree, nodes = self.tree.copy([*filter(None, held), *self.subtasks.values()])
+        copy.tree, nodes = self.tree.copy([*filter(None, open_nodes), *self.subtasks.values()])
         copy.turn = None if self.turn is None else nodes[self.turn.index]
         copy.iterations = {key: nodes[node.index] for key, node in self.iterations.items()}
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
@@ -93,7 +93,7 @@ class Trace:
         return copy
 
     def broke_off(self) -> bool:
-        """What is open ran until here, whenever it is closed; no span has changed yet."""
+        """Note that open spans ended here at the latest, whenever they are closed; always returns False."""
         if self.turn is None:
             self.tree.until = None
         elif self.tree.until is None:
@@ -101,21 +101,21 @@ class Trace:
         return False
 
     def queue(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
-        """Open the span of a call that has not begun."""
+        """Open the span of a call that has not started."""
         node = self.tools[call_id] = self.tree.open("tool", name, ev, self.place(ev.agent))
         node.verb = verb
         self.tree.set_state(node, "queued")
         return node
 
     def place(self, agent: AgentId) -> Node | None:
-        """Under which span this agent's next one stands."""
+        """Return the parent span for this agent's next span."""
         if agent in self.subtasks:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
 
 
 CHARS_PER_TOKEN = 4.0
-"""Of words that nobody has counted."""
+"""Assumed for text whose tokens were not counted."""
 
 _HANDLERS: Handlers[Trace] = Handlers()
 
@@ -137,8 +137,8 @@ def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
         fold.tree.end(fold.turn, ev, "interrupted")
     fold.tree.until = None
     fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
-    for call_id, before in fold.left.items() if payload.goes_on else ():
-        fold.queue(ev, call_id, before.name, before.verb).first_seq = before.first_seq
+    for call_id, earlier_node in fold.left.items() if payload.goes_on else ():
+        fold.queue(ev, call_id, earlier_node.name, earlier_node.verb).first_seq = earlier_node.first_seq
     fold.left.clear()
     return True
 
@@ -235,7 +235,7 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
         size = payload.partial.size if isinstance(payload.partial, BlobText) else len(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.until is not None:
-        return True  # a run broke off in its answer: it lasted as long as the turn, and ends with it
+        return True  # the run crashed during this answer: the span ends with its turn
     fold.tree.end(node, ev, "interrupted" if stopped else "failed")
     return True
 
@@ -266,11 +266,11 @@ def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionReque
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Who decided: the user, with the reach of a yes, or the rule."""
-    done = "allowed" if payload.decision == "allow" else "denied"
+    """Return who decided: the user, with the reach of an approval, or the rule."""
+    verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.by == "user":
-        return f"{done} by you ({payload.reach})" if payload.decision == "allow" else f"{done} by you"
-    return f"{done} by {payload.rule_id or payload.by}"
+        return f"{verdict} by you ({payload.reach})" if payload.decision == "allow" else f"{verdict} by you"
+    return f"{verdict} by {payload.rule_id or payload.by}"
 
 
 @_HANDLERS.on(PermissionDecided)
@@ -296,10 +296,10 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node.outcome = payload.summary or TOOL_ENDS[payload.status]
     node.part = payload.part
     if node.state == "queued":
-        node.start = ev.at  # it never ran: waiting for its turn is not its time
+        node.start = ev.at  # it never ran: waiting does not count as its time
     fold.tree.end_below(node, ev)
-    took = 0.0 if node.kind == "subtask" else payload.duration_ms
-    fold.tree.end(node, ev, _TOOL_STATES[payload.status], took)
+    duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
+    fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)
     return True
 
 
@@ -311,7 +311,7 @@ def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
     node.kind, node.agent = "subtask", ev.agent
     node.name = f"subtask, delegate level {payload.delegate_level}"
     node.detail = text_preview(payload.task)
-    node.start = ev.at  # until here it waited for its turn
+    node.start = ev.at  # until now it was waiting
     fold.subtasks[ev.agent] = node
     fold.tree.set_state(node, "running")
     return True

@@ -1,4 +1,4 @@
-"""Figures about a session, one fold for `trace`, evals and reports."""
+"""Metrics of a session: one fold for `trace`, evals and reports."""
 
 from dataclasses import dataclass, field, fields
 
@@ -21,14 +21,15 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
-    """Counts unless a unit is named. `files_changed` are the files that do not stand as they stood before the session.
+    """Counts unless a unit is named. `files_changed` are the files that differ from their state before the
+    session.
 
-    A reading is repeated where the same agent had read those lines of the file, unchanged, before; a delegate begins with
-    none. The first edit is an agent's, with its tools or with a command that was no test run.
+    A read is repeated if the same agent has read those lines of the unchanged file before; a delegate starts
+    without any. The first edit is an agent's, with its tools or with a command that was not a test run.
 
-    `failure` is the category of the newest failure, `failures` counts them all by category: `model` (a request that
-    failed for good), `policy` (a denial), `tool` (a call that failed or was wrong), `environment` (files or processes
-    themselves), `engine` (a fault of this program), `budget`.
+    `failure` is the category of the newest failure, `failures` counts all by category: `model` (a request
+    that failed for good), `policy` (a denial), `tool` (a call that failed or was invalid), `environment`
+    (files or processes themselves), `engine` (a fault of this program), `budget`.
     """
 
     events: int = 0
@@ -69,7 +70,7 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 
 @dataclass(slots=True)
 class _Sums:
-    """The view's plain figures while they grow."""
+    """The plain fields of the view while they change."""
 
     events: int = 0
     turns: int = 0
@@ -100,11 +101,11 @@ class _Sums:
     last_turn_end: str = ""
 
 
-_PLAIN = tuple(item.name for item in fields(_Sums))
+_SUM_FIELDS = tuple(item.name for item in fields(_Sums))
 
 
 class Metrics:
-    """Folds every event of a log into counts, also those of branches that were left: they were paid for."""
+    """A fold of all events of a log into counts, also those of abandoned branches: they cost money too."""
 
     def __init__(self) -> None:
         self.sums = _Sums()
@@ -114,7 +115,7 @@ class Metrics:
         self._edits = Edits()
         self.failures: dict[str, int] = {}
         self.reads: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """The lines that an agent read of a file as it stood."""
+        """The line ranges that an agent has read of one version of a file."""
         self.first_turn_at: float | None = None
         self._view: MetricsView | None = None
 
@@ -135,10 +136,10 @@ class Metrics:
         return True
 
     def view(self) -> MetricsView:
-        """The figures as of the last event."""
+        """Return the metrics as of the last event."""
         if self._view is None:
             self._view = MetricsView(
-                **{name: getattr(self.sums, name) for name in _PLAIN},
+                **{name: getattr(self.sums, name) for name in _SUM_FIELDS},
                 kinds=dict(self.kinds),
                 tools=dict(self.tools),
                 files_changed=self.files.view(),
@@ -147,7 +148,7 @@ class Metrics:
         return self._view
 
     def fail(self, category: str) -> None:
-        """Count a failure; it is the newest one."""
+        """Count a failure and make it the newest one."""
         self.sums.failure = category
         self.failures[category] = self.failures.get(category, 0) + 1
 
@@ -163,7 +164,7 @@ class Metrics:
 
 
 def _size(text: LongText) -> int:
-    """Characters of a text; of a kept one its bytes, which is all that is known without reading it."""
+    """Return the characters of a text or, if it is stored as a blob, its bytes."""
     return text.size if isinstance(text, BlobText) else len(text)
 
 
@@ -244,17 +245,17 @@ def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecid
 
 @_HANDLERS.on(ErrorRaised)
 def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
-    if payload.where != "checkpoints":  # they cost no turn
+    if payload.where != "checkpoints":  # a failed checkpoint does not affect the turn
         fold.fail("engine")
     return True
 
 
 @_HANDLERS.on(FileRead)
 def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
-    before = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
+    ranges = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
     first, last = payload.first_line, payload.last_line
-    fold.sums.repeated_reads += any(one <= first and last <= other for one, other in before)
-    before.add((first, last))
+    fold.sums.repeated_reads += any(start <= first and last <= end for start, end in ranges)
+    ranges.add((first, last))
     return True
 
 
