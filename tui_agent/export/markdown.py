@@ -148,8 +148,8 @@ def quote(text: str) -> str:
 def fenced(text: str, language: str) -> str:
     """Return a text in a fence that it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def code(text: str) -> str:

@@ -52,7 +52,7 @@ def compacted() -> ContextCompacted:
 def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
     steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
     (told,) = notices(*steps)
-    assert told.lines[0] == "3 old outputs put away, in several steps"
+    assert told.lines[0] == "3 old outputs put away, over several requests"
     again = notices(*steps, compacted(), reduced(6_000, 5_000))
     assert [one.lines[0].split(":")[0].split(",")[0] for one in again] == [
         "3 old outputs put away",

@@ -99,9 +99,11 @@ class Forgotten:
         """
         first = len(self.front(held))
         kept = [message for message in held[first:] if message.seq > through]
-        call_ids = called(kept)
+        asked_ids = called(kept)
         staying = [
-            message for message in kept if not isinstance(message, ToolMessage) or message.call_id in call_ids
+            message
+            for message in kept
+            if not isinstance(message, ToolMessage) or message.call_id in asked_ids
         ]
         staying_ids = {id(message) for message in staying}
         removed = (*held[:first], *(message for message in held[first:] if id(message) not in staying_ids))

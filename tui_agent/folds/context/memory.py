@@ -120,7 +120,7 @@ def lines(memory: JsonMap, block: str) -> list[str]:
 def told(memory: JsonMap) -> list[tuple[str, list[str]]]:
     """Return the title and lines of each block that is not empty, in order."""
     blocks = [(TITLES[name], lines(memory, name)) for name in BLOCKS]
-    return [(title, block_lines) for title, block_lines in blocks if block_lines]
+    return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:

@@ -67,7 +67,7 @@ def _describe_map(view: MeasuresView, units: Units) -> str:
 
 
 def _describe_first_edit(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
-    """Return the steps to the first edit, and from there to a test."""
+    """Return how the session reached its first edit, and from there a test."""
     if view.first_edit_part is None:
         return ""
     phrases = [f"part {view.first_edit_part}"]

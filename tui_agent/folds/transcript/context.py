@@ -108,7 +108,7 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
     outputs = counted(known + count, "old output")
     hint = f"The agent can read them again. {_LIST_HINT}"
     if known:
-        draft.renotice(index, "info", (f"{outputs} put away, in several steps", hint))
+        draft.renotice(index, "info", (f"{outputs} put away, over several requests", hint))
     else:
         headline = f"{outputs} put away: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
         index = draft.notice(ev, "compaction", "info", (headline, hint))
