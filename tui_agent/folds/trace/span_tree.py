@@ -223,9 +223,8 @@ class SpanTree:
             self._spans.pack()
             for index in range(first, self._spans.packed):
                 node = self._nodes.pop(index)
-                if all(
-                    child.end is not None for child in node.children
-                ):  # without cycles it is freed at once
+                # Without references from its children the node is freed at once.
+                if all(child.end is not None for child in node.children):
                     node.over += tuple(child.index for child in node.children)
                     node.children = ()
 
