@@ -382,8 +382,8 @@ async def test_one_that_joined_and_is_changed_or_gone_is_told_behind_what_was_se
         assert after.system == before.system
         assert after.messages[: len(before.messages)] == before.messages
     changed, gone, same = (_text(request.messages[-1]) for request in bench.model.requests[-3:])
-    assert "What was told above of src/AGENTS.md holds no more" in changed and "New rules." in changed
-    assert "What was told above of src/AGENTS.md holds no more" in gone and "rules." not in gone
+    assert "The text of src/AGENTS.md above no longer applies" in changed and "New rules." in changed
+    assert "The text of src/AGENTS.md above no longer applies" in gone and "rules." not in gone
     assert same == "go"
     assert [one.path for one in bench.recorder.state.instructions] == ["AGENTS.md"]
 

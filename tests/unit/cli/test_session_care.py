@@ -249,11 +249,11 @@ def test_damaged_lines_that_were_stepped_over_are_told_beside_the_output(
 ) -> None:
     path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"one"', b'"eno"', 1))
-    told = "tui-agent: 1 damaged line was stepped over in the log: line 2.\n"
+    told = "tui-agent: 1 damaged line was skipped in the log: line 2.\n"
     assert call("sessions", "show", "ses_a")[2] == told
     assert call("trace", "ses_a", "--json")[2] == told
     path.write_bytes(path.read_bytes().replace(b'"three"', b'"eerht"', 1))
-    told = "tui-agent: 2 damaged lines were stepped over in the log: lines 2, 4.\n"
+    told = "tui-agent: 2 damaged lines were skipped in the log: lines 2, 4.\n"
     assert call("trace", "ses_a")[2] == told
 
 
