@@ -149,7 +149,7 @@ def test_trust_refuses_a_project_that_sets_what_is_redacted(call: Call, work: Pa
     folder = work / ".tui_agent"
     folder.mkdir()
     (folder / "config.toml").write_text('[redaction]\ndisable = ["generic-secret"]\n')
-    refused = "a project cannot set [redaction], for that could show its secrets"
+    refused = "a project cannot set [redaction], because it could reveal secrets"
     assert f"refused: {refused}" in call("trust")[1]
     status, out, err = call("trust", "--yes")
     assert (status, out) == (2, "")
@@ -333,7 +333,7 @@ def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path:
     (data / "sessions").chmod(0o700)
     assert found().startswith("ok ")
     (data / "sessions").chmod(0o755)
-    assert found() == f"note {data / 'sessions'} can be read by others."
+Other users can read     assert found() == f"note {data / 'sessions'}."
 
 
 def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:

@@ -82,9 +82,9 @@ def test_many_files_that_are_no_agents_are_one_line_of_a_session(
     _, out, _ = call("run", "go", "--model", script, "--json")
     [one] = [one for one in payloads(out, "error.raised") if one["where"] == "agents"]
     first, second, third, more = one["message"].split("; ")
-    assert first == "broken.md is no agent: its fields have no end: a line `---` is missing"
+    assert first == "broken.md is no agent: the line `---` after the fields is missing"
     assert (
-        second.startswith("worse0.md is no agent: its field 'nothing' is none of name")
+        second.startswith("worse0.md is no agent: unknown field 'nothing'; allowed: name")
         and "worse1.md" in third
     )
     assert more == "and 4 more."
