@@ -155,7 +155,7 @@ async def test_a_program_that_is_not_there_is_told(bench):
 
 async def test_a_program_that_cannot_be_started_is_a_fault_of_the_environment(bench):
     bench.write("plain.txt", "no program")
-    with pytest.raises(EnvironmentFault, match=r"may not be executed.*Nothing was run"):
+    with pytest.raises(EnvironmentFault, match=r"cannot be executed.*Nothing was run"):
         await bench.run("run_command", command="./plain.txt")
 
 
