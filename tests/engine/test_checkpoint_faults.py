@@ -33,7 +33,7 @@ async def test_a_store_that_is_gone_in_mid_session_is_said_and_begun_anew(tmp_pa
         shutil.rmtree(store_of(tmp_path))
         await turn(bench, "second")
         errors = [one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]
-        assert ["cannot be put back any more" in error.message for error in errors] == [True]
+        assert ["cannot be restored" in error.message for error in errors] == [True]
         assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}
         await go(bench, Undo())
         assert files(tmp_path) == {"a.txt": "one"}

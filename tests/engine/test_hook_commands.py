@@ -32,7 +32,7 @@ BAD_HOOKS = {
     "is killed": ("kill -9 $$", "ended by SIGKILL"),
     "prints rubbish": ("echo yes please", "not JSON"),
     "prints a list": ("echo '[1]'", "not a JSON object"),
-    "answers in another form": ("echo '{\"hookSpecificOutput\": {}}'", "no field 'hookSpecificOutput'"),
+    "answers in another form": ("echo '{\"hookSpecificOutput\": {}}'", "unknown field 'hookSpecificOutput'"),
     "says what nobody knows": ('echo \'{"decision": "maybe"}\'', "'decision' has an invalid value"),
     "prints half a pair": ('printf \'{"reason": "\\\\ud800"}\'', "not JSON"),
     "prints 100 MB": ("head -c 100000000 /dev/zero", "more than 1 MiB"),

@@ -74,7 +74,7 @@ def test_a_workspace_that_holds_the_sessions_is_refused(tmp_path: Path, inside: 
     sessions = folder / inside
     sessions.mkdir(parents=True, exist_ok=True)
     made = GitShadow(folder, sessions / "ses_1" / "checkpoints.git", sessions=sessions)
-    assert "holds the sessions themselves" in made.unavailable
+    assert "contains the sessions themselves" in made.unavailable
     assert "--data-dir" in made.unavailable
     (tmp_path / "link").symlink_to(folder)
     assert GitShadow(tmp_path / "link", tmp_path / "store.git", sessions=sessions).unavailable

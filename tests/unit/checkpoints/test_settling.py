@@ -254,7 +254,7 @@ async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_wi
         made.export_bundle(tmp_path / "b.bundle"),
         made.files_at(made.head),
     ):
-        with pytest.raises(CheckpointError, match="is not there any more") as fault:
+        with pytest.raises(CheckpointError, match="no longer exists") as fault:
             await act
         assert place in fault.value.message
 

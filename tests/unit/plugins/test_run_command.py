@@ -148,7 +148,7 @@ async def test_a_folder_of_the_workspace_may_be_named(bench):
 
 
 async def test_a_program_that_is_not_there_is_told(bench):
-    with pytest.raises(ToolError, match="no program no-such-thing"):
+    with pytest.raises(ToolError, match="no-such-thing was not found"):
         await bench.run("run_command", command="no-such-thing --help")
     assert (await bench.run("run_command", command="no-such-thing; exit $?")).summary == "exit 127"
 
