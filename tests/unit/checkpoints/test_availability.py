@@ -30,7 +30,7 @@ async def test_the_home_folder_and_those_above_it_are_refused(
 
 def test_without_git_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "git program" in GitShadow(workspace(tmp_path), tmp_path / "store.git").unavailable
+    assert "git was not found" in GitShadow(workspace(tmp_path), tmp_path / "store.git").unavailable
 
 
 def test_a_git_in_the_workspace_is_not_the_git_program(

@@ -331,7 +331,7 @@ def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path:
     (data / "sessions").chmod(0o700)
     assert found().startswith("ok ")
     (data / "sessions").chmod(0o755)
-Other users can read     assert found() == f"note {data / 'sessions'}."
+    assert found() == f"note {data / 'sessions'} can be read by others."
 
 
 def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_cove
     (world.workspace / "sub/.env").symlink_to("../real.txt")
     result = await world.attempt("cat real.txt")
     await world.env.aclose()
-    assert "real.txt, to which the link sub/.env leads" in result.blocked
+    assert "real.txt (through the link sub/.env)" in result.blocked
 
 
 def told(
