@@ -34,7 +34,7 @@ def projects(
     once.
     """
     paths = find(options.cwd, environ)
-    found: list[Project] = []
+    loaded: list[Project] = []
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
         files = look(folder)
         if folder != paths.project and not any(file.name == ".env" for file in files.files):
@@ -42,8 +42,8 @@ def projects(
         standing = trust.standing(files, paths, options.trusted_once)
         if standing == "open" and options.ignore_project:
             standing = "without"
-        found.append(Project(folder, files, standing))
-    return tuple(found)
+        loaded.append(Project(folder, files, standing))
+    return tuple(loaded)
 
 
 def ruling(looked: Sequence[Project], options: SessionOptions, environ: Mapping[str, str]) -> Project:

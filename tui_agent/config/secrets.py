@@ -17,7 +17,7 @@ from tui_agent.protocol.secret_names import holds_secret
 SERVICE = "tui-agent"
 
 SHORTEST = 8
-"""Minimum characters of a secret: a value such as `KEY=1` is none."""
+"""Minimum characters of a secret: a value such as `KEY=1` is not one."""
 
 
 class Ring(Protocol):

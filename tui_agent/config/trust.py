@@ -107,9 +107,9 @@ def _parse_decision(entry: Mapping[str, object]) -> Decided:
     return Decided(decision, {str(name): str(digest) for name, digest in files.items()})
 
 
-def _digests(found: ProjectFiles) -> dict[str, str]:
+def _digests(files: ProjectFiles) -> dict[str, str]:
     """Return the digests by name; for a file without content, its fault."""
-    return {file.name: file.fault or file.digest for file in found.files}
+    return {file.name: file.fault or file.digest for file in files.files}
 
 
 def _drop_copy(folder: Path, decided: Decided | None, paths: Paths) -> None:

@@ -25,11 +25,11 @@ def family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
     forks.
     """
     oldest = folder
-    seen = {folder.name}
+    visited = {folder.name}
     while (origin := origin_of(oldest)) is not None:
-        if origin.parent in seen or not (origin.folder / EVENTS).is_file():
+        if origin.parent in visited or not (origin.folder / EVENTS).is_file():
             break
-        seen.add(origin.parent)
+        visited.add(origin.parent)
         oldest = origin.folder
     forks = by_parent(folders)
     relatives: dict[str, Relative] = {}

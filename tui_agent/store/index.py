@@ -98,13 +98,13 @@ class SessionIndex:
     def summary(self, folder: Path) -> SessionSummary:
         """Return the list row of one session. Raises `SessionNotFound`."""
         stand = Stand.of(str(folder))
-        found = self.summaries([stand]) if stand is not None else []
-        if not found:
+        summaries = self.summaries([stand]) if stand is not None else []
+        if not summaries:
             raise SessionNotFound(
                 f"The session {folder.name} cannot be read.",
                 hint="Run `tui-agent sessions list --all` to list all sessions.",
             )
-        return found[0]
+        return summaries[0]
 
     def _delete_if_damaged(self, fault: Exception) -> None:
         """Delete a damaged index; one that is only locked or read-only stays."""
@@ -155,10 +155,10 @@ class SessionIndex:
         Updates the index first. Without a usable index, the logs are searched. If another process is updating
         it, the current content is searched and `behind` is called: newer events are not found.
         """
-        found = self._query(stands, lambda db: index_search.events_with(db, text, workspace, limit), behind)
-        if found is None:
-            found = list(islice(read_through(stands, words_of(text), workspace), limit))
-        return found
+        hits = self._query(stands, lambda db: index_search.events_with(db, text, workspace, limit), behind)
+        if hits is None:
+            hits = list(islice(read_through(stands, words_of(text), workspace), limit))
+        return hits
 
     def sessions_with(
         self,
@@ -169,23 +169,23 @@ class SessionIndex:
         behind: Behind = _ignore_stale,
     ) -> list[Found]:
         """Search for sessions: the newest hit of each, among the newest `MOST_PLACES` hits."""
-        found = self._query(stands, lambda db: index_search.sessions_with(db, text, workspace), behind)
-        if found is None:
-            found = index_search.newest_of_each(read_through(stands, words_of(text), workspace))
-        return found
+        hits = self._query(stands, lambda db: index_search.sessions_with(db, text, workspace), behind)
+        if hits is None:
+            hits = index_search.newest_of_each(read_through(stands, words_of(text), workspace))
+        return hits
 
     def _query(
-        self, stands: Sequence[Stand], query: Callable[[sqlite3.Connection], list[Found]], behind: Behind
+        self, stands: Sequence[Stand], query: Callable[[sqlite3.Connection], list[Found]], on_stale: Behind
     ) -> list[Found] | None:
         """Query the updated index, or the current one if another process holds it; None if there is none."""
         for _ in range(2):
             try:
                 is_current = self._refresh_if_free(stands)
                 with self._open() as db:
-                    found = query(db)
+                    hits = query(db)
                 if not is_current:
-                    behind()
-                return found
+                    on_stale()
+                return hits
             except (sqlite3.Error, OSError) as fault:
                 self._delete_if_damaged(fault)
                 if isinstance(fault, sqlite3.OperationalError):

@@ -71,12 +71,12 @@ def sessions_with(db: sqlite3.Connection, text: str, workspace: str | None) -> l
     query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH_SESSIONS, (query, MOST_PLACES)).fetchall() if query else []
     hits: list[Found] = []
-    for name, title, place, seq, at, kind, number, places in rows:
+    for name, title, place, seq, time, kind, number, places in rows:
         snippet = ""
         if len(hits) < MOST_SNIPPETS:
             (full_text,) = db.execute("SELECT text FROM words WHERE rowid = ?", (number,)).fetchone()
             snippet = _cut_snippet(full_text, _find_word(full_text, words_of(text)))
-        hits.append(Found(SessionId(name), title, place, seq, at, kind, snippet, places))
+        hits.append(Found(SessionId(name), title, place, seq, time, kind, snippet, places))
     return hits
 
 
@@ -103,16 +103,16 @@ def words_of(text: str) -> list[str]:
 
 def read_through(stands: Sequence[Stand], words: Sequence[str], workspace: str | None) -> Iterator[Found]:
     """Run the same search without an index, by reading all logs."""
-    wanted = [word.casefold() for word in words]
-    for stand in sorted(stands, key=lambda stand: stand.folder.name, reverse=True) if wanted else ():
+    folded_words = [word.casefold() for word in words]
+    for stand in sorted(stands, key=lambda stand: stand.folder.name, reverse=True) if folded_words else ():
         summary = summarise(stand.folder)
         if summary is None or workspace not in (None, summary.workspace):
             continue
         for piece in pieces_from(stand.folder, 0, stand.size):
             for entry in searched(piece, stand.folder):
                 text = entry.text.casefold()
-                if all(word in text for word in wanted):
-                    snippet = _cut_snippet(entry.text, text.find(wanted[0]))
+                if all(word in text for word in folded_words):
+                    snippet = _cut_snippet(entry.text, text.find(folded_words[0]))
                     yield Found(
                         summary.id, summary.title, summary.workspace, entry.seq, entry.at, entry.kind, snippet
                     )

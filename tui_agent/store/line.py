@@ -99,12 +99,12 @@ def _unknown_event(line: bytes) -> UnknownEvent | None:
     raw = _json_object(line)
     if raw is None:
         return None
-    seq, at, parent, payload = raw.get("seq"), raw.get("at"), raw.get("parent"), raw.get("payload")
+    seq, time, parent, payload = raw.get("seq"), raw.get("at"), raw.get("parent"), raw.get("payload")
     if not isinstance(seq, int) or not (parent is None or isinstance(parent, int)):
         return None
     return UnknownEvent(
         seq=seq,
-        at=float(at) if isinstance(at, int | float) else 0.0,
+        at=float(time) if isinstance(time, int | float) else 0.0,
         agent=AgentId(str(raw.get("agent", ""))),
         parent=parent,
         kind=str(payload.get("kind", "")) if isinstance(payload, dict) else "",

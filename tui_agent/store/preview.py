@@ -46,10 +46,10 @@ def glimpse(folder: Path, size: int, *, most: int = MOST, own: bool = False) -> 
 
 def _parents_size(folder: Path, most: int) -> int:
     """Return the total bytes of the logs that a fork inherits from, counted up to about `most`."""
-    total, seen = 0, {folder}
-    while total <= most and (origin := origin_of(folder)) is not None and origin.folder not in seen:
+    total, visited = 0, {folder}
+    while total <= most and (origin := origin_of(folder)) is not None and origin.folder not in visited:
         folder = origin.folder
-        seen.add(folder)
+        visited.add(folder)
         try:
             total += (folder / EVENTS).stat().st_size
         except OSError:

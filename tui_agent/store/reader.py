@@ -172,20 +172,20 @@ def _iterate(
 
 
 def _intersect(
-    kept: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
+    inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
     """Return the stretches on both. The branch contains all inherited parts and continues after them."""
-    if branch is None or kept is None:
-        return tuple(branch) if branch is not None else (None if kept is None else tuple(kept))
-    return cut(branch, kept[-1].last)
+    if branch is None or inherited is None:
+        return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
+    return cut(branch, inherited[-1].last)
 
 
 def _ended_requests(
-    history: Lineage, kept: Sequence[Sequence[Stretch] | None], size: int, after: int
+    history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
     """Return the requests that have ended in the part that is read."""
     request_ids: set[bytes] = set()
-    for strand, stretches in zip(history.strands, kept, strict=True):
+    for strand, stretches in zip(history.strands, selected, strict=True):
         for piece in _strand_pieces(strand, history, after, size):
             request_ids |= ended_requests(piece, Sieve(kept=stretches))
     return frozenset(request_ids)

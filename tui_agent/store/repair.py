@@ -68,8 +68,8 @@ def open_log(folder: Path, ops: FileOps, known: Survey = NOTHING_YET) -> Opened:
             ops.truncate(fd, scanned.good_end)
             ops.sync(fd)
     except OSError as fault:
-        what = f"The log of session {folder.name} could not be opened for writing"
-        raise unusable(fault, what, f": {path}. Reading it still works") from fault
+        problem = f"The log of session {folder.name} could not be opened for writing"
+        raise unusable(fault, problem, f": {path}. Reading it still works") from fault
     bad_lines = tuple(number for number in scanned.bad_lines if number not in reported.bad_lines)[
         :MAX_REPORTED
     ]

@@ -20,7 +20,7 @@ from tui_agent.store.lineage import blobs_of
 from tui_agent.store.scan import lines
 
 SAID, SHOWN = 16_000, 2_000
-"""Characters that are searched of what was said, and of what a tool was given or gave."""
+"""Most characters searched of a message, and of a tool's target or result."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
 

@@ -184,10 +184,10 @@ def _inherited_workspace(parents: Sequence[Strand]) -> str:
     return ""
 
 
-def _moved_workspace(path: Path, kept: Sequence[Stretch] | None) -> str:
+def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
     """Return the folder that a parent had moved to by the time of the fork; empty if it had not."""
     for payload, seq in _search_backwards(path, path.stat().st_size, _MOVE_MARK):
-        if isinstance(payload, WorkspaceMoved) and (kept is None or on_branch(seq, kept)):
+        if isinstance(payload, WorkspaceMoved) and (stretches is None or on_branch(seq, stretches)):
             return payload.workspace
     return ""
 
@@ -246,10 +246,10 @@ def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
     return None
 
 
-def _newest_title(path: Path, size: int, kept: Sequence[Stretch] | None = None) -> str:
+def _newest_title(path: Path, size: int, stretches: Sequence[Stretch] | None = None) -> str:
     """Return the newest title (on these stretches)."""
     for payload, seq in _search_backwards(path, size, _TITLE_MARK):
-        if isinstance(payload, SessionTitled) and (kept is None or on_branch(seq, kept)):
+        if isinstance(payload, SessionTitled) and (stretches is None or on_branch(seq, stretches)):
             return payload.title
     return ""
 

@@ -75,21 +75,21 @@ def _check_lines(folder: Path) -> Iterator[str]:
 
 def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
     """Report missing numbers. The part a fork inherited may have gaps where the head was moved."""
-    seen: set[int] = set()
+    known: set[int] = set()
     last, head_gaps = -1, list[str]()
     for _, record in history_lines(folder):
-        if not seen and not is_complete:
-            seen, last = {record.parent if record.parent is not None else -1}, record.seq - 1
+        if not known and not is_complete:
+            known, last = {record.parent if record.parent is not None else -1}, record.seq - 1
         gap = _describe_gap(last, record)
-        if gap and record.parent != record.seq - 1 and record.parent in seen:
+        if gap and record.parent != record.seq - 1 and record.parent in known:
             head_gaps.append(gap)
         elif gap:
             yield gap
         if isinstance(record, Envelope) and isinstance(record.payload, SessionForked):
             head_gaps.clear()
-        if record.parent is not None and record.parent not in seen and not gap:
+        if record.parent is not None and record.parent not in known and not gap:
             yield f"Event {record.seq} continues from event {record.parent}, which is missing."
-        seen.add(record.seq)
+        known.add(record.seq)
         last = record.seq
     yield from head_gaps
 

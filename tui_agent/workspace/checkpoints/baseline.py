@@ -62,14 +62,16 @@ async def first(shadow: Shadow) -> Baseline:
         await run_sync(write_index, draft, gathered.entries.values(), as_of)
         untracked = await listed(shadow, draft, ("-o", "--directory"))
         await run_sync(_record_empty_folders, shadow, untracked)
-        taken = await _write_tree(shadow, draft)
-        lines = ["Part: -1", *taken.modes.first_lines()]
+        draft_checkpoint = await _write_tree(shadow, draft)
+        lines = ["Part: -1", *draft_checkpoint.modes.first_lines()]
         message = "The files as the session found them"
-        commit = await commit_tree(shadow, taken.tree, "", author="human", message=message, lines=lines)
+        commit = await commit_tree(
+            shadow, draft_checkpoint.tree, "", author="human", message=message, lines=lines
+        )
         if shadow.head:
             await keep(shadow, shadow.head)
         shadow.tracked = {}
-        await move_head(shadow, commit, taken)
+        await move_head(shadow, commit, draft_checkpoint)
     shadow.grown = 0
     shadow.strangers = set(gathered.skips.paths())
     await run_sync(_record_size, shadow)

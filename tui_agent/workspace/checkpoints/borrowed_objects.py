@@ -53,12 +53,12 @@ async def copy_needed(shadow: Shadow) -> bool:
 
     These are all trees, and the contents of every path that a checkpoint changed.
     """
-    wanted = await _commits_and_trees(shadow)
-    wanted += [oid for oid in await _changed_contents(shadow) if oid not in set(wanted)]
+    needed = await _commits_and_trees(shadow)
+    needed += [oid for oid in await _changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)
     for index in await run_sync(_pack_indexes, shadow.git.folder):
         own |= {line.split()[1] for line in (await _list_pack(shadow, index)).splitlines()}
-    missing = [oid for oid in wanted if oid not in own]
+    missing = [oid for oid in needed if oid not in own]
     sizes = await shadow.git.sizes(missing, missing=True)
     selected, room = [], shadow.limits.baseline_bytes
     for oid in (oid for oid in missing if oid in sizes):

@@ -36,13 +36,18 @@ async def commit(shadow: Shadow, changes: Changes, *, message: str, author: str,
     """Save the changed paths as the newest checkpoint; return its commit."""
     paths = changes.paths
     with shadow.draft() as draft:
-        taken = await take(shadow, draft, paths)
+        draft_checkpoint = await take(shadow, draft, paths)
         doubtful = left_lines(changes.doubtful, {})
-        lines = [f"Part: {part}", *lines_of(shadow, paths), *doubtful, *taken.modes.since(shadow.modes)]
+        lines = [
+            f"Part: {part}",
+            *lines_of(shadow, paths),
+            *doubtful,
+            *draft_checkpoint.modes.since(shadow.modes),
+        ]
         new_commit = await commit_tree(
-            shadow, taken.tree, shadow.head, author=author, message=message, lines=lines
+            shadow, draft_checkpoint.tree, shadow.head, author=author, message=message, lines=lines
         )
-        await move_head(shadow, new_commit, taken)
+        await move_head(shadow, new_commit, draft_checkpoint)
     return new_commit
 
 

@@ -129,11 +129,11 @@ def _encode_number(value: int) -> bytes:
     return bytes(reversed(encoded))
 
 
-def _common_prefix_length(left: bytes, right: bytes) -> int:
-    for index, (left_byte, right_byte) in enumerate(zip(left, right, strict=False)):
-        if left_byte != right_byte:
+def _common_prefix_length(first: bytes, second: bytes) -> int:
+    for index, (first_byte, second_byte) in enumerate(zip(first, second, strict=False)):
+        if first_byte != second_byte:
             return index
-    return min(len(left), len(right))
+    return min(len(first), len(second))
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:

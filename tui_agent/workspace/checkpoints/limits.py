@@ -58,10 +58,8 @@ def why_unavailable(workspace: Path, program: str | None, sessions: Path | None 
     """
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
-        what = "your home folder" if workspace == home else "a folder that contains your home folder"
-        return (
-            f"There are no checkpoints here: {workspace} is {what}. Start in a project's folder to get them."
-        )
+        description = "your home folder" if workspace == home else "a folder that contains your home folder"
+        return f"There are no checkpoints here: {workspace} is {description}. Start in a project's folder to get them."
     if sessions is not None and sessions.resolve().is_relative_to(workspace):
         return (
             f"There are no checkpoints here: {workspace} contains the sessions themselves ({sessions}). "

@@ -82,12 +82,12 @@ async def keep_overwritten(shadow: Shadow, acts: list[Putting]) -> None:
     if not paths:
         return
     with shadow.draft() as draft:
-        taken = await take(shadow, draft, paths)
-        if taken.changed:
-            lines = taken.modes.since(shadow.modes)
+        draft_checkpoint = await take(shadow, draft, paths)
+        if draft_checkpoint.changed:
+            lines = draft_checkpoint.modes.since(shadow.modes)
             message = "Files overwritten by a restore"
             commit = await commit_tree(
-                shadow, taken.tree, shadow.head, author=HUMAN, message=message, lines=lines
+                shadow, draft_checkpoint.tree, shadow.head, author=HUMAN, message=message, lines=lines
             )
             await keep(shadow, commit)
 
@@ -199,26 +199,26 @@ async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str], kept: 
     with shadow.draft() as draft:
         candidates = await anywhere(shadow) | done
         changes = await run_sync(examine, shadow, candidates, Skips(), False)
-        taken = await take(shadow, draft, {change.path for change in changes} | done)
-        as_found = prepared.as_found - taken.changed.keys()
+        draft_checkpoint = await take(shadow, draft, {change.path for change in changes} | done)
+        as_found = prepared.as_found - draft_checkpoint.changed.keys()
         lines = [
             *before_lines(as_found | (prepared.first_kept.keys() & done)),
             *left_lines(kept, prepared.first_kept),
-            *taken.modes.since(prepared.modes),
+            *draft_checkpoint.modes.since(prepared.modes),
         ]
         commit = prepared.source
-        if taken.tree != await shadow.tree(prepared.source) or lines:
+        if draft_checkpoint.tree != await shadow.tree(prepared.source) or lines:
             message = "The files after a restore"
             commit = await commit_tree(
                 shadow,
-                taken.tree,
+                draft_checkpoint.tree,
                 prepared.source,
                 author=HUMAN,
                 message=message,
                 lines=[f"Restored: {prepared.source}", *lines],
             )
         await keep(shadow, shadow.head)
-        await move_head(shadow, commit, taken)
+        await move_head(shadow, commit, draft_checkpoint)
     return commit
 
 

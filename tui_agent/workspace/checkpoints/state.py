@@ -75,9 +75,9 @@ class Shadow:
     def require_workspace(self) -> None:
         """Raise `CheckpointError` if the workspace is gone: its files were not deleted one by one."""
         if not self.workspace.is_dir():
-            what = "is no longer a folder" if self.workspace.exists() else "no longer exists"
+            problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(
-                f"The workspace {self.workspace} {what}.",
+                f"The workspace {self.workspace} {problem}.",
                 hint="Move it back to its place. The checkpoints are kept.",
             )
 

@@ -193,10 +193,10 @@ def escaped(path: str) -> str:
 
 def write_patterns(shadow: Shadow) -> None:
     """Write the ignore patterns from above the workspace into the store."""
-    wanted = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
+    patterns = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
     path = shadow.git.folder / "info" / "exclude"
-    if not path.exists() or path.read_bytes() != wanted:
-        put(shadow.git.folder, path, wanted)
+    if not path.exists() or path.read_bytes() != patterns:
+        put(shadow.git.folder, path, patterns)
 
 
 def other_bits(shadow: Shadow) -> list[str]:

@@ -67,7 +67,7 @@ def _is_too_long(path: str) -> bool:
 
 
 class Containment:
-    """Access to everything below the folder `root`. Stateless: the folder is opened anew for each use.
+    """Access to everything below the folder `root`. Stateless: the folder is opened again for each use.
 
     With `exact`, a path must be a real one: a link anywhere in it is refused.
     """

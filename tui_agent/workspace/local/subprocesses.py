@@ -190,8 +190,8 @@ def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Chi
         case errno.ENOENT:
             return _start_failure("not_found", f"The program {program} was not found.")
         case errno.EACCES | errno.EPERM:
-            what = command.cwd if started.where == "cwd" else program
-            return _start_failure("failed", f"{what} cannot be executed (permission denied).")
+            name = command.cwd if started.where == "cwd" else program
+            return _start_failure("failed", f"{name} cannot be executed (permission denied).")
         case number:
             return _start_failure("failed", f"{program} could not be started: {os.strerror(number)}.")
 

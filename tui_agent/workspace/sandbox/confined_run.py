@@ -92,24 +92,24 @@ class _OutputFilter:
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
-        self._held: bytes | None = b""
+        self._held_line: bytes | None = b""
         """None once it is certain that the command itself has output."""
 
     def take(self, data: bytes) -> None:
         """Add output."""
-        if self._held is None:
+        if self._held_line is None:
             self._sink(data)
             return
-        self._held += data
-        line, _, more = self._held.partition(b"\n")
+        self._held_line += data
+        line, _, more = self._held_line.partition(b"\n")
         if more or len(line) > _MAX_LINE_BYTES or line[: len(_BWRAP_PREFIX)] != _BWRAP_PREFIX[: len(line)]:
             self.pass_on()
 
     def pass_on(self) -> None:
         """Pass on the line that was held back."""
-        held, self._held = self._held, None
-        if held:
-            self._sink(held)
+        line, self._held_line = self._held_line, None
+        if line:
+            self._sink(line)
 
 
 def _without_stand_ins(output: str, stand_ins: Sequence[str]) -> str:

@@ -106,11 +106,14 @@ def _find_system_program(name: str) -> str | None:
 
 
 def _bubblewrap_options(
-    machine: bubblewrap.Machine, private: bubblewrap.Private, calls: bytes | None, at: tuple[int, int]
+    machine: bubblewrap.Machine,
+    private: bubblewrap.Private,
+    calls: bytes | None,
+    descriptors: tuple[int, int],
 ) -> list[str]:
     no_mounts = Places((), (), (), (), ())
     return bubblewrap.arguments(
-        machine, no_mounts, private, "/", network=False, filtered=calls is not None, at=at
+        machine, no_mounts, private, "/", network=False, filtered=calls is not None, at=descriptors
     )
 
 

@@ -132,7 +132,7 @@ def _is_harmless(bounds: Bounds, folder: str) -> bool:
 
 
 def _is_private(path: str) -> bool:
-    return any(_is_within(path, each) for each in PRIVATE)
+    return any(_is_within(path, folder) for folder in PRIVATE)
 
 
 def _is_within(path: str, folder: str) -> bool:

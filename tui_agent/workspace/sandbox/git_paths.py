@@ -110,16 +110,16 @@ def _bare_kept(root: str) -> tuple[str, ...]:
 def _folder_places(folder: str, root: str) -> GitPlaces:
     """Return the places of a repository's own folder, itself included so that it cannot be moved away."""
     settings = _read(Path(folder, "config"))
-    kept = [f"{folder}/{name}" for name in _PROGRAM_FILES if os.path.lexists(f"{folder}/{name}")]
+    read_only = [f"{folder}/{name}" for name in _PROGRAM_FILES if os.path.lexists(f"{folder}/{name}")]
     for hooks in _HOOKS_PATH.findall(settings):
-        place = os.path.realpath(Path(root, Path(hooks.strip()).expanduser()))
-        if place.startswith(root.rstrip("/") + "/") and Path(place).exists():
-            kept.append(place)
+        hooks_folder = os.path.realpath(Path(root, Path(hooks.strip()).expanduser()))
+        if hooks_folder.startswith(root.rstrip("/") + "/") and Path(hooks_folder).exists():
+            read_only.append(hooks_folder)
     absent = ["hooks", "modules", "worktrees", "config.worktree"]
     if not os.path.lexists(f"{folder}/commondir"):
         absent.append("commondir")
     missing = [name for name in absent if not os.path.lexists(f"{folder}/{name}")]
-    return GitPlaces((folder,), tuple(kept), folder, tuple(missing))
+    return GitPlaces((folder,), tuple(read_only), folder, tuple(missing))
 
 
 def _read_pointer(file: Path) -> Path | None:

@@ -134,8 +134,8 @@ def _check_identity(device: str, inode: str, path: str) -> None:
     except OSError:
         is_same = False
     if not is_same:
-        what = "The working folder" if path == "." else path
-        sys.stderr.write(f"{what} was replaced after the command was allowed. Nothing was run.\n")
+        name = "The working folder" if path == "." else path
+        sys.stderr.write(f"{name} was replaced after the command was allowed. Nothing was run.\n")
         raise SystemExit(126)
 
 

@@ -51,14 +51,14 @@ def inside(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -
     """Return the variables of a confined command. `temporary` is its folder for temporary files, `read_only`
     as in `ExecSpec`.
     """
-    kept = {
+    inherited = {
         name: value
         for name, value in env.items()
         if name not in _SERVICE_VARIABLES and name not in _TEMPORARY
     }
     folders = {**_CACHES, **_CACHES_IN_WORKSPACE} if read_only else _CACHES
     caches = {name: f"{temporary}/cache/{folder}" for name, folder in folders.items()}
-    return {**caches, **kept, "TMPDIR": temporary, SAYS: "1"}
+    return {**caches, **inherited, "TMPDIR": temporary, SAYS: "1"}
 
 
 def by_time_and_size(env: Mapping[str, str]) -> dict[str, str]:
