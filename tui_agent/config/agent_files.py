@@ -87,7 +87,7 @@ def role_of(source: str, text: str) -> Role:
     fields, body = _split_front_matter(text)
     unknown = sorted(set(fields) - set(FIELDS))
     if unknown:
-        raise ConfigError(f"unknown field {unknown[0]!r}; allowed: {', '.join(FIELDS)}")
+        raise ConfigError(f"unknown field {unknown[0]!r} (allowed: {', '.join(FIELDS)})")
     name = str(fields.get("name") or Path(source).stem)
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is not a valid name: use at most 32 small letters, digits, - and _")

@@ -195,11 +195,11 @@ def drop(db: sqlite3.Connection, name: str) -> None:
 
 
 AT_ONCE = 64 * 1024 * 1024
-"""Most bytes of a log indexed in one step; an interrupted update continues from the last step."""
+"""Most bytes of a log indexed at once; an interrupted update continues from there."""
 
 
 def take_in(db: sqlite3.Connection, stand: Stand, most: int = AT_ONCE) -> bool:
-    """Index what is new in a session's log; return True if more is left than fits into one step."""
+    """Index what is new in a session's log; return True if some of it is left for the next call."""
     before = db.execute(
         "SELECT counted_to, turns, cost, named, counted_model, counted_place, file,"
         " max(read_to, coalesce(counted_to, 0)), ends FROM sessions WHERE name = ?",

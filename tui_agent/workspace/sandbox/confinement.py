@@ -122,23 +122,14 @@ class Confinement:
                 self._placeholders.held(missing_paths, bare_parts.parts) as placeholders,
                 opened(self.bounds, writable) as extra,
             ):
-                mounts = places(self.bounds, argv, env, [extra_place.path for extra_place in extra], own)
-                mounts = replace(mounts, kept=(*mounts.kept, *bare_parts.kept(placeholders)))
-                if hides_home:
-                    mounts = replace(mounts, hidden=(*mounts.hidden, *home_places(self.bounds, env)))
-                if shut:
-                    writable_paths, read_only_paths = sealed(mounts.writable, mounts.kept, self.bounds.root)
-                    mounts = replace(mounts, writable=writable_paths, kept=read_only_paths)
+                extra_paths = [place.path for place in extra]
+                kept = bare_parts.kept(placeholders)
+                mounts = self._mounts(argv, env, extra_paths, own, kept, shut=shut, hides_home=hides_home)
                 masked = self._masked_files(mounts, shown, looks=looks)
-                hides_changes = self._support.machine is not None and not looks
-                replacements = (
-                    _unchanged_copies(masked, Path(private.shut).with_name("unchanged"))
-                    if hides_changes
-                    else {}
-                )
-                mounts = replace(
-                    mounts, masked=tuple(extra_place.path for extra_place in masked), blank=looks
-                )
+                replacements = {}
+                if self._support.machine is not None and not looks:
+                    replacements = _unchanged_copies(masked, Path(private.shut).with_name("unchanged"))
+                mounts = replace(mounts, masked=tuple(file.path for file in masked), blank=looks)
                 mounts = replace(mounts, stands=replacements, read_only=read_only)
                 temporary = private.temporary if self._support.machine is None else "/tmp"
                 env = inside(env, temporary, read_only=read_only)
@@ -147,23 +138,11 @@ class Confinement:
                     options = seatbelt.arguments(mounts, private.temporary, (), network=network)
                     yield Confined((*options, *argv), env, masked=masked, stand_ins=placeholders)
                 else:
-                    guards = tuple(
-                        noted(
-                            mounts,
-                            bubblewrap.standing(mounts, private),
-                            [extra_place.path for extra_place in extra],
-                        )
+                    context = self._bubblewrap_command(
+                        self._support.machine, mounts, private, folder, extra, network=network
                     )
-                    with _descriptors(self._support.filter) as (given, status):
-                        options = self._bubblewrap_options(
-                            self._support.machine, mounts, private, folder.path, network=network
-                        )
-                        landlock_command = _landlock_command(
-                            mounts, (Opened(".", folder.device, folder.inode), *extra), guards
-                        )
-                        yield Confined(
-                            (*options, *landlock_command, *argv), env, given, status, masked, placeholders
-                        )
+                    with context as (words, given, status):
+                        yield Confined((*words, *argv), env, given, status, masked, placeholders)
         except OSError as error:
             raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
 
@@ -216,17 +195,47 @@ class Confinement:
             and (file.path.startswith(prefix) or not private_place(file.path))
         )
 
-    def _bubblewrap_options(
+    def _mounts(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        extra: Sequence[str],
+        own: Sequence[str],
+        kept: Sequence[str],
+        *,
+        shut: bool,
+        hides_home: bool,
+    ) -> Places:
+        mounts = places(self.bounds, argv, env, extra, own)
+        mounts = replace(mounts, kept=(*mounts.kept, *kept))
+        if hides_home:
+            mounts = replace(mounts, hidden=(*mounts.hidden, *home_places(self.bounds, env)))
+        if shut:
+            writable, read_only = sealed(mounts.writable, mounts.kept, self.bounds.root)
+            mounts = replace(mounts, writable=writable, kept=read_only)
+        return mounts
+
+    @contextmanager
+    def _bubblewrap_command(
         self,
         machine: bubblewrap.Machine,
         mounts: Places,
         private: bubblewrap.Private,
-        folder: str,
+        folder: Opened,
+        extra: Sequence[Opened],
         *,
         network: bool,
-    ) -> list[str]:
-        has_filter = self._support.filter is not None
-        return bubblewrap.arguments(machine, mounts, private, folder, network=network, filtered=has_filter)
+    ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
+        """Yield everything before the command, its descriptors and the one of bubblewrap's status output."""
+        covers = bubblewrap.standing(mounts, private)
+        guards = tuple(noted(mounts, covers, [place.path for place in extra]))
+        filtered = self._support.filter is not None
+        with _descriptors(self._support.filter) as (given, status):
+            options = bubblewrap.arguments(
+                machine, mounts, private, folder.path, network=network, filtered=filtered
+            )
+            same_files = (Opened(".", folder.device, folder.inode), *extra)
+            yield [*options, *_landlock_command(mounts, same_files, guards)], given, status
 
     def _missing_paths(self, bare_parts: BareTop, *, shut: bool) -> list[str]:
         """Return paths that must not be created: at the top of the workspace, and in its repository."""
