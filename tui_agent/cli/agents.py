@@ -51,7 +51,7 @@ def list_agents(arguments: argparse.Namespace) -> int:
         rows += [[one.name, "delegate", one.description, _owner(one.source)] for one in below.roles]
         table(rows, ["name", "as", "what it does", "from"])
         for fault in below.faults:
-            warn(f"{fault.source} is no agent: {fault.message}.")
+            warn(f"{fault.source} is not a valid agent: {fault.message}.")
         for remark in remarks:
             warn(f"{remark.source}: {remark.message}.")
         for path in base.config.ignored:

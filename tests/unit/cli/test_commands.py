@@ -147,7 +147,7 @@ def test_trust_refuses_a_project_that_sets_what_is_redacted(call: Call, work: Pa
     folder = work / ".tui_agent"
     folder.mkdir()
     (folder / "config.toml").write_text('[redaction]\ndisable = ["generic-secret"]\n')
-    refused = "a project cannot set [redaction], for that could show its secrets"
+    refused = "a project cannot set [redaction], because it could reveal secrets"
     assert f"refused: {refused}" in call("trust")[1]
     status, out, err = call("trust", "--yes")
     assert (status, out) == (2, "")

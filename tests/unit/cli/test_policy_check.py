@@ -191,8 +191,8 @@ def test_a_table_that_is_no_file_is_named(call: Call, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, reason in (
         (tmp_path / "missing.toml", "there is no such file"),
-        (tmp_path, "it is no regular file."),
-        (tmp_path / "pipe", "it is no regular file."),
+        (tmp_path, "it is not a regular file."),
+        (tmp_path / "pipe", "it is not a regular file."),
     ):
         status, out, _ = call("policy", "check-table", str(path))
         assert (status, out.split(": ", 1)[0]) == (Exit.FAILED, str(path))

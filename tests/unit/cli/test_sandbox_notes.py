@@ -13,7 +13,7 @@ from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings
 from tui_agent.wiring.base import ground
 from tui_agent.workspace.local.secret_files import MOST
 
-NONE = Sandbox(why_not="bubblewrap is not installed (its program is called bwrap).")
+NONE = Sandbox(why_not="bubblewrap is not installed (program: bwrap).")
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=1, max_output=1)
 
 

@@ -125,10 +125,10 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     assert status == 1
     assert problems["ses_a"] == [
         "Line 2 of the log is damaged.",
-        "The log ends within a line, with 6 bytes of it.",
+        "The log ends in an incomplete line of 6 bytes.",
         "Event 1 is missing.",
     ]
-    assert problems["ses_b"] == [f"The text {blob.name[:12]} that event 2 names is missing or damaged."]
+    assert problems["ses_b"] == [f"A text of event 2 is missing or damaged ({blob.name[:12]})."]
     assert problems["ses_c"] == ["Event 1 is missing."]
     path.write_bytes(content[0])
     _, out, _ = call("sessions", "verify", "ses_c")
@@ -218,7 +218,7 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     unsealed = [line[:-18].replace(b'{"v":1', b'{"v":99') for line in path.read_bytes().splitlines()]
     path.write_bytes(b"".join(map(seal, unsealed)))
     before = path.read_bytes()
-    words = "ses_a was written by a newer version of tui-agent (log version 99, this one knows 1)"
+    words = "ses_a was written by a newer version of tui-agent (log version 99, this one reads up to 1)"
     told = f"tui-agent: {words}: 4 events cannot be read.\n"
     status, out, _ = call("sessions", "list")
     assert status == 0 and "(newer version)" in out and "(damaged)" not in out
@@ -283,7 +283,7 @@ def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
     status, out, _ = call("sessions", "verify", "ses_a", "--json")
     (told,) = lines(out)
     assert status == 1
-    assert f"What it borrows is missed: {work / '.git'} is not there any more" in " ".join(told["problems"])
+    assert f"It borrows objects from {work / '.git'}, which no longer exists" in " ".join(told["problems"])
     (tmp_path / "elsewhere").rename(work)
     (checkpoints / "refs" / "heads" / "main").write_text("garbage")
     assert "main" in call("sessions", "verify", "ses_a")[1]

@@ -148,14 +148,14 @@ async def test_a_folder_of_the_workspace_may_be_named(bench):
 
 
 async def test_a_program_that_is_not_there_is_told(bench):
-    with pytest.raises(ToolError, match="no program no-such-thing"):
+    with pytest.raises(ToolError, match="no-such-thing was not found"):
         await bench.run("run_command", command="no-such-thing --help")
     assert (await bench.run("run_command", command="no-such-thing; exit $?")).summary == "exit 127"
 
 
 async def test_a_program_that_cannot_be_started_is_a_fault_of_the_environment(bench):
     bench.write("plain.txt", "no program")
-    with pytest.raises(EnvironmentFault, match=r"may not be executed.*Nothing was run"):
+    with pytest.raises(EnvironmentFault, match=r"cannot be executed.*Nothing was run"):
         await bench.run("run_command", command="./plain.txt")
 
 
