@@ -15,7 +15,7 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
-from .formatting import progress, rows
+from .todo_text import progress, rows
 
 
 class ReadTodosArgs(Frozen):

@@ -23,7 +23,7 @@ from tui_agent.plugin_api import (
     counted,
 )
 
-from .formatting import progress, rows
+from .todo_text import progress, rows
 
 MAX_ITEMS = 100
 MAX_CONTENT = 500

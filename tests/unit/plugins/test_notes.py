@@ -102,9 +102,7 @@ async def test_links_huge_and_damaged_notes_harm_nothing(bench: Bench, notes: Pa
     (notes / "long.md").write_text("word " * 400_000)
     found = text(await bench.run("search_notes", query="password hunter2"))
     assert "hunter2" not in found and "bytes.md:1" in found
-    assert found.endswith(
-        "[Searched only the first 200 KB of long.md.]\n\n[Unreadable: picture.md.]"
-    )
+    assert found.endswith("[Searched only the first 200 KB of long.md.]\n\n[Unreadable: picture.md.]")
     with pytest.raises(ToolError, match="larger than 200 KB"):
         await bench.run("write_note", title="big", text="x" * 300_000)
 
