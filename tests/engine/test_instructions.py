@@ -238,7 +238,7 @@ async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_s
     _put(workspace / "AGENTS.md", "Theirs.")
     paths, notes = await _notes(tmp_path, project=False)
     assert paths == [str(tmp_path / "config" / "AGENTS.md")]
-    assert notes == ("The instructions of this folder are left out: its own files are not trusted (/trust).",)
+    assert notes == ("This folder's instructions are ignored, because its files are not trusted (/trust).",)
 
 
 def _latin(folder: Path) -> None:
