@@ -189,7 +189,7 @@ async def test_where_there_is_hardly_any_room_no_file_is_begun(workspace: Path) 
     for name in ("one.md", "two.md"):
         (workspace / name).write_text("b" * 5_000)
     found = await expand("@one.md and @two.md", _sources(workspace, 700))
-    assert all(one.cut and "read_file reads it" in str(one.text) for one in found)
+    assert all(one.cut and "use read_file" in str(one.text) for one in found)
     assert "b" * 20 not in "".join(str(one.text) for one in found)
 
 
@@ -276,7 +276,7 @@ async def test_a_submodules_own_link_to_its_repository_is_not_listed(tmp_path: P
 async def test_lines_that_a_file_has_not_are_told_of(tmp_path: Path, workspace: Path) -> None:
     mentions, sent = await _mentions(tmp_path, "@src/app.py:500-600 and @src/app.py:3-900")
     assert [(one.kind, one.note, one.last_line) for one in mentions] == [
-        ("missing", "it has 6 lines", 0),
+        ("missing", "it has only 6 lines", 0),
         ("file", "", 6),
     ]
     assert sent.count("<file ") == 1

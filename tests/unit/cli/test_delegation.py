@@ -103,7 +103,7 @@ def test_what_an_agent_names_and_is_not_there_is_told_in_the_list_and_in_the_ses
     assert "odd.md: it names a tool that is not there: grpe (like grep)." in err and "odd " in out
     assert "odd.md: its model nosuch cannot be used" in err
     _, out, err = call("run", "go", "--model", script, "--json")
-    assert "tui-agent: broken.md is not a valid agent:" in err and "agents list" in err
+    assert "tui-agent: broken.md is no agent:" in err and "agents list" in err
     [told] = [one["message"] for one in payloads(out, "error.raised") if one["where"] == "agents"]
     assert "odd.md: it names a tool that is not there: grpe" in told
 

@@ -27,7 +27,7 @@ def test_a_run_says_that_nothing_confines_its_commands_where_its_profile_rests_o
     warn_unconfined(SessionSettings(model=MODEL, policy=policy), confined)
     said = capsys.readouterr().err
     assert said.count("\n") == lines
-    assert not lines or said.endswith(f"nothing confines them. {NONE.why_not}\n")
+    assert not lines or said.endswith(f"there is no sandbox. {NONE.why_not}\n")
 
 
 def test_doctor_says_what_is_in_force(tmp_path: Path) -> None:

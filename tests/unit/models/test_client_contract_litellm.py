@@ -225,7 +225,7 @@ async def test_anthropics_thinking_goes_back_with_its_signature_to_the_same_mode
     assert "a thought" in same
     assert "sealed" in same
     assert "a thought" not in other
-    assert ["reasoning" in body for body in asked] == [True, True, False]
+    assert ["thinking" in body for body in asked] == [True, True, False]
 
 
 async def test_anthropic_is_asked_to_keep_the_prompt_in_its_cache() -> None:
