@@ -7,15 +7,24 @@ RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 SOURCES := tui_agent plugins tests benchmarks
 WORKERS ?= 4
+# Bytecode is kept whatever the caller set: each worker, and each program that a test starts, would compile all anew.
+export PYTHONDONTWRITEBYTECODE =
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 ARGS ?=
 
-.PHONY: run test bench check fmt soak mutants wheel lock install clean help
+.PHONY: run test test-all bench check fmt soak mutants wheel lock install clean help
 
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
 
-test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(ARGS)
+test: $(DEV) ## run the unit, engine and app tests and eight end-to-end ones (five minutes)
+	@echo "Running the unit, engine and app tests and eight end-to-end ones (about five minutes on two cores)."
+	@echo "\`make test-all\` adds the slow and the other end-to-end tests."
+	@$(PYTEST) --hypothesis-profile dev -m "not soak and not slow and (not e2e or smoke)" $(ARGS)
+
+test-all: $(DEV) ## run all tests, as CI does (fifteen minutes)
+	@echo "Running all tests (about fifteen minutes on two cores)."
+	@$(PYTEST) --hypothesis-profile ci $(ARGS)
 
 bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
 	@$(BIN)/python -m benchmarks.run $(ARGS)
@@ -50,7 +59,7 @@ clean: ## remove what these rules made
 	@rm -rf $(VENV) dist build
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 $(RUNTIME): requirements/lock.txt pyproject.toml requirements/install.sh
 	@requirements/install.sh requirements/lock.txt

@@ -39,43 +39,40 @@ HEAD = """# Events
 
 <!-- Written by `python -m docs.generate_events` from tui_agent/protocol/events; do not edit. -->
 
-A session is one append-only file, `sessions/<id>/events.jsonl`: one event a line, as compact JSON. Everything that the
-program shows or knows about a session is a fold of these lines.
+A session is one append-only file, `sessions/<id>/events.jsonl`: one event per line, as compact JSON. Everything that the program shows or
+knows about a session is computed from these lines.
 
 ```json
 {"v":1,"seq":7,"at":1711634571.7,"session":"ses_…","agent":"main","parent":6,"cause":"cmd_…","payload":{"kind":"turn.started","turn":2},"crc":"5f0c21aa"}
 ```
 
-- `crc` is the CRC-32 (eight hexadecimal digits) of every byte before `,"crc"`. A line that does not fit it is stepped
-  over; a last line without its newline is unfinished.
-- A line is at most 64 KiB. A text above 8 KB of UTF-8 stands in `blobs/<sha256>` beside the log and in the line as
-  `{"blob_sha256", "size", "preview"}`; below `arguments` and `data` a long object or list stands as
-  `{"blob_json", "size", "preview"}`. A payload of very many small pieces stands as a whole in a blob, as
-  `{"kind", "payload_blob", "size"}`. A blob is stored before the line that names it.
+- `crc` is the CRC-32 (eight hexadecimal digits) of every byte before `,"crc"`. Readers skip a line whose checksum is wrong. A last
+  line without a newline is unfinished.
+- A line has at most 64 KiB. A text above 8 KB of UTF-8 is stored in `blobs/<sha256>` beside the log; the line has
+  `{"blob_sha256", "size", "preview"}`. A long object or list in `arguments` or `data` becomes `{"blob_json", "size", "preview"}`. A payload
+  of very many small pieces becomes `{"kind", "payload_blob", "size"}`. A blob is stored before the line that names it.
 - Secrets are replaced by `[redacted: kind]` before anything is written.
-- Readers ignore fields that they do not know; a line of an unknown kind or a newer `v` folds to nothing.
-- Deltas (`model.delta`) are merged pieces of an answer. Once `model.responded` of the same request has come they say
-  nothing new, and a reader may leave them out.
-- The log is a tree: `parent` names the event before, and `session.head_moved` goes on from an older one. What the
-  current branch does not reach stays in the log.
-- A fork's log begins with `session.forked`, whose `seq` is one more than `at_seq` and whose `parent` is `at_seq`: what
-  came before are the events of `parent_session`, in the folder beside it, on the branch that ends at that event (so that
-  `seq` may have holes there), if the line of that event has the checksum `parent_crc`. Blobs are looked for in that
-  folder too. Removing a session first copies into its forks what they take from it.
+- Readers ignore unknown fields, unknown kinds, and lines with a newer `v`.
+- `model.delta` events are pieces of an answer. Once `model.responded` of the same request has arrived, readers may skip them.
+- The log is a tree: `parent` names the event before, and `session.head_moved` continues from an older one. Events outside the current
+  branch stay in the log.
+- A fork's log begins with `session.forked`. Its `parent` is `at_seq` and its `seq` is one more. Earlier events are those of
+  `parent_session`, in the folder beside it, on the branch that ends at that event (so `seq` may have gaps), if that event's line has the
+  checksum `parent_crc`. Blobs are looked up there too. Before a session is removed, its forks get copies of what they need.
 """
 
 NAMES = """## Names that other designs use
 
-Some readers know the same facts by other names; this is where they stand here.
+If you know these facts by other names:
 
 | elsewhere | here |
 |---|---|
 | `run_started`, `run_resumed`, `run_finished` | `run.started`, `run.resumed`, `run.finished` (a run is one process's hold on a session) |
 | `model_metadata` of a run's start | `run.started.model`: provider, model, `effort` as set and `effective_effort` as sent, never a key |
 | `model_action` | `model.responded`: its parts are what the model did |
-| `policy_decision` | `permission.decided`, and `permission.requested` before it where a person is asked |
-| `tool_result` | `tool.finished`; `tool.called` and `tool.started` stand before it |
-| `state_updated` | no event: the state is a fold, as new as the newest event; `iteration.finished` closes each round |
+| `policy_decision` | `permission.decided`, and `permission.requested` before it if a person is asked |
+| `tool_result` | `tool.finished`; `tool.called` and `tool.started` come before it |
+| `state_updated` | no event: the state is computed from all events; `iteration.finished` closes each round |
 | `model_retry`, `model_error` | `model.retried`, `model.failed` |
 | `context_packed`, `memory_updated` | `context.packed` (before each `model.requested`), `memory.updated` |
 | `repo_map_built`, `repo_map_used` | `repomap.built`, `repomap.used` |

@@ -36,7 +36,7 @@ NOTE = "<!-- Written by `python -m docs.generate_reference`; do not edit. -->"
 EXITS = {
     Exit.DONE: "done",
     Exit.FAILED: "the task failed",
-    Exit.USAGE: "usage or configuration",
+    Exit.USAGE: "wrong usage or configuration",
     Exit.BUDGET: "a budget was reached",
     Exit.DENIED: "a permission was denied and nothing could be done",
     Exit.MODEL: "the model or its provider failed",
@@ -121,15 +121,13 @@ def command_line_page() -> str:
     known = {*common(everything), "--debug"}
     lines = [f"# The command line\n\n{NOTE}\n"]
     lines.append(
-        "Errors go to standard error as one line that says what happened, to what, and what to do; a traceback"
+        "Errors go to standard error as one line that says what happened, to what, and what to do. `--debug` adds"
     )
-    lines.append(
-        "only with `--debug`. Nothing is coloured where the output is no terminal or `NO_COLOR` is set."
-    )
+    lines.append("a traceback. Output is coloured only on a terminal, and not if `NO_COLOR` is set.")
     lines.append("\n| exit status | meaning |\n|---|---|")
     lines += [f"| {int(status)} | {meaning} |" for status, meaning in EXITS.items()]
     lines.append(
-        "\n## Common options\n\nThey mean the same for every command, and may stand before its name."
+        "\n## Common options\n\nThey mean the same for every command. You can put them before or after its name."
     )
     for group in everything._action_groups:
         if group.title in GROUPS:
@@ -166,17 +164,15 @@ def configuration_page() -> str:
     """docs/configuration.md."""
     lines = [f"# Configuration\n\n{NOTE}\n"]
     lines.append(
-        "Nearest wins: the user's `config.toml`, then `.tui_agent/config.toml` of the project (only when it is"
+        "The first that sets a value wins: options, environment variables, `.tui_agent/config.toml` of a trusted"
     )
     lines.append(
-        "trusted), then environment variables, then options. `tui-agent config show` tells where each value came"
+        "project, your `config.toml`. `tui-agent config show` says where each value comes from, `tui-agent config"
     )
     lines.append(
-        "from, `tui-agent config path` where the files lie. Keys are never in configuration: they come from the"
+        "path` where the files are. Keys are never in configuration: they come from the environment, a trusted"
     )
-    lines.append(
-        "environment, a trusted `.env`, or the system's key ring. An unknown key is an error that names its line."
-    )
+    lines.append("`.env`, or the system's key ring. An unknown key is an error that names its line.")
     head = "\n| key | meaning | default |\n|---|---|---|"
     lines += [head, *settings(Config)]
     lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]
@@ -191,14 +187,12 @@ def configuration_page() -> str:
     lines += ["\n## `[sandbox]`\n\nWhat it promises: [sandbox.md](sandbox.md).", head]
     lines += settings(SandboxSettings)
     lines += ["\n## `[secrets]`", head, *settings(SecretSettings)]
-    lines += ["\n## `[[hook]]`\n\nWhat they are asked, and what they may say: [hooks.md](hooks.md).", head]
+    lines += ["\n## `[[hook]]`\n\nWhen they run, and what they can answer: [hooks.md](hooks.md).", head]
     lines += settings(HookSettings)
     lines.append("\n## Environment variables\n\n| variable | sets |\n|---|---|")
     lines += [f"| `{name}` | `{'.'.join(key)}` |" for name, key in VARIABLES.items()]
     lines.append("| `TUI_AGENT_HOME` | `data_dir` |")
-    lines += [
-        f"| `{name}` | `{'.'.join(key)}`, where nothing else says it |" for name, key in FALLBACKS.items()
-    ]
+    lines += [f"| `{name}` | `{'.'.join(key)}`, if nothing else does |" for name, key in FALLBACKS.items()]
     lines.append("| `NO_COLOR` | no colour anywhere |")
     return "\n".join(lines) + "\n"
 

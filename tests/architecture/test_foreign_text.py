@@ -129,6 +129,7 @@ def test_neither_tooltips_nor_titles_nor_notices_of_the_library_are_used() -> No
     assert not list(places(screens(), tells))
 
 
+@pytest.mark.slow
 def test_control_sequences_are_named_in_few_places() -> None:
     def sequence(node: ast.AST) -> bool:
         text = node.value if isinstance(node, ast.Constant) else ""

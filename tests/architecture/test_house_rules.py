@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.source import Source, package, plugins, product, tooling
 
 VAGUE_NAMES = {"manager", "helper", "helpers", "util", "utils", "data", "process", "common", "misc"}
@@ -141,6 +143,7 @@ def doubtful_calls(source: Source) -> Iterator[str]:
                 yield where(source, node)
 
 
+@pytest.mark.slow
 def test_tests_neither_patch_our_modules_nor_sleep() -> None:
     tests = [source for source in tooling() if source.name.startswith("tests/")]
     assert not [place for source in tests for place in doubtful_calls(source)]

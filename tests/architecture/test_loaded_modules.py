@@ -83,6 +83,7 @@ def headless(tmp_path: Path, answers: str, *more: str) -> set[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     found = headless(tmp_path, "  - text: Hello.\n")
     assert "tui_agent" in found
@@ -100,11 +101,13 @@ def test_what_a_direct_client_leaves_out_can_still_be_had() -> None:
     assert {"click", "h2"} <= loaded("import tui_agent.models.http, httpx._main, httpcore._async.http2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["tui_agent.wiring.engine_main", "tui_agent.wiring.session"])
 def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: str) -> None:
     assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken", "httpx", "yaml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["import tui_agent.tui.app", "import tui_agent.tui.screens.replay.app, tui_agent.session.recorded"],
@@ -119,9 +122,7 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
         "tui_agent.models",
         "tui_agent.engine.",
         "tui_agent.workspace",
-        "tui_agent.engine.middleware",
         "tui_agent.wiring",
-        "tui_agent.engine.tools",
     )
     assert not [name for name in done.stdout.split() if name.startswith(packages)]
 
@@ -152,10 +153,11 @@ def modules(code: str) -> set[str]:
 def test_the_first_paint_loads_the_screens_library_and_light_modules_only() -> None:
     more = modules(FIRST_PAINT) - modules(LIBRARY)
     assert len(more) <= 77, f"{len(more)} modules beside the library: {sorted(more)}"
-    late = ("pydantic", "markdown_it", "pygments.lexers", "anyio", "tui_agent.protocol", "tui_agent.folds")
+    late = ("pydantic", "markdown_it", "pygments.lexers", "anyio", "tui_agent.protocol.", "tui_agent.folds")
+    plain_text = "tui_agent.protocol.unicode_text"  # loads nothing else
     assert not [
         name
-        for name in more
+        for name in more - {plain_text}
         if name.startswith((*late, "tui_agent.tui.controller.controller", "tui_agent.tui.transcript"))
     ]
     # The page that asks for a model is loaded by name where the first frame shows it (0.7 ms of 190), and nowhere else.

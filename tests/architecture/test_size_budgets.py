@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.source import Source, product
 
 FILE_LINES = 500
@@ -48,11 +50,13 @@ def too_large(source: Source) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_everything_is_within_its_size_budget() -> None:
     found = {message for source in product() for message in too_large(source)}
     assert not sorted(found - EXCEPTIONS)
 
 
+@pytest.mark.slow
 def test_the_exception_list_names_only_what_is_still_too_large() -> None:
     found = {message for source in product() for message in too_large(source)}
     assert not sorted(EXCEPTIONS - found)

@@ -119,6 +119,7 @@ def imported(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_planted_env_file_changes_litellms_environment_but_not_ours(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(

@@ -66,11 +66,13 @@ def test_a_message_is_answered_and_leaving_tells_how_to_come_back(
     assert '"title": "hello"' in program.ask("sessions", "list", "--json").stdout
 
 
+@pytest.mark.smoke
 def test_a_first_message_on_the_command_line_is_sent(start: Start, mock: tuple[str, ...]) -> None:
     with start(*mock, "hello there") as terminal:
         terminal.until_text("Hello from the mock.")
 
 
+@pytest.mark.smoke
 def test_an_approval_shows_what_will_be_written_and_asks(start: Start, program: Program) -> None:
     script = program.home / "script.yaml"
     script.write_text(WRITES)
@@ -113,6 +115,7 @@ def test_escape_interrupts_a_streaming_answer(start: Start, mock: tuple[str, ...
         terminal.until_text("Hello from the mock.")
 
 
+@pytest.mark.smoke
 def test_a_killed_app_is_taken_up_with_what_was_said(
     start: Start, mock: tuple[str, ...], program: Program
 ) -> None:
@@ -166,6 +169,7 @@ def test_an_error_of_the_command_line_draws_nothing(start: Start, tmp_path: Path
         assert b"\x1b[?1049h" not in terminal.output
 
 
+@pytest.mark.smoke
 def test_a_demo_plays_in_the_app(start: Start) -> None:
     with start("demo", "bugfix") as terminal:
         while "Fixed." not in terminal.text:

@@ -8,7 +8,11 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
 
 CANARY = "canary-Zq8w+Xv/71Lk"
 """No issuer's format: only the variable says that it is a secret."""

@@ -41,6 +41,7 @@ def wait_for(process: "subprocess.Popen[str]", kind: str) -> list[dict[str, Any]
     raise AssertionError(f"no {kind} in {kinds(seen)}")
 
 
+@pytest.mark.smoke
 def test_a_plain_run_prints_the_answer_and_the_result_lines(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", "hello", *mock)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e.conftest import Program
 
+pytestmark = pytest.mark.e2e
+
 SCRIPT = """
 answers:
   - calls:

@@ -27,7 +27,7 @@ def begun(program: Program, size: tuple[int, int]) -> Callable[..., Terminal]:
     return lambda: Terminal(line, size=size, cwd=program.workspace, environment=program.environment)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.smoke), (80, 24)])
 def test_a_replay_moves_plays_and_leaves_and_writes_nothing(
     program: Program, folder: Path, size: tuple[int, int]
 ) -> None:

@@ -81,6 +81,7 @@ async def chaotic(tmp_path: Path, seed: int, turns: int) -> list[Envelope]:
     return bench.events
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_two_hundred_turns_of_a_chaotic_model_all_end_legally(tmp_path: Path) -> None:
     events = await chaotic(tmp_path, 7, TURNS)

@@ -3,6 +3,8 @@
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import call, running, say
 from tests.engine.long_histories import (
     LIMITS,
@@ -125,6 +127,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 async def test_a_summary_that_fails_is_made_of_the_record_and_costs_no_turn(tmp_path: Path) -> None:
     for name, answer in BAD.items():
         folder = tmp_path / name.replace(" ", "_")

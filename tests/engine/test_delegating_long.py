@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tests.engine.harness import Bench, FakeModel, running, say
 from tests.engine.long_histories import PROMPT, of, words
@@ -126,6 +127,7 @@ async def test_a_summary_below_has_its_own_room_and_counts_for_the_delegate(tmp_
         assert {one.summarises for one in asked if one.purpose == "compaction"} == {"subtask-1"}
 
 
+@pytest.mark.slow
 async def test_the_word_before_the_last_answer_is_not_said_to_the_summary(tmp_path: Path) -> None:
     files(tmp_path)
     for limit in range(14, 24):

@@ -60,6 +60,7 @@ def started_behind_its_decision(bench: Bench, tool: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_a_no_of_a_rule_or_a_hook_wins_in_every_order_and_under_every_profile(
     tmp_path: Path, policy: PolicyName
@@ -92,6 +93,7 @@ async def test_a_no_of_a_rule_or_a_hook_wins_in_every_order_and_under_every_prof
         assert started_behind_its_decision(bench, "echo"), case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meanwhile", [None, *POLICIES])
 @pytest.mark.parametrize("order", [one for one in ORDERS if "ask" in one or "deny" in one])
 async def test_a_no_holds_for_a_delegate_too_whatever_the_profile_becomes(

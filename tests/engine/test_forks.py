@@ -217,6 +217,7 @@ def store_of(options: SessionOptions) -> SessionStore:
     return SessionStore(options.data_dir / "sessions", SystemClock(), Redactor())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_fork_is_opened_with_its_own_model_effort_and_context_mode(
     form: str, options: SessionOptions, tmp_path: Path

@@ -88,6 +88,7 @@ def _equals_the_log(opened: LocalSession, folder: Path) -> None:
     assert recorder.messages() == fold(ModelMessages(), whole)
 
 
+@pytest.mark.slow
 async def test_it_is_kept_at_the_first_opening_and_taken_up_at_the_next(options: SessionOptions) -> None:
     folder = _folder(options)
     async with session(options) as first:
@@ -106,6 +107,7 @@ async def test_it_is_kept_at_the_first_opening_and_taken_up_at_the_next(options:
         assert "and on" in str(second._recorder.messages()[-2:])
 
 
+@pytest.mark.slow
 async def test_with_it_the_state_is_that_of_the_whole_log(options: SessionOptions) -> None:
     for _ in range(2):
         async with session(options) as opened:
@@ -115,6 +117,7 @@ async def test_with_it_the_state_is_that_of_the_whole_log(options: SessionOption
             _equals_the_log(opened, _folder(options))
 
 
+@pytest.mark.slow
 async def test_after_a_crash_the_records_behind_it_are_folded_on(options: SessionOptions) -> None:
     folder = _folder(options)
     async with session(options) as first:
@@ -137,6 +140,7 @@ async def test_after_a_crash_the_records_behind_it_are_folded_on(options: Sessio
             assert again._recorder.messages() == fold(deepcopy(messages), behind), cut
 
 
+@pytest.mark.slow
 async def test_a_turn_that_was_kept_can_still_be_undone(options: SessionOptions) -> None:
     async with session(options) as first:
         first.submit(SubmitPrompt(text="go on"))
@@ -150,6 +154,7 @@ async def test_a_turn_that_was_kept_can_still_be_undone(options: SessionOptions)
         _equals_the_log(third, _folder(options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [b"", b"{}\n", b"\x00" * 5_000])
 async def test_a_damaged_one_is_ignored_and_written_anew(options: SessionOptions, data: bytes) -> None:
     folder = _folder(options)

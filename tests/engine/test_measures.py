@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, rules, spawn, use
 from tests.stubs.tool_context import tools_of
@@ -23,6 +25,7 @@ def _workspace(tmp_path: Path) -> None:
     (work / "test_b.py").write_text(TESTS)
 
 
+@pytest.mark.slow
 async def test_a_session_that_edits_with_commands_is_measured_as_a_person_would_count(tmp_path: Path) -> None:
     _workspace(tmp_path)
     reads = [("read_file", json.dumps({"path": name})) for name in ("a.py", "b.py")]

@@ -55,6 +55,7 @@ LINES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["plan", "ask", "accept-edits", "bypass", "read-only-delegate"])
 @pytest.mark.parametrize("line", LINES)
 async def test_a_misjudged_line_changes_neither_files_nor_the_repository(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import pytest
 
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
@@ -202,6 +203,7 @@ async def test_todos_grants_and_queue_go_back_and_what_the_user_works_with_stays
         assert state.title == "first"
 
 
+@pytest.mark.slow
 async def test_back_into_the_middle_of_a_turn_the_history_is_legal(tmp_path: Path) -> None:
     answers = [write("a.txt", "one"), write("b.txt", "two"), say("Done."), say("Again.")]
     async with told(tmp_path, *answers) as bench:

@@ -118,6 +118,7 @@ async def test_a_turn_runs_and_every_event_arrives_once_in_order(form: str, opti
         assert isinstance(result, ToolFinished) and result.status == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_long_answer_is_a_blob_that_can_be_read(form: str, options: SessionOptions) -> None:
     async with opened(form, options) as session:
@@ -134,6 +135,7 @@ async def test_a_long_answer_is_a_blob_that_can_be_read(form: str, options: Sess
             await session.read_blob("0" * 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 async def test_closing_stops_a_running_command_and_a_later_session_continues(
     form: str, options: SessionOptions

@@ -239,6 +239,7 @@ class ManyFiles(EchoTool):
         return ToolResult(ok=True, content=(TextContent(text="written " * 100),), events=made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pack", "none"])
 async def test_every_file_that_was_changed_in_the_session_is_named_however_far_back(
     tmp_path: Path, mode: ContextMode

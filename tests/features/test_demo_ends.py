@@ -30,6 +30,7 @@ async def _said(options: SessionOptions, text: str) -> tuple[str, str]:
     return outcome.reason, outcome.answer
 
 
+@pytest.mark.slow
 async def test_a_refused_call_ends_the_demo_in_good_order_and_for_good(options: SessionOptions) -> None:
     reason, answer = await _said(options, DEMO.prompt)
     assert reason == "denied"
@@ -45,6 +46,7 @@ async def test_another_task_than_the_scripts_is_answered_in_a_friendly_way(optio
     assert reason == "finished" and "its script does not know this task" in answer
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 async def test_after_its_last_answer_the_demo_says_what_to_do_next(options: SessionOptions) -> None:
     attended = replace(options, policy="bypass")

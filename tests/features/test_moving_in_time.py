@@ -88,6 +88,7 @@ async def carried_out(opened: Session, command: Command) -> None:
                         return
 
 
+@pytest.mark.slow
 async def test_every_checkpoint_brings_files_and_tasks_back_and_every_way_back_can_be_undone(
     options: SessionOptions,
 ) -> None:

@@ -18,8 +18,6 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Run the program in a home of its own; its standard output."""
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "TUI_AGENT_HOME", "TUI_AGENT_MODEL", "OPENAI_MODEL"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

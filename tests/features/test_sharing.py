@@ -32,8 +32,6 @@ def run_in(place: Path, *words: str) -> int:
 
 def at_home(place: Path, patch: pytest.MonkeyPatch) -> None:
     """In the folder's workspace, with the folder's home and nothing of whoever runs the tests."""
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "TUI_AGENT_HOME", "TUI_AGENT_MODEL", "OPENAI_MODEL"):
-        patch.delenv(name, raising=False)
     patch.setenv("HOME", str(place / "home"))
     patch.chdir(place / "work")
 

@@ -21,7 +21,6 @@ LOOK = "import os; print('sum', sum(map(ord, os.environ.get('PGPASSWORD', ''))))
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PGPASSWORD", VALUE)
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "look.py").write_text(LOOK)
     return SessionOptions(

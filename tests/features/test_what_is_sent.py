@@ -20,7 +20,6 @@ from tui_agent.wiring.session import session
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     work = tmp_path / "work"
     (work / "src").mkdir(parents=True)
     (work / "AGENTS.md").write_text("Project rule: use tabs.")

@@ -7,11 +7,12 @@ import pytest
 from tests.golden.make import LOGS, main
 from tests.stubs.golden import GOLDEN, golden, golden_blobs
 from tui_agent.folds.base import fold
-from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.files_changed import FilesChanged
-from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.trace import Trace
-from tui_agent.folds.transcript import ToolEntry, Transcript, TurnEntry
+from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolFinished

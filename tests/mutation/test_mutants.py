@@ -91,6 +91,7 @@ def test_a_fault_is_noticed_by_a_test_that_looks_and_by_no_other(folder: Path) -
 SMALL = "def more(number: int) -> int:\n    return number + 1\n"
 
 
+@pytest.mark.slow
 def test_one_target_with_too_few_faults_noticed_ends_the_count_with_a_failure(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.events.base import Payload
@@ -59,7 +60,7 @@ def live(log: SessionLog) -> Recorder:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(acts=ACTS, cut=st.floats(0, 1))
 def test_the_branch_folds_to_the_same_state_live_reopened_and_from_the_whole_log(
     acts: list[str | tuple[str, float, str]], cut: float

@@ -32,6 +32,7 @@ from tests.stubs.checkpoints import (
     snapshot,
     write,
 )
+from tests.stubs.examples import example_count
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Restored
 from tui_agent.protocol.events.files import Author
@@ -457,8 +458,9 @@ def examples(count: int) -> settings:
     return settings(max_examples=count, stateful_step_count=25, suppress_health_check=slow)
 
 
+@pytest.mark.slow
 def test_checkpoints_agree_with_the_files_that_they_were_taken_of() -> None:
-    run_state_machine_as_test(CheckpointMachine, settings=examples(12))
+    run_state_machine_as_test(CheckpointMachine, settings=examples(example_count(12)))
 
 
 @pytest.mark.soak

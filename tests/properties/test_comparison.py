@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tests.stubs.golden import golden, golden_blobs
 from tui_agent.folds.base import branch
 from tui_agent.folds.comparison.fold import compare
@@ -20,7 +21,7 @@ def ending(name: str, share: float) -> Branch:
     return Branch(name, branch([one for one in records if one.seq <= last]), golden_blobs(name).find)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(WHICH, st.floats(0, 1))
 def test_a_branch_does_not_differ_from_itself(name: str, share: float) -> None:
     one = ending(name, share)
@@ -31,7 +32,7 @@ def test_a_branch_does_not_differ_from_itself(name: str, share: float) -> None:
     assert found.fork_point is None or found.fork_point.seq <= one.records[-1].seq
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(WHICH, st.floats(0, 1), WHICH, st.floats(0, 1))
 def test_the_sides_can_change_places(name: str, share: float, other: str, rest: float) -> None:
     left, right = ending(name, share), ending(other, rest)
@@ -45,7 +46,7 @@ def test_the_sides_can_change_places(name: str, share: float, other: str, rest: 
     assert sorted(found.differ, key=lambda one: one.path) == sorted(swapped, key=lambda one: one.path)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(WHICH, st.floats(0, 1), st.floats(0, 1))
 def test_figures_before_and_after_the_fork_point_add_up(name: str, share: float, rest: float) -> None:
     early, late = sorted((share, rest))

@@ -16,6 +16,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tests.stubs.left_out import linux_only
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.decision.policy import RulePolicy
@@ -97,7 +98,7 @@ def final(tree: Tree, path: str) -> tuple[str, bytes] | None:
     ["b/c", "../outside/c", "b/x.txt"],
     True,
 )
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(
     steps=st.lists(makes, min_size=2, max_size=10),
     paths=st.lists(asked, min_size=3, max_size=8),

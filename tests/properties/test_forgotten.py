@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
@@ -93,7 +94,7 @@ class Tale:
                 self.tell(ContextRestored(compaction=self.compactions.pop()))
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(ACTS)
 def test_every_history_is_legal_and_the_originals_keep_what_was_said(acts: list[tuple[str, float]]) -> None:
     tale = Tale()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_branching import turn
+from tests.stubs.examples import example_count
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.session.snapshot import FORMAT, dumped
@@ -64,7 +65,7 @@ def _same(one: Recorder, other: Recorder) -> None:
     assert one.branches == other.branches
 
 
-@settings(max_examples=25)
+@settings(max_examples=example_count(25))
 @given(ACTS, st.floats(0, 1))
 def test_a_kept_fold_with_the_rest_is_the_whole_fold(
     acts: list[str | tuple[str, float]], back: float

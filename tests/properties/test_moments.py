@@ -52,6 +52,7 @@ def moved(records: list[Record], to_seq: int) -> list[Record]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", [7, 500])
 @pytest.mark.parametrize("name", LOGS)
 def test_every_moment_is_what_a_fresh_fold_gives(name: str, span: int) -> None:

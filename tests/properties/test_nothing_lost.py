@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.context.assembly import Assembly, Wanted
 from tui_agent.context.summary import Summary, summary_of
 from tui_agent.context.summary_facts import Facts
@@ -74,7 +75,7 @@ def missing(of: Facts, made: Summary) -> dict[str, str]:
     return {name: lost for name, pieces in told.items() for lost in pieces if lost not in f"{made.text}\n"}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(facts(), st.integers(3_000, 90_000), st.floats(0.2, 1.0))
 def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record(
     of: Facts, room: int, wished: float
@@ -94,7 +95,7 @@ def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(facts(), st.integers(8_000, 60_000), st.integers(2_000, 40_000))
 def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     of: Facts, room: int, window: int

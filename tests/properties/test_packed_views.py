@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.golden.make import LOGS
+from tests.stubs.examples import example_count
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
 from tui_agent.folds.trace.fold import Trace
@@ -58,7 +59,7 @@ def span(number: int) -> Span:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(
     st.integers(0, 40),
     st.lists(st.tuples(st.sampled_from(["append", "put", "pack", "look"]), st.integers(0, 99))),

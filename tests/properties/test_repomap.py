@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.repository_map import RepoMap
@@ -67,7 +68,7 @@ CONTENT = st.one_of(st.binary(max_size=400), CODE)
 
 
 @given(st.sampled_from(SUFFIXES), CONTENT)
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> None:
     _, symbols = symbols_of(f"a.{suffix}", data)
     last = data.count(b"\n") + 1
@@ -125,7 +126,7 @@ JAVA = [
         ),
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 def test_what_is_left_out_of_parsing_defines_nothing(code: tuple[str, str]) -> None:
     language, text = code
     name, data, ready = f"a.{language[:4].replace('pyth', 'py')}", text.encode(), KNOWN.ready(language)
@@ -145,7 +146,7 @@ def test_what_is_left_out_of_parsing_defines_nothing(code: tuple[str, str]) -> N
     st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["def class name", "`f` A name"])),
     st.integers(min_value=61, max_value=3_000),
 )
-@settings(max_examples=25)
+@settings(max_examples=example_count(25))
 def test_any_files_have_a_map_within_its_budget(
     files: dict[str, bytes], query: str | None, tokens: int
 ) -> None:
@@ -171,7 +172,7 @@ def test_any_files_have_a_map_within_its_budget(
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 def test_any_text_is_a_question(text: str) -> None:
     assert all(word and '"' not in word for word in Query(text).weights)
 

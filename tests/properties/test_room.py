@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.budgets import Room
 from tui_agent.context.summary import STORY
@@ -107,7 +108,7 @@ def packed(messages: Sequence[Message], window: int, answer: int, ratio: float) 
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(ACTS, st.integers(9_000, 60_000), st.integers(0, 9_000), st.floats(0.4, 2.5))
 def test_any_history_fits_beside_its_answer_and_keeps_the_users_words(
     acts: list[tuple[object, ...]], window: int, answer: int, ratio: float

@@ -484,6 +484,7 @@ class OtherSessions(SessionMachine):
     """The other half."""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("half", [SomeSessions, OtherSessions])
 def test_sessions_are_what_plain_lists_say(half: type[SessionMachine]) -> None:

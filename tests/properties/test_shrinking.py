@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.context.compaction_limits import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import (
     STORY,
@@ -75,7 +76,7 @@ def history(acts: list[tuple[object, ...]]) -> tuple[list[Message], set[int]]:
     return made, spoken
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(ACTS, st.integers(100, 40_000))
 def test_what_stays_behind_a_cut_is_legal_and_newer_than_all_before(
     acts: list[tuple[object, ...]], keep: int
@@ -90,7 +91,7 @@ def test_what_stays_behind_a_cut_is_legal_and_newer_than_all_before(
     assert sum(map(chars_of, rest)) <= keep or len(rest) <= 8 or cut == 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(ACTS, st.integers(0, 30), st.integers(8_000, 40_000))
 def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     acts: list[tuple[object, ...]], pin: int, room: int
@@ -115,7 +116,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     assert len(again) <= len(text) + 200
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(ACTS, st.integers(100, 40_000), st.integers(300, 20_000))
 def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
     acts: list[tuple[object, ...]], keep: int, room: int
@@ -131,7 +132,7 @@ def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
     assert len(transcript(messages, room, plain)) <= room + 300
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(ACTS, st.integers(2_000, 40_000), st.integers(1_500, 20_000))
 def test_what_is_to_be_summarised_fits_also_where_the_newest_of_it_is_dense(
     acts: list[tuple[object, ...]], room: int, most: int

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.stubs.examples import example_count
 from tests.stubs.store import said, store
 from tui_agent.errors import SessionLocked, StoreFull
 from tui_agent.folds.base import branch
@@ -200,6 +201,6 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=25, suppress_health_check=list(HealthCheck)
+    max_examples=example_count(100), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 TestStore = StoreMachine.TestCase

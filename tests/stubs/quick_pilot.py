@@ -12,12 +12,16 @@ import unicodedata
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
+from unittest.mock import patch
 
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from textual.app import App
 from textual.events import Key
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 ResultT = TypeVar("ResultT")
 ROUNDS = 3
@@ -82,12 +86,30 @@ class QuickPilot(Pilot[ResultT]):
         return busy or self.app._resize_timer is not None
 
 
+def _skip_paint(compositor: Compositor, *, screen_stack: list[Screen[Any]] | None = None, **_: bool) -> None:
+    """Replace `Compositor.render_update`: mark everything as painted without rendering it.
+
+    There is no terminal to show the result. A test that reads the screen renders it then (`render_strips`), over the
+    screens that are set here.
+    """
+    visible_screen_stack.set(screen_stack or [])
+    compositor._dirty_regions.clear()
+
+
 @asynccontextmanager
-async def piloted(app: App[ResultT], size: tuple[int, int] = (80, 24)) -> AsyncIterator[QuickPilot[ResultT]]:
-    """The app while it runs without a terminal. It tells the collector to pass over all that is there: taken back here."""
+async def piloted(
+    app: App[ResultT], size: tuple[int, int] = (80, 24), *, paint: bool = False
+) -> AsyncIterator[QuickPilot[ResultT]]:
+    """Run the app without a terminal. It lays out its widgets, but renders their rows only with `paint` or when a test
+    reads them.
+
+    The app tells the garbage collector to ignore all objects that exist: this is undone here.
+    """
+    painting = Compositor.render_update if paint else _skip_paint
     try:
-        async with app.run_test(size=size):
-            yield QuickPilot(app)
+        with patch.object(Compositor, "render_update", painting):
+            async with app.run_test(size=size):
+                yield QuickPilot(app)
     finally:
         gc.unfreeze()
         if next(OPENED) % COLLECTED_AFTER == 0:

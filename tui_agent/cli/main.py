@@ -185,7 +185,7 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
     """Return the parser of one command, with its own arguments and its common options."""
     parser = Parser(
         prog=prog,
-        description=(module.__doc__ or verb.summary).split(":", 1)[-1].strip().split("\n\n")[0],
+        description=(module.__doc__ or verb.summary).strip().split("\n\n")[0],
         epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

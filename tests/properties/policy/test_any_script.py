@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tests.stubs.left_out import leave_out
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
@@ -72,13 +73,15 @@ def check_script(script: str) -> None:
         assert not allowed(f"{{ {script}\n}} > out") or "<<" in script
 
 
-@settings(max_examples=1000, suppress_health_check=QUIET)
+@pytest.mark.slow
+@settings(max_examples=example_count(1000), suppress_health_check=QUIET)
 @given(SCRIPTS)
 def test_every_text_is_judged_and_rm_beside_it_is_never_allowed(script: str) -> None:
     check_script(script)
 
 
-@settings(max_examples=150, suppress_health_check=QUIET)
+@pytest.mark.slow
+@settings(max_examples=example_count(150), suppress_health_check=QUIET)
 @given(st.one_of(changed(), st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)))
 def test_an_allowed_text_is_a_script_for_bash(script: str) -> None:
     assume(allowed(script))

@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
 from tui_agent.policy.decision.policy import RulePolicy
@@ -40,7 +41,7 @@ def clean(effects: list[Effect]) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-@settings(max_examples=400)
+@settings(max_examples=example_count(400))
 @given(st.lists(EFFECTS, max_size=3).map(clean), FACTS)
 def test_any_call_gets_one_decision_whatever_the_order_of_rules(
     effects: tuple[Effect, ...], policy: str
@@ -57,7 +58,7 @@ def test_any_call_gets_one_decision_whatever_the_order_of_rules(
     judge.paths(effects, ())
 
 
-@settings(max_examples=400)
+@settings(max_examples=example_count(400))
 @given(SCRIPTS, FACTS)
 def test_a_text_outside_the_subset_is_never_allowed_unasked(script: str, policy: str) -> None:
     if policy != "bypass" and isinstance(parse_script(script), Refusal):
@@ -66,7 +67,7 @@ def test_a_text_outside_the_subset_is_never_allowed_unasked(script: str, policy:
         assert found.verdict != "allow"
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(st.lists(EFFECTS, min_size=1, max_size=3).map(clean), FACTS)
 def test_one_more_denied_effect_denies_the_call_in_any_place(
     effects: tuple[Effect, ...], policy: str

@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import bound_rule
 from tui_agent.policy.rules.grammar import parse_rule
@@ -65,7 +66,7 @@ def judged(
     return RulePolicy(own).decide("edit_file", (effect,), facts).verdict
 
 
-@settings(max_examples=500)
+@settings(max_examples=example_count(500))
 @given(rulings(), st.sampled_from(POLICIES), st.booleans(), st.randoms())
 def test_deny_wins_and_ask_wins_over_allow_in_any_order(
     ruling: tuple[Effect, list[tuple[str, str]]], policy: PolicyName, sandboxed: bool, random: object
@@ -82,7 +83,7 @@ def test_deny_wins_and_ask_wins_over_allow_in_any_order(
     assert judged(effect, shuffled, policy, sandboxed=sandboxed) == found
 
 
-@settings(max_examples=500)
+@settings(max_examples=example_count(500))
 @given(rulings(), st.sampled_from(POLICIES), st.sampled_from(["deny", "ask"]), SOURCES)
 def test_one_more_rule_that_denies_or_asks_never_loosens(
     ruling: tuple[Effect, list[tuple[str, str]]], policy: PolicyName, verdict: str, source: str
@@ -97,7 +98,7 @@ def test_one_more_rule_that_denies_or_asks_never_loosens(
     assert RANK[after] <= RANK[verdict]
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(rulings())
 def test_plan_and_a_reading_delegate_are_never_looser_than_the_others(
     ruling: tuple[Effect, list[tuple[str, str]]],

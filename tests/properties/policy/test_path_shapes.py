@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.policy.places.pattern_overlap import names_overlap, paths_overlap, split_pattern
 
 
@@ -42,7 +43,7 @@ def reaches(shapes: list[str], names: list[str]) -> bool:
     return bool(names) and fnmatchcase(names[0], shapes[0]) and reaches(shapes[1:], names[1:])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=example_count(250), deadline=None)
 @given(SHAPES, SHAPES)
 def test_two_patterns_of_one_name_meet_where_a_name_fits_both(pattern: str, rule: str) -> None:
     fits = [name for name in NAMES if fnmatchcase(name, rule)]
@@ -50,14 +51,14 @@ def test_two_patterns_of_one_name_meet_where_a_name_fits_both(pattern: str, rule
     assert names_overlap(pattern, rule, dotted=False) or not any(finds(pattern, name) for name in fits)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=example_count(250), deadline=None)
 @given(SIMPLE, SIMPLE)
 def test_and_nowhere_else(pattern: str, rule: str) -> None:
     both = any(fnmatchcase(name, pattern) and fnmatchcase(name, rule) for name in PLAIN)
     assert names_overlap(pattern, rule) == both
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(NEGATED, NEGATED)
 def test_a_name_that_fits_both_is_never_missed_where_a_class_says_what_is_not_in_it(
     pattern: str, rule: str
@@ -66,7 +67,7 @@ def test_a_name_that_fits_both_is_never_missed_where_a_class_says_what_is_not_in
     assert names_overlap(pattern, rule) or not both
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=example_count(250), deadline=None)
 @given(SHELL_PATHS, st.lists(ONE, min_size=1, max_size=3))
 def test_two_paths_meet_where_a_path_fits_both(pattern: list[str], rule: list[str]) -> None:
     both = [path for path in PATHS if reaches(pattern, path.split("/")) and reaches(rule, path.split("/"))]
@@ -81,7 +82,7 @@ def test_two_paths_meet_where_a_path_fits_both(pattern: list[str], rule: list[st
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.sampled_from(PATHS), st.lists(ONE, min_size=1, max_size=3))
 def test_a_path_that_is_no_pattern_meets_a_rule_only_where_it_fits(path: str, rule: list[str]) -> None:
     assert paths_overlap(split_pattern(path), split_pattern("/".join(rule))) == reaches(rule, path.split("/"))

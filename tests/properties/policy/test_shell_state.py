@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from tests.properties.policy.program_runs import BWRAP, FACTS, run_calls
 from tests.properties.policy.shell_scripts import make_script
 from tests.stubs.left_out import only_where
@@ -42,6 +44,7 @@ def find_harm(scripts: Sequence[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_scripts_that_run_unasked_do_no_harm() -> None:
     scripts = allowed_scripts(1, SCRIPTS)

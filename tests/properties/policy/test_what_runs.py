@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tests.stubs.left_out import only_where
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -50,7 +51,7 @@ def lines() -> st.SearchStrategy[str]:
 
 @only_where(BASH is not None, "bash is not installed")
 @settings(
-    max_examples=300,
+    max_examples=example_count(300),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from tests.stubs.fake_session import FakeFollower, FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.unit.folds.test_begun import kept_of
@@ -137,6 +139,7 @@ async def test_the_status_line_says_how_much_is_still_to_be_read() -> None:
         assert "reading the older" not in driven.text()
 
 
+@pytest.mark.slow
 async def test_what_can_be_gone_back_to_says_what_is_missing_and_takes_it_in() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
@@ -165,6 +168,7 @@ async def test_words_are_looked_for_once_all_is_known() -> None:
             await driven.pilot.pause(0.01)
 
 
+@pytest.mark.slow
 async def test_figures_of_the_newest_part_say_so_and_those_of_the_whole_do_not() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:

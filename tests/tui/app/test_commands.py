@@ -31,6 +31,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "command"),
     [

@@ -135,6 +135,7 @@ async def test_its_row_says_how_much_it_saved(size: tuple[int, int]) -> None:
         assert "2 turns summarised: the context went from 42.0k to 1.2k tokens" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_be_taken_back(
     size: tuple[int, int],

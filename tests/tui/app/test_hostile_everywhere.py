@@ -81,6 +81,7 @@ async def test_every_event_is_harmless_while_it_arrives_and_after(name: str, shi
             await driven.press("pageup")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", LOGS)
 async def test_every_sheet_and_screen_is_harmless(name: str, size: tuple[int, int]) -> None:

@@ -40,6 +40,7 @@ async def test_every_key_that_is_listed_shows_something(action: Action) -> None:
                 await driven.press("escape")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", OF_THE_APP, ids=lambda one: one.name)
 async def test_every_action_of_palette_and_help_shows_something(action: Action) -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:

@@ -51,6 +51,7 @@ class Streamed:
         live.frames.show(ALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", OF_THE_APP, ids=lambda one: one.name)
 async def test_no_screen_over_a_running_turn_stops_a_view(action: Action) -> None:
     session = FakeSession(golden("night_shift")[:RUNNING])

@@ -102,6 +102,7 @@ async def test_help_lists_every_command() -> None:
         assert missing == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slash", sorted(slash for slash, action in BY_SLASH.items() if action.ground))
 async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash: str) -> None:
     async with open_app(golden("night_shift")) as driven:
@@ -114,6 +115,7 @@ async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash:
         assert driven.app.prompt.editor.text == f"{slash} zzz"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "slash", ["/help", "/status", "/trace", "/todo", "/context", "/cost", "/tools", "/diff", "/keys"]
 )

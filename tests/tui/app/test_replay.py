@@ -43,6 +43,7 @@ async def test_it_opens_at_the_last_event_and_at_the_event_that_is_asked_for() -
         assert "✗ run pytest -q" in text and "FAILED tests/test_report.py" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24)])
 @pytest.mark.parametrize("log", ["night_shift", "streaming", "approval"])
 async def test_the_screen_depends_on_the_event_alone_whichever_way_led_there(
@@ -91,6 +92,7 @@ def folded(records: list[Record], seq: int) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", LOGS)
 async def test_every_pane_is_what_a_fresh_fold_gives_at_that_event(log: str) -> None:
     records = golden(log)

@@ -193,6 +193,7 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
 
 
+@pytest.mark.slow
 async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"
     lines = (GOLDEN / "night_shift.jsonl").read_bytes().splitlines(keepends=True)

@@ -58,7 +58,7 @@ async def test_a_path_and_a_host_are_named_with_what_is_hidden_in_them(size: tup
 
 
 async def test_what_runs_is_named_with_what_is_hidden_in_it_in_the_activity_line_and_in_the_trace() -> None:
-    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+    async with open_app(golden("night_shift"), size=(160, 45), environ={"TUI_AGENT_MOTION": "off"}) as driven:
         call, script = CallId("call_unseen"), "make\u200b \u202ex"
         driven.session.feed(
             TurnStarted(turn=3),

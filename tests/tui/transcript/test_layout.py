@@ -3,6 +3,7 @@
 import random
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def long_talk(turns: int = 60) -> Samples:
     return s
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30), st.integers(0, 9)), max_size=60))
 def test_sums_of_heights_hold_whatever_was_appended_and_set(acts: list[tuple[bool, int, int]]) -> None:
     plain: list[int] = []

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import UNICODE
 from tui_agent.tui.theme.theme import bundled_folder, load_theme
@@ -68,7 +69,7 @@ def in_pieces(text: str, cuts: list[int]) -> MarkdownStream:
     return made
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.lists(st.integers(0, 800), max_size=30))
 def test_rows_do_not_depend_on_how_the_text_arrived(lines: list[str], cuts: list[int]) -> None:
     text = "\n".join(lines)
@@ -79,7 +80,7 @@ def test_rows_do_not_depend_on_how_the_text_arrived(lines: list[str], cuts: list
     assert pieces.source() == at_once.source()
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.lists(st.integers(0, 800), max_size=30))
 def test_frozen_rows_never_change(lines: list[str], cuts: list[int]) -> None:
     text = "\n".join(lines)
@@ -90,7 +91,7 @@ def test_frozen_rows_never_change(lines: list[str], cuts: list[int]) -> None:
         assert made.rows[: len(frozen)] == frozen
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(st.text(alphabet="ab`*_[]()|-#>~1. \n\t世é", max_size=200), st.integers(12, 90))
 def test_any_text_is_drawn_within_the_width(text: str, width: int) -> None:
     made = stream(width)
@@ -101,7 +102,7 @@ def test_any_text_is_drawn_within_the_width(text: str, width: int) -> None:
         assert "\t" not in row.text()
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(st.lists(st.sampled_from(LINES), max_size=25))
 def test_every_run_points_into_the_source(lines: list[str]) -> None:
     made = stream()
@@ -160,6 +161,7 @@ def test_a_table_is_aligned_by_cells_when_it_has_closed() -> None:
     assert rows == ["    name   n", "    世界   1", "    abc   22"]
 
 
+@pytest.mark.slow
 def test_work_follows_what_was_added_not_what_was_said() -> None:
     """An open fence of many lines: an update draws the open group only."""
     made = stream()

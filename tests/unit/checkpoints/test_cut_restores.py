@@ -25,6 +25,7 @@ async def cut_off(root: Path, acts: int) -> tuple[Path, str]:
     return folder, head
 
 
+@pytest.mark.slow
 async def test_what_was_changed_after_a_cut_restore_is_never_undone(tmp_path: Path) -> None:
     seen = set()
     for number in range(1, 12):

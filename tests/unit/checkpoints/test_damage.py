@@ -42,6 +42,7 @@ def no_folder(store: Path) -> None:
     shutil.rmtree(store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [no_objects, cut_objects, no_commit, no_trees, cut_pack, no_folder],

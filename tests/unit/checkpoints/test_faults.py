@@ -40,6 +40,7 @@ async def prepared(root: Path) -> tuple[Path, GitShadow, str]:
     return folder, made, first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_failing_git_leaves_all_as_it_was(tmp_path: Path, after: bool) -> None:
     folder, made, first = await prepared(tmp_path)
@@ -92,6 +93,7 @@ async def test_a_first_checkpoint_that_fails_can_be_taken_again(tmp_path: Path, 
     assert await shadow(folder).verify() == []
 
 
+@pytest.mark.slow
 async def test_a_failing_act_is_undone_with_all_before_it(tmp_path: Path) -> None:
     folder, _, first = await prepared(tmp_path)
     head = git(tmp_path / "checkpoints.git", "rev-parse", "main").strip()
@@ -131,6 +133,7 @@ class KilledActs(FailingActs):
             raise Killed
 
 
+@pytest.mark.slow
 async def test_a_restore_that_was_killed_is_undone_when_the_session_opens_again(tmp_path: Path) -> None:
     folder, _, first = await prepared(tmp_path)
     head = git(tmp_path / "checkpoints.git", "rev-parse", "main").strip()

@@ -120,6 +120,7 @@ async def test_the_disk_of_the_store_is_full(tmp_path: Path, disk: SmallDisk, re
     assert not list((disk.place / "checkpoints.git").rglob("*tmp*"))
 
 
+@pytest.mark.slow
 async def test_the_disk_of_the_workspace_is_full(tmp_path: Path, disk: SmallDisk) -> None:
     folder = prepared(disk.place)
     made = GitShadow(folder, tmp_path / "checkpoints.git")

@@ -175,6 +175,7 @@ async def test_a_bundle_holds_what_is_borrowed(tmp_path: Path) -> None:
         await made.export_bundle(tmp_path / "missing" / "all.bundle")
 
 
+@pytest.mark.slow
 async def test_a_hundred_edits_of_a_large_file_take_little_more_than_what_changed(tmp_path: Path) -> None:
     draw = random.Random(3)
     folder = workspace(tmp_path)

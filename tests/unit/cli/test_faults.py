@@ -155,7 +155,6 @@ def test_a_plugin_is_switched_off_and_on_in_the_users_configuration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     folder = tmp_path / ".config" / "tui-agent"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text('# mine\ntheme = "day"\n')

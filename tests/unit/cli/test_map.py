@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
@@ -130,6 +132,7 @@ def test_a_map_of_what_is_known_loads_neither_parser_nor_schema(tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_a_name_that_is_half_typed_is_looked_up_in_the_index_alone(tmp_path: Path) -> None:
     root = make(tmp_path / "repo")
     (root / "night.go").write_text("package a\n\nfunc (s *Shift) NightHours() int { return 1 }\n")

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
 
 __all__ = ["call", "tmp_path", "two_turns", "work"]
@@ -16,6 +18,7 @@ def moves(tmp_path: Path, session: str = "ses_a") -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_files_go_back_in_the_new_folder_and_the_session_is_listed_there(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

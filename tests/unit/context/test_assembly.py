@@ -6,6 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.tokens import Tokens
 from tui_agent.ports.middleware import Fragment
@@ -226,7 +227,7 @@ def test_a_fragment_is_cut_to_its_own_limit_and_the_manifest_says_so() -> None:
     assert cut.rule == "skills is cut to 100 tokens"
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(
     sizes=st.lists(st.tuples(st.booleans(), st.integers(0, 6_000)), max_size=12),
     window=st.integers(200, 20_000),

@@ -25,6 +25,7 @@ def resident() -> int:
     return int(fields[1]) * 4096
 
 
+@pytest.mark.slow
 @linux_only("reads /proc/self/statm")
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_a_flood_is_counted_and_holds_no_memory(tmp_path: Path, flood: str) -> None:

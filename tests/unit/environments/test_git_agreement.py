@@ -25,6 +25,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
+@pytest.mark.slow
 @rows("name", STEERED)
 def test_a_repository_that_steers_git_is_found(base: Path, name: str) -> None:
     number = list(STEERED).index(name)

@@ -146,7 +146,6 @@ def test_a_repository_of_another_user_needs_to_be_trusted(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     assert runs_programs(str(untracked))
     (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = /other\n\tdirectory = {untracked}\n")
     assert not runs_programs(str(untracked))

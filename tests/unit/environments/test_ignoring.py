@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.examples import example_count
 from tui_agent.folds.text.gitignore import MAX_LINES, MAX_STARS, IgnoreFile, Rules
 from tui_agent.folds.text.glob import path_pattern
 
@@ -40,7 +41,7 @@ def git_says(repository: Path, text: str, asked: list[str]) -> list[bool]:
     return [bool(pattern) and not pattern.startswith("!") for pattern in found[2::4]]
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(
     text=st.lists(lines, min_size=1, max_size=4).map("\n".join),
     asked=st.lists(paths, min_size=1, max_size=12),

@@ -54,6 +54,7 @@ async def run(env: LocalEnvironment, script: str) -> ExecResult:
     return await env.exec(ExecSpec(script=script), lambda data: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("end", ENDS)
 async def test_no_kind_of_child_outlives_its_command(tmp_path: Path, end: str, groups: str) -> None:

@@ -25,6 +25,7 @@ def following_links(names: Sequence[str]) -> int:
     return os.open("/" + "/".join(names), FOLDER_FLAGS & ~os.O_NOFOLLOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 async def test_nothing_escapes(tmp_path: Path, way: OpenFolder | None) -> None:
     with swapping(tmp_path) as arena:

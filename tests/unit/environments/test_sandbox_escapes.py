@@ -110,6 +110,7 @@ def base() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTEMPTS)
 async def test_an_attempt_to_get_out_changes_reaches_and_reads_nothing(base: Path, name: str) -> None:
     with World(base / str(list(ATTEMPTS).index(name))) as world:

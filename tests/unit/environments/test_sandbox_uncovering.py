@@ -55,7 +55,6 @@ async def test_what_sessions_keep_is_not_seen(where: str, monkeypatch: pytest.Mo
     require_sandbox()
     with elsewhere() as base:
         monkeypatch.setenv("HOME", str(base / "home"))
-        monkeypatch.delenv("XDG_DATA_HOME", raising=False)
         monkeypatch.setenv("TUI_AGENT_HOME", str(base / "moved"))
         data = {
             "data_dir": base / "data",

@@ -30,6 +30,7 @@ def kept_of(records: list[Record]) -> Standing | None:
     return None if found is None else loaded(dumped(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
 def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None:
     records = branch(golden(name))

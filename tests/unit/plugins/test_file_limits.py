@@ -141,6 +141,7 @@ def deep(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
 
 
+@pytest.mark.slow
 async def test_what_lies_too_deep_is_left_out_and_refused(bench: Bench, deep: Path) -> None:
     found = text(await bench.run("glob", pattern="leaf")).split("\n")
     assert sorted(path.count("/") for path in found) == [5, MAX_DEPTH - 1]

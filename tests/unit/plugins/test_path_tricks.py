@@ -59,6 +59,7 @@ def test_there_are_enough_tricks() -> None:
     assert len(TRICKS) >= 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_no_tool_comes_out(bench: Bench, ground: Ground, part: int) -> None:
     outside = {

@@ -42,12 +42,14 @@ def show_allowed(corpus: str, facts: PolicyFacts) -> str:
     return "\n".join(list_lines(corpus, "allow", facts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["ask", "plan", "accept-edits"])
 @pytest.mark.parametrize("corpus", ["attacks", "held_out"])
 def test_no_attack_runs_unasked(corpus: str, policy: PolicyName) -> None:
     assert show_allowed(corpus, hostile_facts(policy)) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", INSIDE)
 def test_no_misused_program_runs_unasked_inside_another_command(form: str) -> None:
     policy = RulePolicy()
@@ -82,6 +84,7 @@ def test_proven_lines_run_unasked_in_every_profile() -> None:
         assert [*list_lines("proven", "ask", facts), *list_lines("proven", "deny", facts)] == [], policy
 
 
+@pytest.mark.slow
 def test_lines_that_are_not_proven_are_asked_about_and_denied_where_nobody_asks() -> None:
     held_as: dict[PolicyName, str] = {"plan": "deny", "ask": "ask", "accept-edits": "ask"}
     for policy, verdict in held_as.items():
@@ -100,6 +103,7 @@ def test_lines_whose_words_name_guarded_files_run_unasked_in_no_profile() -> Non
         assert list_lines("guarded", "allow", clean_facts(policy)) == [], policy
 
 
+@pytest.mark.slow
 def test_nearly_nothing_without_an_end_runs_unasked_in_a_sandbox() -> None:
     facts = clean_facts("accept-edits", sandboxed=True)
     allowed = [place for place in list_lines("attacks", "allow", facts) if " endless " in place]

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.stubs.left_out import leave_out
 from tests.unit.policy.judging import WORKSPACE, verdict
 from tui_agent.policy.decision.policy import RulePolicy
@@ -63,10 +65,12 @@ LINES = _lines(RUNNING[0], FRAMES) + [
 OPENING = [line for payload in OPENED for line in _lines(payload, FRAMES)]
 
 
+@pytest.mark.slow
 def test_no_substitution_is_allowed_wherever_it_stands() -> None:
     assert [line for line in LINES if verdict(line) == "allow"] == []
 
 
+@pytest.mark.slow
 def test_a_rule_against_what_stands_there_denies_the_line() -> None:
     facts = PolicyFacts(WORKSPACE, "bypass")
     policy = RulePolicy(["deny run touch *"])
@@ -76,6 +80,7 @@ def test_a_rule_against_what_stands_there_denies_the_line() -> None:
     assert let == []
 
 
+@pytest.mark.slow
 def test_what_is_allowed_of_process_substitutions_does_not_run(tmp_path: Path) -> None:
     """Between double quotes, in sums and in texts they are letters."""
     bash = shutil.which("bash")

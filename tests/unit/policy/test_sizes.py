@@ -59,6 +59,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @rows("name", [name for name in LONG if name not in ("nothing", "million words")])
 def test_a_rule_that_denies_is_heard_in_any_of_them(name: str) -> None:
     facts = PolicyFacts(WORKSPACE, "bypass")
@@ -139,6 +140,7 @@ MOST_OF_A_LINE = 3_000_000
 RULES = ["deny run git push *", "deny edit vendor/**", "ask read private/**", "allow run make *"]
 
 
+@pytest.mark.slow
 @rows("line", [*LONG.values(), *READ.values()])
 def test_no_line_is_much_work_to_judge(line: str) -> None:
     """Calls of Python functions; what one call of a parser or a pattern does is bounded by the text that it is given."""
@@ -148,6 +150,7 @@ def test_no_line_is_much_work_to_judge(line: str) -> None:
     assert calls_of(lambda: policy.decide("run_command", runs, facts)) < MOST_OF_A_LINE
 
 
+@pytest.mark.slow
 @rows("name", LONG)
 def test_a_line_that_is_too_long_to_be_read_is_never_allowed(name: str) -> None:
     assert verdict(LONG[name]) == "ask"

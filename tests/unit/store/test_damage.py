@@ -41,6 +41,7 @@ def every_cut_keeps_the_events_before_it(data: bytes) -> None:
         assert found.bad_lines == (), cut
 
 
+@pytest.mark.slow
 def test_any_cut_leaves_exactly_the_whole_events_before_it(tmp_path: Path) -> None:
     every_cut_keeps_the_events_before_it(long_log(tmp_path))
 
@@ -86,6 +87,7 @@ def windows(tmp_path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
     yield from ((short[at - 1], lines[at], short[at + 1]) for at in range(1, len(lines) - 1))
 
 
+@pytest.mark.slow
 def test_no_changed_byte_is_missed_and_reading_goes_on_behind_it(tmp_path: Path) -> None:
     for before, line, after in windows(tmp_path):
         first, own, last = records(before + line + after, NO_BLOBS)

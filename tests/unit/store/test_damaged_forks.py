@@ -35,6 +35,7 @@ def seqs(records: list[Record]) -> list[int]:
     return [record.seq for record in records]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["parent", "child"])
 def test_every_changed_byte_is_told_and_the_rest_is_read(tmp_path: Path, name: str) -> None:
     sessions = forked(tmp_path)

@@ -31,6 +31,7 @@ def values() -> list[str]:
     return [*THOUGHT_UP, *drawn, *odd]
 
 
+@pytest.mark.slow
 @rows("place", texts("places.txt"))
 def test_a_password_is_found_in_every_place(place: str) -> None:
     missed = [

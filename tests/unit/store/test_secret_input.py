@@ -26,6 +26,7 @@ PIECES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PIECES)
 def test_a_long_hostile_text_is_redacted(name: str) -> None:
     text = PIECES[name] * (SIZE // len(PIECES[name]))

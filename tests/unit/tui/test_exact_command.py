@@ -84,6 +84,7 @@ def test_pieces_lose_nothing_and_end_in_no_blank(line: str, room: int) -> None:
     assert not any(one.endswith(" ") for one in found[:-1])
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_drawn_before_the_time_limit() -> None:
     assert len(command_rows("x y" * 3_000_000, LOOKS, 90)) > 100_000
 

@@ -166,7 +166,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
 
 def bundled_folder() -> Path:
     """Where the themes that ship with the product lie: in the wheel, or beside the package in a checkout."""
-    package = Path(__file__).resolve().parent.parent
+    package = Path(__file__).resolve().parents[2]
     shipped = package / "_bundled" / "themes"
     return shipped if shipped.is_dir() else package.parent / "themes"
 

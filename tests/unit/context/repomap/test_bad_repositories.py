@@ -122,6 +122,7 @@ def everything_at_once(root: Path) -> None:
         make(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [*BAD, everything_at_once], ids=lambda make: make.__name__)
 def test_there_is_a_map_at_once_and_by_the_index(tmp_path: Path, make: Callable[[Path], None]) -> None:
     root = tmp_path / "repo"

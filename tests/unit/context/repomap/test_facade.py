@@ -274,6 +274,7 @@ def test_past_commits_speak_for_the_files_that_they_touched(root: Path, repo_map
     assert "history" in view.files[0].reasons
 
 
+@pytest.mark.slow
 def test_five_thousand_files_are_mapped_at_once(tmp_path: Path, repo_map: Maps) -> None:
     for folder in range(50):
         (tmp_path / f"repo/f{folder}").mkdir(parents=True)

@@ -76,6 +76,7 @@ def missing_examples(entry: Entry) -> list[str]:
     return [] if decisions - {"allow"} else ["it has no example that is asked about or denied"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", sorted({program_of(name) for name in entry_names()}))
 def test_entries_are_valid(program: str) -> None:
     faults = [fault for name in entry_names() if program_of(name) == program for fault in faults_of(name)]

@@ -19,7 +19,7 @@ from tui_agent.tui.screens.replay.screen import ReplayScreen
 class ReplayApp(Frame):
     """`to_seq` is where it begins, `speed` how fast Space plays."""
 
-    CSS_PATH = "../styles/app.tcss"
+    CSS_PATH = "../../styles/app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
 
     def __init__(

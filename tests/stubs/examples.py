@@ -1,0 +1,8 @@
+"""The number of examples that a property test tries, by the Hypothesis profile (tests/conftest.py)."""
+
+from hypothesis import settings
+
+
+def example_count(count: int) -> int:
+    """Return `count` in the profile `ci`, and a third of it in the profile `dev`."""
+    return max(count // 3, 1) if settings.get_current_profile_name() == "dev" else count
