@@ -305,7 +305,7 @@ async def test_together_they_are_bounded_and_the_nearest_stay(tmp_path: Path, wo
     known = (await files.all()).files
     below = await files.below(["src"], known, MAX_FILE_CHARS)
     assert [len(str(one.text)) for one in below.files] == [LEAST_CHARS] and below.files[0].cut
-    assert "src/AGENTS.md is too long: 2,000 of its 3,999 characters" in below.notes[0]
+    assert "src/AGENTS.md is cut: 2,000 of its 3,999 characters" in below.notes[0]
     held = joined(known, below.files)
     later = await files.all(held)
     assert (later.files, later.notes) == (tuple(held), ()), "what was told stays as it was told"
@@ -328,7 +328,7 @@ async def test_where_there_is_no_room_for_all_the_farthest_goes_first_and_the_us
         ("AGENTS.md", MAX_FILE_CHARS - 4_004),
     ]
     assert [note.split(" characters")[0] for note in found.notes] == [
-        "../../AGENTS.md is too long: 7,007 of its 29,998",
+        "../../AGENTS.md is cut: 7,007 of its 29,998",
         "../../../AGENTS.md is left out: the instructions are too long together.",
     ]
 
@@ -476,7 +476,7 @@ async def test_in_a_small_window_only_the_beginning_of_a_long_one_joins(
         await bench.until("turn.finished")
     words = _text(bench.model.requests[-1].messages[-1])
     assert 3_000 < len(words) < 5_000 and "[src/AGENTS.md goes on: " in words
-    assert "src/AGENTS.md is too long: " in bench.recorder.state.instruction_notes[0]
+    assert "src/AGENTS.md is cut: " in bench.recorder.state.instruction_notes[0]
 
 
 async def test_they_come_back_with_the_session(tmp_path: Path, workspace: Path) -> None:
