@@ -68,7 +68,7 @@ def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Cal
     assert "mine" in [row.get("name") for row in rows]
     assert [Path(row["source"]).name for row in rows if row["kind"] == "fault"] == ["broken.md"]
     _, out, err = call("agents", "list")
-    assert "broken.md is no agent" in err and "mine" in out
+    assert "broken.md is not a valid agent" in err and "mine" in out
     _, out, _ = call("run", "go", "--model", script, "--json")
     assert any("broken.md" in one["message"] for one in payloads(out, "error.raised"))
 
