@@ -172,13 +172,13 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
             assert command.model_copy(update={"id": wanted.id}) == wanted
         driven.session.feed(ContextPinned(seqs=(seq,)))
         await driven.settle()
-        assert "1 message is pinned: every summary to come keeps it word for word." in driven.text()
+        assert "1 message is pinned: later summaries keep it word for word." in driven.text()
         await listed(driven)
         assert "pinned" in driven.text()
         await driven.press("escape")
         driven.session.feed(ContextPinned(seqs=(seq, seq + 1), pinned=False))
         await driven.settle()
-        assert "2 messages are no longer pinned: summaries to come may leave them out." in driven.text()
+        assert "2 messages are no longer pinned: later summaries may leave them out." in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -125,7 +125,7 @@ async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> N
         assert isinstance(wished, RevokeRule) and wished.rule == RULE
         driven.session.feed(PermissionRevoked(rule=RULE))
         await driven.settle()
-        assert "  nothing" in driven.text() and "rule taken back" in driven.text()
+        assert "  nothing" in driven.text() and "rule revoked" in driven.text()
 
 
 async def test_a_file_of_rules_that_cannot_be_read_is_said() -> None:
