@@ -254,4 +254,4 @@ def test_what_the_meter_counts_is_what_the_provider_counts(played: Played) -> No
 def test_what_was_put_away_is_read_again(played: Played) -> None:
     texts = [said(body) for body in played.provider.of()]
     assert any("8765" in text for text in texts)
-    assert all(REDUCED not in text or "read_artifact reads it again" in text for text in texts)
+    assert all(REDUCED not in text or "read_artifact can read it" in text for text in texts)

@@ -25,7 +25,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.workspace.local.environment import LocalEnvironment
 
-SAID = "It wanted to read .env and keys, which may hold secrets."
+SAID = "It tried to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
 KEPT = " Always adds it to [sandbox] readable in your config.toml."
 

@@ -346,7 +346,7 @@ async def test_a_file_whose_folder_is_a_file_now_is_told_with_the_reason_and_not
         await bench.until("session.head_moved")
         error = (await bench.until("error.raised")).payload
         assert isinstance(error, ErrorRaised)
-        assert error.message == "old/o.txt could not be restored: its folder old is no folder now."
+        assert error.message == "old/o.txt could not be restored: old is not a folder any more."
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
         assert restored[-1].kept == ()
     assert files(tmp_path) == {"old": "mine"}

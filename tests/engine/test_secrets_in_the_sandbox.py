@@ -112,13 +112,13 @@ async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None
 
 
 async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
-    of_env = "[the sandbox: .env may hold secrets: what commands see of it, its size and time are not the file's own.]"
+    of_env = "[the sandbox: .env may hold secrets: its content, size and time are hidden from commands.]"
     told = (await seen("ls -la", "ask", FILES)).told
     assert told.endswith(of_env) and told.count("the sandbox") == 1
     told = (await seen("touch b.txt; ls -la", "accept-edits", FILES)).told
     assert told.endswith(
-        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode, commondir and 1 more are not there: empty stand-ins of the "
-        f"sandbox, gone after the command.]\n{of_env}"
+        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode, commondir and 1 more do not exist: empty placeholders of the "
+        f"sandbox, removed after the command.]\n{of_env}"
     )
     assert (await seen("ls -la a.txt", "ask", FILES)).told.count("sandbox") == 0
 
@@ -126,10 +126,10 @@ async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
 @pytest.mark.parametrize(
     ("script", "note"),
     [
-        ("set -a; source .env; true", "It could not read .env, which may hold secrets."),
+        ("set -a; source .env; true", "The command could not read .env, which may hold secrets."),
         (
             ". ./.env 2>/dev/null",
-            "start.sh names .env, which may hold secrets and cannot be read by this command.",
+            "start.sh refers to .env, which may hold secrets and cannot be read by this command.",
         ),
     ],
 )
@@ -144,7 +144,7 @@ async def test_a_command_that_reads_nothing_of_it_says_nothing_of_it() -> None:
 
 
 NEEDS = {**FILES, "test.py": TEST}
-ASKED = "It wanted to read .env, which may hold secrets and is kept from commands."
+ASKED = "It tried to read .env, which may hold secrets and is hidden from commands."
 
 
 async def test_tests_that_need_it_run_again_with_it_and_in_the_sandbox() -> None:

@@ -202,10 +202,12 @@ def test_a_log_of_a_newer_version_is_listed_and_read_and_never_written(tmp_path:
     (found,) = sessions.list("/work/x")
     assert (found.newer, found.damaged, found.title, found.events) == (True, False, "later", 2)
     assert flaws(log.folder, sessions.read("s1")) == [
-        "s1 was written by a newer version of tui-agent (log version 99, this one knows 1): 2 events cannot be read."
+        "s1 was written by a newer version of tui-agent (log version 99, this one reads up to 1): 2 events cannot be read."
     ]
     for change in (lambda: sessions.open("s1"), lambda: sessions.fork("s1", 1, "s2")):
-        with pytest.raises(SessionTooNew, match=r"log version 99, this one knows 1\); nothing was changed"):
+        with pytest.raises(
+            SessionTooNew, match=r"log version 99, this one reads up to 1\); nothing was changed"
+        ):
             change()
     assert path.read_bytes() == torn
     assert sorted(each.name for each in log.folder.iterdir()) == ["blobs", "events.jsonl", "lock"]
@@ -225,12 +227,12 @@ def test_what_was_stepped_over_is_counted_and_placed(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", [f"message {number}" for number in range(20)])
     flip(path, 3)
     sessions = store(tmp_path)
-    assert flaws(path.parent, sessions.read("s1")) == ["1 damaged line was stepped over in the log: line 3."]
+    assert flaws(path.parent, sessions.read("s1")) == ["1 damaged line was skipped in the log: line 3."]
     sessions.fork("s1", 18, "s2")
     for number in range(5, 17):
         flip(path, number)
     assert flaws(sessions.folder("s2"), sessions.read("s2")) == [
-        "13 damaged lines were stepped over in the log of s1: lines 3, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 3 more."
+        "13 damaged lines were skipped in the log of s1: lines 3, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 3 more."
     ]
 
 
