@@ -13,8 +13,8 @@ def load(module: str) -> ModuleType:
     """Import a module with garbage collection paused, and exempt all present objects from later collections.
 
     Importing a thousand modules triggers about three hundred collections that find nothing: 0.1 s of the 0.6 s that
-    a headless run takes to load, and as much again later. Call it only at the start of a process, because reference
-    cycles that are garbage by then are never freed. A module that is already loaded is returned as it is.
+    a headless run takes to load, and as much again later. Call it only at the start of a process, because circular
+    references that are garbage by then are never freed. A module that is already loaded is returned as it is.
     """
     if module in sys.modules:
         return import_module(module)

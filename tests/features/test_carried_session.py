@@ -102,9 +102,9 @@ async def test_only_a_new_session_carries_on_and_only_from_one_in_which_somethin
     with pytest.raises(SessionNotFound):
         await turn(replace(options, carry_from="ses_nowhere"), "hello")
     await turn(replace(options, session=OLD), "where do we keep the hours?")
-    with pytest.raises(ConfigError, match="only a new one"):
+    with pytest.raises(ConfigError, match="only a new session"):
         await turn(replace(options, session=OLD, carry_from=OLD), "hello")
     async with session(replace(options, session=NEW)):
         pass
-    with pytest.raises(UsageError, match="Nothing was said"):
+    with pytest.raises(UsageError, match="no messages"):
         await turn(replace(options, carry_from=NEW), "hello")

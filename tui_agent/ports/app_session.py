@@ -1,6 +1,6 @@
-"""What the app knows of a session and its engine, whatever they run in.
+"""The session protocol of the app, independent of the process in which the engine runs.
 
-Invariant: protocols only; a test's session and the remote one fit them alike.
+Invariant: protocols only; the remote session and the sessions of tests implement them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tui_agent.protocol.envelope import Record
 
 
 class OpenedSession(Protocol):
-    """What an engine says when it holds the session."""
+    """The engine's note that it has opened the session."""
 
     session: str
     folder: str
@@ -21,47 +21,47 @@ class OpenedSession(Protocol):
 
 
 class Trouble(Protocol):
-    """What could not be stored, told beside the log."""
+    """A storage error of the engine, which therefore cannot be in the log."""
 
     message: str
     hint: str
 
 
 class HeldSession(Protocol):
-    """What an engine says when it has the session's lock."""
+    """The engine's note that it has locked the session."""
 
     last_seq: int
 
 
 class AppSession(Session, Protocol):
-    """A session as the app drives it: opened once, served in the background."""
+    """A session of the app: opened once, served in the background."""
 
     @property
     def closed(self) -> bool:
-        """Its engine is gone; nothing new comes."""
+        """True if the engine is gone, so that no new records come."""
         ...
 
     @property
     def trouble(self) -> Trouble | None:
-        """The newest thing that the engine could not store."""
+        """The newest storage error of the engine."""
         ...
 
     async def opened(self) -> OpenedSession:
-        """Wait until it is open. Raises what kept it from that."""
+        """Wait until the session is open. Raises the error if it cannot be opened."""
         ...
 
     async def held(self) -> HeldSession | None:
-        """Wait until its log can be read; None when it cannot be opened."""
+        """Wait until the log can be read; None if the session cannot be opened."""
         ...
 
     async def tail(self, count: int) -> Sequence[Record]:
-        """The newest records as it was opened, at most `count`."""
+        """Return the newest records for a first screen, with `count` besides those of an opening."""
         ...
 
     async def kept(self) -> tuple[int, Outline] | None:
-        """What was kept of an earlier fold, with the event after which it stands; None where nothing was."""
+        """Return the cached fold's outline with its last event; None if there is no cached fold."""
         ...
 
     async def serve(self) -> None:
-        """Move commands and records until it ends."""
+        """Send commands to the engine and receive its records until it ends."""
         ...
