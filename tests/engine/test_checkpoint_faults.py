@@ -33,7 +33,7 @@ async def test_a_store_that_is_gone_in_mid_session_is_said_and_begun_anew(tmp_pa
         shutil.rmtree(store_of(tmp_path))
         await turn(bench, "second")
         errors = [one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]
-        assert ["cannot be put back any more" in error.message for error in errors] == [True]
+        assert ["cannot be restored" in error.message for error in errors] == [True]
         assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}
         await go(bench, Undo())
         assert files(tmp_path) == {"a.txt": "one"}
@@ -84,7 +84,7 @@ async def test_a_home_folder_is_refused_and_the_reason_is_seen_once(
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "go")
         errors = [one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]
-        assert ["is the home folder" in error.message for error in errors] == [True]
+        assert ["is your home folder" in error.message for error in errors] == [True]
         assert "/undo" in errors[0].hint
     assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}
     assert not list((tmp_path / "sessions").glob("**/checkpoints.git"))

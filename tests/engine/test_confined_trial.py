@@ -94,7 +94,7 @@ async def test_one_that_writes_is_asked_about_with_what_it_tried() -> None:
         asked, decided, _, root = await run_in_sandbox(base, WRITES, "allow")
         assert (root / "a.txt").read_text() == "changed\n"
     (question,) = asked
-    why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace, which it may only read"
+    why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace, which is read-only for this command"
     assert question.reason.startswith(why)
     assert [(each.rule_id, each.by) for each in decided] == [
         ("sandbox.try", "rule"),

@@ -102,7 +102,7 @@ async def test_an_unasked_search_finds_the_rest_and_says_what_was_empty_to_it(co
     found = await seen(command, "ask", FILES)
     assert found.asked == ()
     assert "a.txt:1:canary of a.txt" in found.told and "APP_TOKEN" not in found.told
-    assert "[the sandbox: .env may hold secrets, and stood empty before this command.]" in found.told
+    assert "[the sandbox: .env may hold secrets and appeared empty to this command.]" in found.told
 
 
 async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None:
@@ -112,13 +112,13 @@ async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None
 
 
 async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
-    of_env = "[the sandbox: .env may hold secrets: what commands see of it, its size and time are not the file's own.]"
+    of_env = "[the sandbox: .env may hold secrets: its content, size and time are hidden from commands.]"
     told = (await seen("ls -la", "ask", FILES)).told
     assert told.endswith(of_env) and told.count("the sandbox") == 1
     told = (await seen("touch b.txt; ls -la", "accept-edits", FILES)).told
     assert told.endswith(
-        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode, commondir and 1 more are not there: empty stand-ins of the "
-        f"sandbox, gone after the command.]\n{of_env}"
+        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode, commondir and 1 more do not exist: empty placeholders of the "
+        f"sandbox, removed after the command.]\n{of_env}"
     )
     assert (await seen("ls -la a.txt", "ask", FILES)).told.count("sandbox") == 0
 
@@ -126,10 +126,10 @@ async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
 @pytest.mark.parametrize(
     ("script", "note"),
     [
-        ("set -a; source .env; true", "It could not read .env, which may hold secrets."),
+        ("set -a; source .env; true", "The command could not read .env, which may hold secrets."),
         (
             ". ./.env 2>/dev/null",
-            "start.sh names .env, which may hold secrets and cannot be read by this command.",
+            "start.sh refers to .env, which may hold secrets and cannot be read by this command.",
         ),
     ],
 )
@@ -144,7 +144,7 @@ async def test_a_command_that_reads_nothing_of_it_says_nothing_of_it() -> None:
 
 
 NEEDS = {**FILES, "test.py": TEST}
-ASKED = "It wanted to read .env, which may hold secrets and is kept from commands."
+ASKED = "It tried to read .env, which may hold secrets and is hidden from commands."
 
 
 async def test_tests_that_need_it_run_again_with_it_and_in_the_sandbox() -> None:
@@ -171,13 +171,15 @@ async def test_what_the_user_opened_for_the_session_or_for_always_is_asked_about
 
 async def test_a_no_leaves_it_shut_and_the_model_is_told() -> None:
     found = await seen("python3 test.py", "accept-edits", NEEDS, answer="deny")
-    assert f"[the sandbox: {ASKED} With it: The user did not allow this call." in found.told
+    assert f"[the sandbox: {ASKED} With the file: The user did not allow this call." in found.told
 
 
 async def test_where_no_one_is_there_it_stays_shut_and_the_way_to_open_it_is_named() -> None:
     found = await seen("python3 test.py", "bypass", NEEDS, interactive=False)
     assert (
-        found.asked == () and f"{ASKED} It was not run with it" in found.told and "--readable" in found.told
+        found.asked == ()
+        and f"{ASKED} It was not run again with the file" in found.told
+        and "--readable" in found.told
     )
 
 
@@ -192,7 +194,7 @@ async def test_an_answer_that_names_other_files_opens_none_and_is_asked_for_agai
 
 async def test_a_search_of_the_session_finds_what_was_opened() -> None:
     found = await seen("python3 test.py", "accept-edits", NEEDS, reach="session", again="grep -rn canary .")
-    assert "APP_TOKEN=canary" in found.told and "stood empty" not in found.told
+    assert "APP_TOKEN=canary" in found.told and "appeared empty" not in found.told
 
 
 async def test_an_approved_command_that_names_it_reads_it_in_the_sandbox() -> None:

@@ -1,7 +1,7 @@
-"""Named agents: Markdown files that say who a delegate is, with a few fields in front.
+"""Named agents: Markdown files that describe a delegate, with a few fields in front.
 
-Invariant: a file that cannot be used is told of and costs nothing else; of one name the nearest file counts: the
-project's (where it is trusted), the user's, the product's own.
+Invariant: a faulty file is reported and affects nothing else. When two files use the same name, the nearest
+wins: the project's (if trusted), then the user's, then the built-in one.
 """
 
 import re
@@ -20,16 +20,17 @@ FOLDER = "agents"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 RESERVED = frozenset({SUBTASK, INVESTIGATOR, MAIN_AGENT, "default"})
 FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only")
+"""Fields that the front matter may have."""
 MOST_PROMPT = 40_000
 MOST_DESCRIPTION = 300
 MOST_ITERATIONS = 500
 _FENCE = "---"
-_YES = {"true": True, "yes": True, "false": False, "no": False}
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """A file, and what is wrong with it: a fault where it is no agent, else a remark."""
+    """A file and its fault (it defines no agent) or a remark about it."""
 
     source: str
     message: str
@@ -37,9 +38,9 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents that can be delegated to by name, sorted by it, and the files that are none.
+    """The agents available for delegation, sorted by name, and the files that define none.
 
-    `hidden` are those of the user's files whose name a nearer file has.
+    `hidden` are user files whose agent name is also defined by a nearer file.
     """
 
     roles: tuple[Role, ...] = ()
@@ -48,20 +49,20 @@ class NamedAgents:
 
 
 def named_agents(own: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
-    """Read the agents of the product (`own`), of the user's folder and of a trusted project."""
-    found: dict[str, Role] = {}
+    """Read the built-in agents (`own`), those of the user's folder and those of a trusted project."""
+    roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
     hidden: list[AgentFault] = []
-    for files in (_of_folder(own, faults), _of_folder(user, faults), _of_project(project, faults)):
-        near = _roles(files, faults)
-        hidden += [_hidden(found[name], near[name]) for name in near if name in found]
-        found |= near
-    theirs = tuple(one for one in hidden if Path(one.source).parent != own)
-    return NamedAgents(tuple(found[name] for name in sorted(found)), tuple(faults), theirs)
+    for files in (_read_folder(own, faults), _read_folder(user, faults), _read_project(project, faults)):
+        nearer = _read_roles(files, faults)
+        hidden += [_hidden_fault(roles[name], nearer[name]) for name in nearer if name in roles]
+        roles |= nearer
+    users_hidden = tuple(fault for fault in hidden if Path(fault.source).parent != own)
+    return NamedAgents(tuple(roles[name] for name in sorted(roles)), tuple(faults), users_hidden)
 
 
-def _roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> dict[str, Role]:
-    """The agents of one place by name; of one name the first file counts."""
+def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> dict[str, Role]:
+    """Return the agents of one place by name; the first file with a name wins."""
     roles: dict[str, Role] = {}
     for source, text in files:
         try:
@@ -70,45 +71,45 @@ def _roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> dict[s
             faults.append(AgentFault(source, error.message))
             continue
         if role.name in roles:
-            taken = f"its name {role.name!r} is that of {Path(roles[role.name].source).name}"
-            faults.append(AgentFault(source, taken))
+            message = f"the name {role.name!r} is already used by {Path(roles[role.name].source).name}"
+            faults.append(AgentFault(source, message))
         else:
             roles[role.name] = role
     return roles
 
 
-def _hidden(far: Role, near: Role) -> AgentFault:
-    return AgentFault(far.source, f"the agent {far.name} of {near.source} is nearer and counts in its place")
+def _hidden_fault(far: Role, near: Role) -> AgentFault:
+    return AgentFault(far.source, f"overridden by the agent {far.name} in {near.source}")
 
 
 def role_of(source: str, text: str) -> Role:
-    """The agent that a file describes. Raises `ConfigError` that says what is wrong with it."""
-    fields, body = _parted(text)
+    """Parse one agent file. Raises `ConfigError` with the fault, without the file's name."""
+    fields, body = _split_front_matter(text)
     unknown = sorted(set(fields) - set(FIELDS))
     if unknown:
-        raise ConfigError(f"its field {unknown[0]!r} is none of {', '.join(FIELDS)}")
+        raise ConfigError(f"unknown field {unknown[0]!r} (allowed: {', '.join(FIELDS)})")
     name = str(fields.get("name") or Path(source).stem)
     if not NAME.fullmatch(name):
-        raise ConfigError(f"its name {name!r} is none: small letters, digits, - and _, at most 32")
+        raise ConfigError(f"{name!r} is not a valid name: use at most 32 small letters, digits, - and _")
     if name in RESERVED:
-        raise ConfigError(f"its name {name!r} is taken")
+        raise ConfigError(f"the name {name!r} is reserved")
     if not body:
-        raise ConfigError("it has no text: what stands below the fields is what the agent is told")
+        raise ConfigError("it has no instructions: write them below the second `---`")
     if len(body) > MOST_PROMPT:
-        raise ConfigError(f"its text is longer than {MOST_PROMPT:,} characters")
+        raise ConfigError(f"its instructions are longer than {MOST_PROMPT:,} characters")
     description = " ".join(str(fields.get("description", "")).split())
     model = str(fields.get("model", ""))
     iterations, read_only = (
-        _iterations(fields.get("max_iterations")),
-        _yes(str(fields.get("read_only", "no"))),
+        _parse_iterations(fields.get("max_iterations")),
+        _parse_flag(str(fields.get("read_only", "no"))),
     )
     if not description:
-        raise ConfigError("it has no `description`, the field that says what it is for")
+        raise ConfigError("it has no `description`: say in one line what the agent is for")
     return Role(
         name=name,
         prompt=body,
         description=description[:MOST_DESCRIPTION],
-        tools=_tools(fields.get("tools")),
+        tools=_parse_tools(fields.get("tools")),
         model="" if model == "inherit" else model,
         max_iterations=iterations,
         read_only=read_only,
@@ -116,102 +117,107 @@ def role_of(source: str, text: str) -> Role:
     )
 
 
-def _of_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
+def _read_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".md")
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        faults.append(AgentFault(str(folder), f"it cannot be read: {error.strerror}"))
+        faults.append(AgentFault(str(folder), f"cannot be read: {error.strerror}"))
         return
     for path in paths:
         try:
             text = read_small(path)
         except ConfigError as error:
-            faults.append(AgentFault(str(path), _of_it(str(path), error)))
+            faults.append(AgentFault(str(path), _strip_name(str(path), error)))
             continue
         if text is not None:
             yield str(path), text
 
 
-def _of_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
-    inside = f"{PROJECT_FOLDER}/{FOLDER}/"
-    for one in project.files if project is not None else ():
-        if not one.name.startswith(inside) or not one.name.endswith(".md") or "/" in one.name[len(inside) :]:
+def _read_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
+    prefix = f"{PROJECT_FOLDER}/{FOLDER}/"
+    for file in project.files if project is not None else ():
+        if (
+            not file.name.startswith(prefix)
+            or not file.name.endswith(".md")
+            or "/" in file.name[len(prefix) :]
+        ):
             continue
         try:
-            text = project.text(one.name) if project is not None else None
+            text = project.text(file.name) if project is not None else None
         except ConfigError as error:
-            faults.append(AgentFault(one.name, _of_it(one.name, error)))
+            faults.append(AgentFault(file.name, _strip_name(file.name, error)))
             continue
         if text is not None:
-            yield one.name, text
+            yield file.name, text
 
 
-def _of_it(name: str, error: ConfigError) -> str:
-    """What is wrong with a file, behind its name: the name is not told twice."""
-    before, found, what = error.message.partition(f"{name} ")
-    return f"it {what}".rstrip(".") if found and (not before or before.endswith("/")) else error.message
+def _strip_name(name: str, error: ConfigError) -> str:
+    """Remove the file's name from an error's message: it is shown beside the name already."""
+    head, separator, rest = error.message.partition(f"{name} ")
+    return f"it {rest}".rstrip(".") if separator and (not head or head.endswith("/")) else error.message
 
 
-def _parted(text: str) -> tuple[dict[str, str | list[str]], str]:
-    """The fields between the two lines `---`, and the text below. Raises `ConfigError`."""
+def _split_front_matter(text: str) -> tuple[dict[str, str | list[str]], str]:
+    """Return the fields between the two lines `---` and the text below. Raises `ConfigError`."""
     lines = text.splitlines()
     if not lines:
         raise ConfigError("it is empty")
     if lines[0].strip() != _FENCE:
         raise ConfigError(
-            "it has no fields: it begins with no line `---`, and no `description` stands below that"
+            "it has no fields: begin it with a line `---`, a `description: …` and another `---`"
         )
-    end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
     if end is None:
-        raise ConfigError("its fields have no end: a line `---` is missing")
-    return _fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
+        raise ConfigError("the line `---` after the fields is missing")
+    return _parse_fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
 
 
-def _fields(lines: Sequence[str]) -> dict[str, str | list[str]]:
+def _parse_fields(lines: Sequence[str]) -> dict[str, str | list[str]]:
+    """Parse the small subset of YAML that agent files use: scalars, lists, continuation lines."""
     fields: dict[str, str | list[str]] = {}
     key = ""
     for number, line in enumerate(lines, 2):
-        said = line.strip()
-        if not said or said.startswith("#"):
+        content = line.strip()
+        if not content or content.startswith("#"):
             continue
-        held = fields.get(key)
-        if said.startswith("- ") and key and (held == "" or isinstance(held, list)):
-            fields[key] = [*(held or []), _bare(said[2:])]
+        current = fields.get(key)
+        if content.startswith("- ") and key and (current == "" or isinstance(current, list)):
+            fields[key] = [*(current or []), _unquote(content[2:])]
             continue
-        if line[:1].isspace() and isinstance(held, str) and held:
-            fields[key] = f"{held} {said}"
+        if line[:1].isspace() and isinstance(current, str) and current:
+            fields[key] = f"{current} {content}"
             continue
-        key, colon, value = (piece.strip() for piece in said.partition(":"))
+        key, colon, value = (piece.strip() for piece in content.partition(":"))
         if not colon or not key:
-            raise ConfigError(f"its line {number} is no field: {said[:60]!r}")
-        fields[key] = _bare(value)
+            raise ConfigError(f"line {number} is not `field: value`: {content[:60]!r}")
+        fields[key] = _unquote(value)
     return fields
 
 
-def _bare(value: str) -> str:
+def _unquote(value: str) -> str:
     value = value.strip()
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if quoted else value
 
 
-def _tools(value: str | list[str] | None) -> tuple[str, ...] | None:
+def _parse_tools(value: str | list[str] | None) -> tuple[str, ...] | None:
     if value is None or value in ("", "*"):
         return None
     pieces = value if isinstance(value, list) else value.strip("[]").split(",")
-    return tuple(dict.fromkeys(name for piece in pieces if (name := _bare(piece))))
+    return tuple(dict.fromkeys(name for piece in pieces if (name := _unquote(piece))))
 
 
-def _iterations(value: str | list[str] | None) -> int | None:
+def _parse_iterations(value: str | list[str] | None) -> int | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.isdecimal() or not 0 < int(value) <= MOST_ITERATIONS:
-        raise ConfigError(f"max_iterations is a number from 1 to {MOST_ITERATIONS}")
+        raise ConfigError(f"max_iterations must be a number from 1 to {MOST_ITERATIONS}")
     return int(value)
 
 
-def _yes(value: str) -> bool:
-    if value.lower() not in _YES:
-        raise ConfigError("read_only is yes or no")
-    return _YES[value.lower()]
+def _parse_flag(value: str) -> bool:
+    if value.lower() not in _FLAGS:
+        raise ConfigError("read_only must be yes or no")
+    return _FLAGS[value.lower()]

@@ -1,6 +1,6 @@
-"""`.env` files, read into a mapping. The process's own environment is never changed.
+"""Parser for `.env` files. It returns a mapping and never changes the process's environment.
 
-Invariant: no interpolation and no commands: a value is what stands between the quotes, or up to a comment.
+Invariant: no interpolation and no commands; a value is the text between the quotes, or up to a comment.
 """
 
 import re
@@ -14,13 +14,15 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
 
 def read(path: Path) -> dict[str, str]:
-    """The variables of a `.env` file; empty where there is none. Raises `ConfigError` with file and line."""
+    """Return the variables of a `.env` file; empty if it does not exist. Raises `ConfigError` with file and
+    line.
+    """
     text = read_small(path)
     return {} if text is None else parse(text, str(path))
 
 
 def parse(text: str, name: str = ".env") -> dict[str, str]:
-    """`NAME=value` lines; `export`, comments, blank lines, single and double quotes (these with escapes)."""
+    """Parse `NAME=value` lines with `export`, comments, single quotes and double quotes (with escapes)."""
     values: dict[str, str] = {}
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
@@ -29,24 +31,24 @@ def parse(text: str, name: str = ".env") -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise ConfigError(
-                f"{name}, line {number}: this is not NAME=value.", hint="Correct or remove the line."
+                f"{name}, line {number}: expected NAME=value.", hint="Correct or remove the line."
             )
-        values[match[1]] = _value(match[2], f"{name}, line {number}")
+        values[match[1]] = _unquote(match[2], f"{name}, line {number}")
     return values
 
 
-def _value(raw: str, where: str) -> str:
+def _unquote(raw: str, where: str) -> str:
     quote = raw[:1]
     if quote not in ("'", '"'):
         return re.split(r"\s#", raw, maxsplit=1)[0].strip()
-    out: list[str] = []
-    rest = iter(raw[1:])
-    for character in rest:
+    unquoted: list[str] = []
+    characters = iter(raw[1:])
+    for character in characters:
         if character == quote:
-            return "".join(out)
+            return "".join(unquoted)
         if character == "\\" and quote == '"':
-            following = next(rest, "")
-            out.append(_ESCAPES.get(following, "\\" + following))
+            following = next(characters, "")
+            unquoted.append(_ESCAPES.get(following, "\\" + following))
         else:
-            out.append(character)
+            unquoted.append(character)
     raise ConfigError(f"{where}: the quote {quote} is not closed.", hint="Close it on the same line.")

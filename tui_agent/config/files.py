@@ -1,7 +1,7 @@
-"""Reading small text files of configuration, and writing the user's private ones.
+"""Reads small configuration files and writes the user's private files.
 
-Invariant: only regular files are read, with a size limit; a private file is never readable by others, not even
-for a moment, and is replaced whole.
+Invariant: only regular files are read, up to a size limit; a private file is never readable by others, not
+even for a moment, and is replaced atomically.
 """
 
 import os
@@ -12,10 +12,11 @@ from pathlib import Path
 from tui_agent.errors import ConfigError
 
 MAX_BYTES = 1 << 20
+"""Size limit of a configuration file."""
 
 
 def read_small(path: Path) -> str | None:
-    """A small text file's content; None where there is none. Raises `ConfigError` where it cannot be read."""
+    """Return a small text file's content; None if it does not exist. Raises `ConfigError` if unreadable."""
     try:
         content = read_regular(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -25,12 +26,12 @@ def read_small(path: Path) -> str | None:
             f"{path} cannot be read: {error.strerror}.", hint="Make it readable for you, or remove it."
         ) from error
     if content is None:
-        raise ConfigError(f"{path} is no regular file.", hint="Remove it.")
+        raise ConfigError(f"{path} is not a regular file.", hint="Remove it.")
     return text_of(content, path)
 
 
 def text_of(content: bytes, path: Path) -> str:
-    """The text of a file of configuration that was read already. Raises `ConfigError`."""
+    """Decode a configuration file's bytes. Raises `ConfigError`."""
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
     try:
@@ -42,9 +43,10 @@ def text_of(content: bytes, path: Path) -> str:
 
 
 def read_regular(path: Path | str, limit: int, flags: int = 0, *, within: int | None = None) -> bytes | None:
-    """At most `limit` bytes of a regular file; None where it is none. Never waits for a pipe. Raises `OSError`.
+    """Read at most `limit` bytes of a regular file; None for other kinds. Raises `OSError`.
 
-    `within` is the descriptor of the folder that a relative path begins in.
+    Opening never blocks, not even on a pipe. `within` is the descriptor of the folder that a relative path
+    starts in.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=within)
     try:
@@ -57,27 +59,27 @@ def read_regular(path: Path | str, limit: int, flags: int = 0, *, within: int | 
 
 
 def replace_private(path: Path, text: str) -> None:
-    """Replace a file of the user's at once, with mode 0600, its folder 0700. Raises `OSError`; what was there is there
-    then."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    """Atomically replace a private file (mode 0600, folder 0700). Raises `OSError` and keeps the old file."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        temporary.replace(path)
     except BaseException:
-        fresh.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def write_private(path: Path, text: str) -> None:
-    """`replace_private` for a file of configuration. Raises `ConfigError`."""
+    """Call `replace_private` for a configuration file. Raises `ConfigError`."""
     try:
         replace_private(path, text)
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be written: {error.strerror}.", hint="Check the folder's permissions and space."
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Check the folder's permissions and free space.",
         ) from error

@@ -1,8 +1,8 @@
-"""What git knows of the user's repository, asked without the repository's configuration.
+"""Runs read-only git queries on the user's repository without its configuration.
 
-Invariant: git runs on a folder of our own with a configuration of our own, in which only the repository's objects and
-its index are lent; so that no monitor, filter, hook, pager, diff program or alias of the repository is ever run, nothing
-is fetched, and nothing is written into it. Blocking: called in a thread or in a process of its own.
+Invariant: git runs in a temporary repository with a configuration of our own that borrows only the user's
+objects and index. No monitor, filter, hook, pager, diff program or alias of the repository runs, nothing is
+fetched, and nothing is written into it. Blocking: call it in a thread or in its own process.
 """
 
 import os
@@ -41,7 +41,7 @@ ALWAYS = (
 
 
 def repository_of(root: Path) -> Repository | None:
-    """The repository that `root` is in; None where it is in none."""
+    """Return the repository that contains `root`; None if there is none."""
     try:
         return find_repository(root)
     except OSError:
@@ -49,18 +49,20 @@ def repository_of(root: Path) -> Repository | None:
 
 
 def ask_git(root: Path, *words: str, patience: float = PATIENCE_S) -> bytes | None:
-    """What git answers in `root`; None where that is in no repository, or git is not there or does not know."""
+    """Run git on the repository of `root` and return its output; None without repository or git, or on
+    failure.
+    """
     repository = repository_of(root)
     program = find_program("git", root, os.environ) if repository is not None else None
     if repository is None or program is None:
         return None
     try:
-        with tempfile.TemporaryDirectory(prefix="tui-agent-git-") as place:
-            _lend(Path(place), repository)
-            done = subprocess.run(
+        with tempfile.TemporaryDirectory(prefix="tui-agent-git-") as folder:
+            _prepare_repository(Path(folder), repository)
+            completed = subprocess.run(
                 [program, *ALWAYS, *words],
                 cwd=root,
-                env=_environment(Path(place), repository, root),
+                env=_environment(Path(folder), repository, root),
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
                 timeout=patience,
@@ -68,31 +70,31 @@ def ask_git(root: Path, *words: str, patience: float = PATIENCE_S) -> bytes | No
             )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout
+    return completed.stdout
 
 
-def _lend(place: Path, repository: Repository) -> None:
-    """Make a repository that has nothing of its own."""
+def _prepare_repository(folder: Path, repository: Repository) -> None:
+    """Fill a temporary repository that has no objects or settings of its own."""
     commit = repository.commit
     sha256 = len(commit) == 64
-    for folder in ("refs/heads", "info"):
-        (place / folder).mkdir(parents=True)
-    text = CONFIG.format(version=1 if sha256 else 0, extensions=SHA256 if sha256 else "")
-    (place / "config").write_text(text, encoding="utf-8")
-    (place / "HEAD").write_text(f"{commit}\n" if commit else "ref: refs/heads/none\n", encoding="utf-8")
-    (place / "info" / "attributes").write_text(ATTRIBUTES, encoding="utf-8")
+    for subfolder in ("refs/heads", "info"):
+        (folder / subfolder).mkdir(parents=True)
+    config = CONFIG.format(version=1 if sha256 else 0, extensions=SHA256 if sha256 else "")
+    (folder / "config").write_text(config, encoding="utf-8")
+    (folder / "HEAD").write_text(f"{commit}\n" if commit else "ref: refs/heads/none\n", encoding="utf-8")
+    (folder / "info" / "attributes").write_text(ATTRIBUTES, encoding="utf-8")
     for name in LENT:
-        lent = small_text(repository.common / name)
-        if lent:
-            (place / name).write_bytes(lent.encode("utf-8", "surrogateescape"))
+        text = small_text(repository.common / name)
+        if text:
+            (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
-def _environment(place: Path, repository: Repository, root: Path) -> Mapping[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+def _environment(folder: Path, repository: Repository, root: Path) -> Mapping[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
-        **kept,
+        **inherited,
         "PATH": safe_path(root, os.environ),
-        "GIT_DIR": str(place),
+        "GIT_DIR": str(folder),
         "GIT_WORK_TREE": str(repository.top),
         "GIT_INDEX_FILE": str(repository.own / "index"),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),

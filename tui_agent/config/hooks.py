@@ -1,6 +1,6 @@
-"""Hooks as a configuration file names them: `[[hook]]` tables.
+"""Hooks as configuration files define them: `[[hook]]` tables.
 
-Invariant: a project's hooks stand behind the user's and never take their place.
+Invariant: a project's hooks come after the user's and never replace them.
 """
 
 import re
@@ -12,50 +12,55 @@ from tui_agent.ports.hook import TIME_LIMIT_S, TOOL_EVENTS
 from tui_agent.protocol.events.hook import HookEvent
 
 EVERY = ("", "*")
-"""What fits every tool."""
+"""Matchers that match every tool."""
 LONGEST_S = 600.0
 
 
 class HookSettings(BaseModel):
-    """One `[[hook]]`: a command that is asked or told."""
+    """One `[[hook]]`: a command that runs on an event."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     event: HookEvent = Field(description="When: before_tool, after_tool, before_prompt, … (docs/hooks.md).")
     command: str = Field(
-        description="Run by bash in the workspace, with JSON on its standard input.", min_length=1
+        description="Command line, run by bash in the workspace with JSON on its standard input.",
+        min_length=1,
     )
     matcher: str = Field(
         "",
-        description="A pattern for the whole name of the tool (run_command, write_file|edit); empty: every tool.",
+        description="Regular expression for the whole tool name (run_command, write_file|edit); empty: every tool.",
     )
-    timeout: float = Field(TIME_LIMIT_S, gt=0, le=LONGEST_S, description="Seconds after which it is ended.")
+    timeout: float = Field(
+        TIME_LIMIT_S, gt=0, le=LONGEST_S, description="Seconds before the command is stopped."
+    )
 
     @field_validator("matcher")
     @classmethod
-    def _readable(cls, matcher: str) -> str:
+    def _check_matcher(cls, matcher: str) -> str:
         try:
             re.compile("" if matcher in EVERY else matcher)
         except re.error as error:
-            raise ValueError(f"it is no pattern: {error}") from error
+            raise ValueError(f"not a valid regular expression: {error}") from error
         return matcher
 
     @model_validator(mode="after")
-    def _about_tools(self) -> "HookSettings":
+    def _check_event(self) -> "HookSettings":
         if self.matcher and self.event not in TOOL_EVENTS:
-            raise ValueError(f"a matcher is for before_tool and after_tool, not for {self.event}")
+            raise ValueError(f"matcher works with before_tool and after_tool only, not with {self.event}")
         return self
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """What the whole name of a tool must fit; None: every tool."""
+        """The compiled pattern for whole tool names; None: every tool."""
         return None if self.matcher in EVERY else re.compile(self.matcher)
 
 
 def joined(user: dict[str, Any], project: dict[str, Any]) -> list[Any]:
-    """The hooks of both files, the user's first; what is no list is left to be refused."""
-    found: list[Any] = []
+    """Return the hooks of both files, the user's first. A value that is not a list is kept for validation to
+    reject.
+    """
+    hooks: list[Any] = []
     for tree in (user, project):
-        given = tree.get("hook", [])
-        found += given if isinstance(given, list) else [given]
-    return found
+        value = tree.get("hook", [])
+        hooks += value if isinstance(value, list) else [value]
+    return hooks

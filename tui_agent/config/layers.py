@@ -1,7 +1,8 @@
-"""The layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
+"""The layers of configuration; the nearest wins: defaults < user file < project file (if trusted) <
+environment < options.
 
-Invariant: loading writes nothing, changes no environment variable and uses no file of a project that is not trusted. A
-project's files are read once: what was held against the user's decision is what is used.
+Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A
+project's files are read once: the content compared with the user's trust decision is the content used.
 """
 
 import re
@@ -59,21 +60,21 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
     }
 )
-"""What each variable sets; of two for the same key the later one wins."""
+"""The key that each variable sets. If two set the same key, the later one wins."""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType({"OPENAI_MODEL": ("model",)})
-"""Variables of others' making: they count only where no layer of ours says anything."""
+"""Variables of other programs; they count only if no layer sets the key."""
 
 
 @dataclass
 class _Layers:
-    """The tree that grows layer by layer, and where each leaf came from."""
+    """The merged tree, the origin of each leaf and the order of the layers."""
 
     tree: Tree = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
 
-    def put(self, layer: Tree, origin: str) -> None:
+    def add(self, layer: Tree, origin: str) -> None:
         self.order.append(origin)
         _merge(self.tree, layer, origin, self.origins, "")
 
@@ -81,67 +82,72 @@ class _Layers:
         layer: Tree = {key[-1]: value}
         for part in reversed(key[:-1]):
             layer = {part: layer}
-        self.put(layer, origin)
+        self.add(layer, origin)
 
 
 def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
-    """The effective configuration of one start. Raises `ConfigError` naming file, line, key and what to do.
+    """Return the effective configuration of one start. Raises `ConfigError` with file, line, key and what to
+    do.
 
-    `here` is the folder the program was started in, where it is not `options.cwd`: its `.env` counts too.
+    `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` counts too.
     """
-    looked = projects(options, environ, here=here)
-    project = ruling(looked, options, environ)
-    files = _env_files(looked)
-    variables = {**_merged(files), **environ}
-    named = {
+    folders = projects(options, environ, here=here)
+    project = ruling(folders, options, environ)
+    files = _env_files(folders)
+    variables = {**_flatten(files), **environ}
+    variable_origins = {
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
     }
-    # No file of a project says where the user's own configuration lies, nor with it what is trusted.
-    asked, moved = find(options.cwd, environ), find(options.cwd, variables, options.data_dir)
-    paths = Paths(asked.config_dir, moved.data_dir, moved.cache_dir, asked.project)
+    # A project's file must not move the user's configuration, and with it the trust list.
+    default, relocated = find(options.cwd, environ), find(options.cwd, variables, options.data_dir)
+    paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
     layers = _Layers()
-    _put_variables(layers, FALLBACKS, variables, named)
-    user, own = read_toml(paths.user_config), _own_layer(project, paths.project_config)
-    layers.put(user, str(paths.user_config))
-    layers.put(own, str(paths.project_config))
-    _join_hooks(layers, user, own, paths)
-    _put_variables(layers, VARIABLES, variables, named)
-    layers.put(_from_options(options), "options")
+    _add_variables(layers, FALLBACKS, variables, variable_origins)
+    user_layer, project_layer = read_toml(paths.user_config), _project_layer(project, paths.project_config)
+    layers.add(user_layer, str(paths.user_config))
+    layers.add(project_layer, str(paths.project_config))
+    _join_hooks(layers, user_layer, project_layer, paths)
+    _add_variables(layers, VARIABLES, variables, variable_origins)
+    layers.add(_options_layer(options), "options")
     if options.readable:
-        more = [*layers.tree.get("sandbox", {}).get("readable", ()), *options.readable]
-        layers.set(("sandbox", "readable"), more, "options")
-    _part_addresses(layers)
-    _place(layers, options, variables, paths)
-    config = _validated(layers.tree, layers.origins)
-    placed = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
+        readable = [*layers.tree.get("sandbox", {}).get("readable", ()), *options.readable]
+        layers.set(("sandbox", "readable"), readable, "options")
+    _drop_foreign_address(layers)
+    _add_folders(layers, options, variables, paths)
+    config = _validate(layers.tree, layers.origins)
+    final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
     return config.placed(
-        origins=layers.origins, paths=placed, projects=looked, project=project, plugins=not options.no_plugins
+        origins=layers.origins,
+        paths=final_paths,
+        projects=folders,
+        project=project,
+        plugins=not options.no_plugins,
     )
 
 
-def _join_hooks(layers: _Layers, user: Tree, own: Tree, paths: Paths) -> None:
-    """Both files' hooks count: a nearer layer adds to them."""
-    found = hooks.joined(user, own)
-    if not found:
+def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
+    """Use the hooks of both files: a nearer layer adds to the others instead of replacing them."""
+    joined = hooks.joined(user_tree, project_tree)
+    if not joined:
         return
-    layers.tree["hook"] = found
+    layers.tree["hook"] = joined
     del layers.origins["hook"]
-    users = len(hooks.joined(user, {}))
-    for number in range(len(found)):
-        origin = paths.user_config if number < users else paths.project_config
+    user_count = len(hooks.joined(user_tree, {}))
+    for number in range(len(joined)):
+        origin = paths.user_config if number < user_count else paths.project_config
         layers.origins[f"hook.{number}"] = str(origin)
 
 
-def _own_layer(project: Project, path: Path) -> Tree:
-    """What the configuration of a trusted project says."""
+def _project_layer(project: Project, path: Path) -> Tree:
+    """Return the configuration of a trusted project; empty otherwise."""
     text = project.files.own("config.toml") if project.trusted else None
-    tree = {} if text is None else _checked(text, path)
+    tree = {} if text is None else _parse_toml(text, path)
     if refused := refused_key(tree):
         raise ConfigError(f"{path}: {refused}.", hint="Set it in your own configuration file.")
     return tree
 
 
-def _put_variables(
+def _add_variables(
     layers: _Layers,
     table: Mapping[str, tuple[str, ...]],
     variables: Mapping[str, str],
@@ -158,79 +164,80 @@ def _put_variables(
 def environment(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> dict[str, str]:
-    """The environment over the `.env` files of trusted folders (the project, `--cwd`, and `here`), as a new mapping.
+    """Return the environment merged over the `.env` files of trusted folders, as a new mapping.
 
-    What the real environment says wins; of two files the one of `--cwd`.
+    The folders are the project, `--cwd` and `here`. The real environment wins; among files, the one of
+    `--cwd`.
     """
-    return {**_merged(_env_files(projects(options, environ, here=here))), **environ}
+    return {**_flatten(_env_files(projects(options, environ, here=here))), **environ}
 
 
-def _env_files(looked: Sequence[Project]) -> dict[Path, dict[str, str]]:
-    """What each trusted `.env` file says; the later one wins."""
-    found: dict[Path, dict[str, str]] = {}
-    for one in looked:
-        text = one.files.text(".env") if one.trusted else None
+def _env_files(folders: Sequence[Project]) -> dict[Path, dict[str, str]]:
+    """Return the variables of each trusted `.env` file; the later one wins."""
+    files: dict[Path, dict[str, str]] = {}
+    for project in folders:
+        text = project.files.text(".env") if project.trusted else None
         if text is not None:
-            path = one.folder / ".env"
-            found[path] = dotenv.parse(text, str(path))
-    return found
+            path = project.folder / ".env"
+            files[path] = dotenv.parse(text, str(path))
+    return files
 
 
-def _merged(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
+def _flatten(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
     return {name: value for values in files.values() for name, value in values.items()}
 
 
 def read_toml(path: Path) -> Tree:
-    """One configuration file, checked by itself so that a fault is reported with its file and line."""
+    """Read and validate one configuration file, so that a fault is reported with its file and line."""
     text = read_small(path)
-    return {} if text is None else _checked(text, path)
+    return {} if text is None else _parse_toml(text, path)
 
 
-def _checked(text: str, path: Path) -> Tree:
+def _parse_toml(text: str, path: Path) -> Tree:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no valid TOML: {error}.", hint="Correct that line.") from error
+        raise ConfigError(f"{path} is not valid TOML: {error}.", hint="Correct that line.") from error
     except RecursionError as error:
-        raise ConfigError(f"{path} nests values too deeply.", hint="Make it flatter.") from error
+        raise ConfigError(f"{path} nests values too deeply.", hint="Use fewer levels.") from error
     try:
-        Config.model_validate(_complete(tree))
+        Config.model_validate(_fill_model_names(tree))
     except ValidationError as error:
-        raise ConfigError(*_words(error, path, text, tree)) from error
+        raise ConfigError(*_describe_error(error, path, text, tree)) from error
     return tree
 
 
-def _complete(tree: Tree) -> Tree:
-    """The tree with a name for each model that only overrides another layer's profile."""
+def _fill_model_names(tree: Tree) -> Tree:
+    """Add a model name to profiles that only override another layer's profile, so that they validate."""
     models = tree.get("models")
     if not isinstance(models, dict):
         return tree
-    named = {
+    completed = {
         name: {"model": "inherited", **table} if isinstance(table, dict) else table
         for name, table in models.items()
     }
-    return {**tree, "models": named}
+    return {**tree, "models": completed}
 
 
-def _words(error: ValidationError, path: Path, text: str, tree: Tree) -> tuple[str]:
-    found = error.errors()[0]
-    loc = _key(found["type"], found["loc"], tree)
-    line = _line_of(text, loc)
+def _describe_error(error: ValidationError, path: Path, text: str, tree: Tree) -> tuple[str]:
+    first = error.errors()[0]
+    loc = _key_parts(first["type"], first["loc"], tree)
+    line = _find_line(text, loc)
     where = f"{path}, line {line}" if line else str(path)
-    return (f"{where}: {_fault(found['type'], '.'.join(loc), found['msg'], found.get('input'))}",)
+    return (f"{where}: {_explain(first['type'], '.'.join(loc), first['msg'], first.get('input'))}",)
 
 
-def _fault(kind: str, key: str, message: str, given: object) -> str:
+def _explain(kind: str, key: str, message: str, value: object) -> str:
     if kind == "extra_forbidden":
         known = _known_keys(key)
-        near = get_close_matches(key.rpartition(".")[2], known, n=1)
-        if near:
-            return f"unknown key '{key}'. Did you mean '{near[0]}'?"
-        listed = f" (known: {', '.join(known)})" if known else ""
-        return f"unknown key '{key}'. Remove it or correct it{listed}."
+        matches = get_close_matches(key.rpartition(".")[2], known, n=1)
+        if matches:
+            return f"unknown key '{key}'. Did you mean '{matches[0]}'?"
+        choices = f" (known: {', '.join(known)})" if known else ""
+        return f"unknown key '{key}'. Remove or correct it{choices}."
     if kind == "missing":
         return f"'{key}' is missing. Add it."
-    return f"'{key}' is {given!r}: {message[:1].lower()}{message[1:]}. Correct the value."
+    return f"'{key}' is {value!r}: {message[:1].lower()}{message[1:]}. Correct the value."
 
 
 def _known_keys(key: str) -> list[str]:
@@ -254,26 +261,26 @@ def _known_keys(key: str) -> list[str]:
     return []
 
 
-def _key(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:
-    """The key that a fault is about; one that is missing stands in no file."""
+def _key_parts(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:
+    """Return the key that an error is about. A missing key is not in the file, so its path is used as given."""
     return [str(part) for part in loc] if kind == "missing" else _as_written(loc, tree)
 
 
 def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
-    """The key as the file spells it: without the names of the types that were tried for its value."""
-    found: list[str] = []
+    """Return the key as the file spells it, without the names of types that pydantic tried."""
+    parts: list[str] = []
     for part in loc:
         if isinstance(tree, list):
             tree = dict(enumerate(tree))
         if not isinstance(tree, dict) or part not in tree:
             break
         tree = tree[part]
-        found.append(str(part))
-    return found
+        parts.append(str(part))
+    return parts
 
 
-def _line_of(text: str, loc: list[str]) -> int | None:
-    """The line where a key is set: the last of its parts that a line names, in or after its table's header."""
+def _find_line(text: str, loc: list[str]) -> int | None:
+    """Return the line that sets a key, or the nearest part of it, in or after its table's header."""
     if not loc:
         return None
     table = ""
@@ -288,29 +295,29 @@ def _line_of(text: str, loc: list[str]) -> int | None:
         name = re.match(r"([\w.\"'-]+)\s*=", line)
         if name is None:
             continue
-        full = ".".join(part for part in (table, name[1].replace('"', "").replace("'", "")) if part)
-        if full == ".".join(loc) or ".".join(loc).startswith(full + "."):
+        full_key = ".".join(part for part in (table, name[1].replace('"', "").replace("'", "")) if part)
+        if full_key == ".".join(loc) or ".".join(loc).startswith(full_key + "."):
             return number
     return None
 
 
-def _validated(tree: Tree, origins: Mapping[str, str]) -> Config:
+def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        found = error.errors()[0]
-        key = ".".join(_key(found["type"], found["loc"], tree))
+        first = error.errors()[0]
+        key = ".".join(_key_parts(first["type"], first["loc"], tree))
         origin = origins.get(key) or next(
             (o for k, o in origins.items() if k.startswith(f"{key.rsplit('.', 1)[0]}.")), ""
         )
         where = origin or "configuration"
         raise ConfigError(
-            f"{where}: {_fault(found['type'], key, found['msg'], found.get('input'))}"
+            f"{where}: {_explain(first['type'], key, first['msg'], first.get('input'))}"
         ) from error
 
 
-def _from_options(options: SessionOptions) -> Tree:
-    said: Tree = {
+def _options_layer(options: SessionOptions) -> Tree:
+    values: Tree = {
         "model": options.model,
         "base_url": options.base_url,
         "reasoning_effort": options.effort,
@@ -329,22 +336,24 @@ def _from_options(options: SessionOptions) -> Tree:
             "max_cost_usd": options.max_cost_usd,
         },
     }
-    said["budgets"] = {key: value for key, value in said["budgets"].items() if value is not None}
-    return {key: value for key, value in said.items() if value not in (None, {})}
+    values["budgets"] = {key: value for key, value in values["budgets"].items() if value is not None}
+    return {key: value for key, value in values.items() if value not in (None, {})}
 
 
-def _part_addresses(layers: _Layers) -> None:
-    """An address that a farther layer gave is not for a model that a nearer one chose and that has its own."""
+def _drop_foreign_address(layers: _Layers) -> None:
+    """Drop a base URL from a farther layer if a nearer layer chose a model with its own address."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return
-    of_its_own = "/" in model or ":" in model or model in layers.tree.get("models", {})
-    if of_its_own and order.index(origins["base_url"]) < order.index(origins["model"]):
+    has_own_address = "/" in model or ":" in model or model in layers.tree.get("models", {})
+    if has_own_address and order.index(origins["base_url"]) < order.index(origins["model"]):
         del layers.tree["base_url"], origins["base_url"]
 
 
-def _place(layers: _Layers, options: SessionOptions, variables: Mapping[str, str], paths: Paths) -> None:
-    """Fill in where sessions and caches lie, nearest wins as for everything else."""
+def _add_folders(
+    layers: _Layers, options: SessionOptions, variables: Mapping[str, str], paths: Paths
+) -> None:
+    """Set the folders of sessions and caches; the nearest layer wins as for all other keys."""
     if options.data_dir is not None:
         layers.set(("data_dir",), options.data_dir.absolute(), "options")
     elif variables.get("TUI_AGENT_HOME"):
@@ -357,8 +366,8 @@ def _merge(tree: Tree, layer: Tree, origin: str, origins: dict[str, str], prefix
     for key, value in layer.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict):
-            inner = tree.get(key)
-            tree[key] = inner if isinstance(inner, dict) else {}
+            subtree = tree.get(key)
+            tree[key] = subtree if isinstance(subtree, dict) else {}
             _merge(tree[key], value, origin, origins, f"{name}.")
         else:
             tree[key] = value

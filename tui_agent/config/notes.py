@@ -1,7 +1,7 @@
-"""Where the notes of a project lie, and which there are, for whoever searches or shows them.
+"""Location and listing of a project's notes.
 
-Invariant: looking makes nothing; a project is known by its real path, so that a copy has notes of its own. Only plain
-files directly in the folder or one folder below count; nothing that a link leads to is read.
+Invariant: looking creates nothing. A project is identified by its real path, so a copy has its own notes.
+Only plain files directly in the folder or one level below count; links are not followed.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from tui_agent.config.files import read_regular
 from tui_agent.config.settings import Config
 
 MOST: Final = 500
-"""Notes that are listed with their titles."""
+"""Most notes that are listed with their titles."""
 MAX_BYTES: Final = 200_000
-"""Of a note so much is read."""
+"""Bytes read of one note."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotePlace:
-    """A note's file, when it was last written (seconds since 1970), its bytes."""
+    """A note's file, its modification time (seconds since 1970) and its size in bytes."""
 
     path: Path
     at: float
@@ -39,7 +39,7 @@ class NoteFile(NotePlace):
 
 
 def notes_folder(config: Config) -> Path:
-    """The folder of this project's notes; it need not be there."""
+    """Return the folder of this project's notes; it may not exist."""
     top = config.notes_dir if config.notes_dir != Path() else config.paths.data_dir / "notes"
     project = config.paths.project.resolve()
     name = re.sub(r"[^\w.-]+", "-", project.name).strip("-.")[:40] or "project"
@@ -48,25 +48,27 @@ def notes_folder(config: Config) -> Path:
 
 
 def note_places(folder: Path) -> list[NotePlace]:
-    """All notes, the newest first. Blocking."""
-    found: list[NotePlace] = []
-    for below in _look(folder, found):
-        _look(below, found)
-    return sorted(found, key=lambda one: (-one.at, str(one.path)))
+    """List all notes, newest first. Blocking."""
+    places: list[NotePlace] = []
+    for subfolder in _scan_folder(folder, places):
+        _scan_folder(subfolder, places)
+    return sorted(places, key=lambda place: (-place.at, str(place.path)))
 
 
 def notes(folder: Path) -> list[NoteFile]:
-    """The newest notes with their titles, the newest first. Blocking."""
-    found: list[NoteFile] = []
-    for one in note_places(folder)[:MOST]:
-        text = text_of_note(one.path)
+    """List the newest notes with their titles, newest first. Blocking."""
+    listed: list[NoteFile] = []
+    for place in note_places(folder)[:MOST]:
+        text = text_of_note(place.path)
         if text is not None:
-            found.append(NoteFile(one.path, one.at, one.size, title_of(text.splitlines()) or one.path.stem))
-    return found
+            listed.append(
+                NoteFile(place.path, place.at, place.size, title_of(text.splitlines()) or place.path.stem)
+            )
+    return listed
 
 
 def text_of_note(path: Path) -> str | None:
-    """A note's first `MAX_BYTES` as text; None where it cannot be read or is no text. Blocking."""
+    """Return a note's first `MAX_BYTES` as text; None if it is unreadable or binary. Blocking."""
     try:
         content = read_regular(path, MAX_BYTES, os.O_NOFOLLOW)
     except OSError:
@@ -75,20 +77,22 @@ def text_of_note(path: Path) -> str | None:
 
 
 def title_of(lines: Sequence[str]) -> str:
-    """The first heading of a note with these lines; empty where there is none."""
-    return next((said for line in lines if line.startswith("#") and (said := line.lstrip("# ").strip())), "")
+    """Return the first heading in a note's lines; empty if there is none."""
+    return next(
+        (heading for line in lines if line.startswith("#") and (heading := line.lstrip("# ").strip())), ""
+    )
 
 
-def _look(folder: Path, found: list[NotePlace]) -> list[Path]:
-    """Add the notes of one folder; the folders in it. One that cannot be read holds nothing for us."""
-    below: list[Path] = []
+def _scan_folder(folder: Path, places: list[NotePlace]) -> list[Path]:
+    """Add the notes of one folder to `places` and return its subfolders. Skips an unreadable folder."""
+    subfolders: list[Path] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             path = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
-                below.append(path)
+                subfolders.append(path)
             elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # it went away meanwhile
-                    about = entry.stat(follow_symlinks=False)
-                    found.append(NotePlace(path, about.st_mtime, about.st_size))
-    return below
+                with suppress(OSError):  # deleted since the scan
+                    info = entry.stat(follow_symlinks=False)
+                    places.append(NotePlace(path, info.st_mtime, info.st_size))
+    return subfolders

@@ -1,6 +1,6 @@
-"""What one start of the program was asked for, as the command line (or a test, or the app) says it.
+"""Options of one start, from the command line, a test or the app.
 
-Invariant: plain data of the standard library; None means "not said", so that configuration decides.
+Invariant: plain data of the standard library; None means "not given", so configuration decides.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -12,7 +12,7 @@ Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor"]
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Options that mean the same for the app, headless runs and the engine's process."""
+    """Options with the same meaning for the app, headless runs and the engine process."""
 
     cwd: Path
     client: Client = "app"
@@ -22,11 +22,11 @@ class SessionOptions:
     policy: str | None = None
     agent: str | None = None
     session: str | None = None
-    """Open this session, or make it where it is absent."""
+    """Id of the session to open or create."""
     continue_latest: bool = False
-    """Open the newest session of this workspace (a new one where there is none)."""
+    """Open the newest session of this workspace, or a new one if there is none."""
     carry_from: str | None = None
-    """A new session begins with a bounded summary of this one's turns (an id, its beginning, or `latest`)."""
+    """Start with a short summary of another session's turns (an id, its beginning, or `latest`)."""
     context_mode: str | None = None
     repo_map: str | None = None
     max_parts: int | None = None
@@ -39,29 +39,28 @@ class SessionOptions:
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
     readable: tuple[str, ...] = ()
-    """Files with secrets that commands may read, beside those of the configuration, as patterns."""
+    """More patterns of secret files that commands may read."""
     theme: str | None = None
     prompt: str | None = None
-    """A first message that the app sends once it is ready."""
+    """First message, sent by the app when it is ready."""
     keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Variables and the keys that the user typed for this run alone: they are in memory only, and win."""
+    """Variables and keys typed for this run only; kept in memory and used before all others."""
     interactive: bool = True
-    """Someone can answer questions. Without, what the policy would ask is denied."""
+    """Someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
-    """Keys of the contents of project files that are trusted for this run."""
+    """Content keys of project files that are trusted for this run only."""
     ignore_project: bool = False
-    """Go on without a project's files that nothing was decided about; nobody is asked."""
+    """Run without undecided project files instead of asking about them."""
     cwd_given: bool = False
-    """`cwd` was named: a session whose own workspace is gone goes on there."""
+    """`cwd` was given explicitly: a session whose own workspace is gone continues there."""
 
     @property
     def attended(self) -> bool:
-        """Whether a session of this client has someone who answers: a headless one or an eval never has, whatever its
-        maker said, for it would wait without end."""
+        """True if someone can answer questions. Never for headless runs and evals, which would wait forever."""
         return self.interactive and self.client not in ("headless", "eval")
 
     def to_json(self) -> dict[str, object]:
-        """A JSON object for the engine's process; `from_json` gives the same options back."""
+        """Return a JSON object for the engine process; `from_json` restores the options."""
         plain = asdict(self)
         for key in ("cwd", "data_dir"):
             plain[key] = None if plain[key] is None else str(plain[key])
@@ -71,18 +70,16 @@ class SessionOptions:
 
     @classmethod
     def from_json(cls, plain: dict[str, object]) -> "SessionOptions":
-        """The inverse of `to_json`."""
+        """Restore options from `to_json`."""
         values = dict(plain)
         values["cwd"] = Path(str(values["cwd"]))
         values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
         listed = values["plugin_dirs"]
         values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
-        opened = values.get("readable")
-        values["readable"] = tuple(map(str, opened)) if isinstance(opened, list) else ()
-        once = values.get("trusted_once")
-        values["trusted_once"] = tuple(map(str, once)) if isinstance(once, list) else ()
-        typed = values.get("keys")
-        values["keys"] = (
-            tuple((str(name), str(key)) for name, key in typed) if isinstance(typed, list) else ()
-        )
+        readable = values.get("readable")
+        values["readable"] = tuple(map(str, readable)) if isinstance(readable, list) else ()
+        trusted = values.get("trusted_once")
+        values["trusted_once"] = tuple(map(str, trusted)) if isinstance(trusted, list) else ()
+        keys = values.get("keys")
+        values["keys"] = tuple((str(name), str(key)) for name, key in keys) if isinstance(keys, list) else ()
         return cls(**values)  # type: ignore[arg-type]

@@ -1,4 +1,7 @@
-"""What a path alone says of a file: whether it is a test. Invariant: pure; the same for every spelling of letter case."""
+"""Classification of a file by its path alone.
+
+Invariant: pure; letter case does not matter.
+"""
 
 import re
 from functools import lru_cache
@@ -12,5 +15,5 @@ _TEST: Final = re.compile(
 
 @lru_cache(maxsize=65_536)
 def is_test(path: str) -> bool:
-    """Whether a file is a test, or something that only tests use."""
+    """Return True if the file is a test or a file that only tests use."""
     return _TEST.search(path.lower()) is not None

@@ -1,6 +1,6 @@
-"""Where the user's files lie.
+"""Locations of the user's and the project's files.
 
-Invariant: computing a path creates nothing and reads no file; the environment is a mapping that the caller gives.
+Invariant: computing a path creates nothing and reads no file; the environment is an argument.
 """
 
 import sys
@@ -18,14 +18,15 @@ PROJECT_FOLDER = ".tui_agent"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The user's folders and the project's. None of them need exist."""
+    """Folders of the user and of the project. They may not exist."""
 
     config_dir: Path
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The folder whose `.tui_agent/` counts: the nearest one upwards of the working folder that has it or is a
-    repository, else the working folder itself."""
+    """The folder whose `.tui_agent/` counts: the nearest at or above the working folder that has one or is a
+    repository, else the working folder itself.
+    """
 
     @property
     def user_config(self) -> Path:
@@ -37,58 +38,61 @@ class Paths:
 
     @property
     def secrets(self) -> Path:
-        """Keys that the user asked to keep, where there is no key ring (mode 0600)."""
+        """Keys that the user asked to save on a system without a key ring (mode 0600)."""
         return self.config_dir / "keys.json"
 
     @property
     def trust(self) -> Path:
-        """What the user decided about the files of projects."""
+        """The user's trust decisions about project files."""
         return self.config_dir / "trusted.json"
 
     @property
     def repo_maps(self) -> Path:
-        """What is kept of repositories for their maps, one file each; can be deleted at any time."""
+        """Cached repository maps, one file each; can be deleted at any time."""
         return self.cache_dir / "repomap"
 
     @property
     def trusted_copies(self) -> Path:
-        """Copies of what is loaded from trusted projects, as it was when it was trusted."""
+        """Copies of what is loaded from trusted projects, as it was when trust was given."""
         return self.config_dir / "trusted"
 
 
 def beside_sessions(data_dir: Path) -> Path:
-    """As `repo_maps`, where the sessions have a place of their own."""
+    """Return the folder for repository maps when sessions have their own data folder."""
     return data_dir / "repomap"
 
 
 def screen_faults(data_dir: Path) -> Path:
-    """Where the app writes down what broke on its screen: the newest last, each after a line with time and session."""
+    """Return the log of errors on the app's screen: newest last, each after a line with time and session."""
     return data_dir / "reports" / "screen.log"
 
 
 def private_data(data_dir: Path) -> tuple[Path, ...]:
-    """What of the data folder holds copies of the user's files and words, and no command needs."""
+    """Return the parts of the data folder with copies of the user's files and prompts, which commands never
+    need.
+    """
     return tuple(data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "prompts.jsonl"))
 
 
 def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
-    """The paths of a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
-    home = _home(environ)
-    moved = environ.get("TUI_AGENT_HOME", "")
-    if data_dir is None and moved:
-        data_dir = _expand(moved, home)
+    """Return the paths for a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
+    home = _home_user_folder(environ)
+    home_variable = environ.get("TUI_AGENT_HOME", "")
+    if data_dir is None and home_variable:
+        data_dir = _expand_home(home_variable, home)
     return Paths(
-        config_dir=_folder("config", environ, home),
-        data_dir=data_dir if data_dir is not None else _folder("data", environ, home),
-        cache_dir=_folder("cache", environ, home),
+        config_dir=_user_folder("config", environ, home),
+        data_dir=data_dir if data_dir is not None else _user_folder("data", environ, home),
+        cache_dir=_user_folder("cache", environ, home),
         project=project_root(cwd, home),
     )
 
 
 def project_root(cwd: Path, home: Path) -> Path:
-    """The nearest folder at or above `cwd` that has `.tui_agent/` or `.git`, but never the home folder's parents.
+    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, never the home folder or
+    above.
 
-    Raises `ConfigError` where `cwd` itself cannot be looked into.
+    Raises `ConfigError` if `cwd` itself is unreadable.
     """
     start = cwd.absolute()
     for folder in (start, *start.parents):
@@ -101,26 +105,26 @@ def project_root(cwd: Path, home: Path) -> Path:
             if folder == start:
                 raise ConfigError(
                     f"The folder {folder} cannot be read: {error.strerror}.",
-                    hint="Check its permissions, or give another one with --cwd.",
+                    hint="Check its permissions, or choose another folder with --cwd.",
                 ) from error
             break
     return start
 
 
-def _home(environ: Mapping[str, str]) -> Path:
-    given = environ.get("HOME", "")
-    if given:
-        return Path(given)
+def _home_user_folder(environ: Mapping[str, str]) -> Path:
+    home = environ.get("HOME", "")
+    if home:
+        return Path(home)
     try:
         return Path.home()
     except RuntimeError as error:
         raise ConfigError("The home folder is unknown.", hint="Set HOME, or XDG_CONFIG_HOME.") from error
 
 
-def _folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:
-    given = environ.get(f"XDG_{kind.upper()}_HOME", "")
-    if given and Path(given).is_absolute():
-        return Path(given) / APP
+def _user_folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:
+    override = environ.get(f"XDG_{kind.upper()}_HOME", "")
+    if override and Path(override).is_absolute():
+        return Path(override) / APP
     if sys.platform == "darwin":
         dirs = platformdirs.PlatformDirs(APP, appauthor=False)
         return Path(
@@ -129,5 +133,10 @@ def _folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:
     return home / {"config": ".config", "data": ".local/share", "cache": ".cache"}[kind] / APP
 
 
-def _expand(text: str, home: Path) -> Path:
+def _expand_home(text: str, home: Path) -> Path:
     return home / text[2:] if text.startswith("~/") else Path(text).absolute()
+
+
+def is_session_stored(folder: Path | None) -> bool:
+    """Return True if a session has a log on the disk, which it gets with its first message."""
+    return folder is not None and (folder / "events.jsonl").is_file()

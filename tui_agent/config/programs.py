@@ -1,7 +1,7 @@
-"""Where a program of the system lies that we start ourselves.
+"""Lookup of system programs that the app starts itself.
 
-Invariant: never one in the folder that is worked in, nor one by a relative entry of `PATH`: what a repository brings
-along is not started because of its name.
+Invariant: never a program inside the workspace or found through a relative entry of `PATH`, so a repository
+cannot make the app start its own programs by name.
 """
 
 import os
@@ -11,27 +11,27 @@ from pathlib import Path
 
 
 def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
-    """`PATH` without relative entries and without those inside the workspace, links resolved."""
-    inside = workspace.resolve()
+    """Return `PATH` without relative entries and without entries inside the workspace, links resolved."""
+    root = workspace.resolve()
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
-    kept = [
+    safe = [
         folder
         for folder in folders
-        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(inside)
+        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(root)
     ]
-    return os.pathsep.join(kept)
+    return os.pathsep.join(safe)
 
 
 def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str | None:
-    """The program of this name; None where there is none outside the workspace."""
-    found = shutil.which(name, path=safe_path(workspace, environ))
-    if found is None or Path(found).resolve().is_relative_to(workspace.resolve()):
+    """Return the path of a program outside the workspace; None if there is none."""
+    path = shutil.which(name, path=safe_path(workspace, environ))
+    if path is None or Path(path).resolve().is_relative_to(workspace.resolve()):
         return None
-    return found
+    return path
 
 
 def find_outside(name: str, environ: Mapping[str, str]) -> str | None:
-    """`find_program` for where nothing but the current folder is known; None also where that is gone."""
+    """Call `find_program` for the current folder; None also if that folder is gone."""
     try:
         return find_program(name, Path.cwd(), environ)
     except OSError:

@@ -1,6 +1,6 @@
-"""The folders whose own files could steer a start, each looked at once, and what holds for them.
+"""Folders whose files can configure a start, and their trust states.
 
-Invariant: which list of decisions counts is said by the real environment alone, never by a file of a project.
+Invariant: only the real environment decides which trust list is used, never a project's file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from tui_agent.config.project_files import ProjectFiles, look
 
 @dataclass(frozen=True)
 class Project:
-    """A folder as the user names it, its files, and whether they may be used."""
+    """A folder as the user named it, its files and their trust state."""
 
     folder: Path
     files: ProjectFiles
@@ -23,28 +23,30 @@ class Project:
 
     @property
     def trusted(self) -> bool:
-        """Whether its files are used."""
+        """True if the project's files are used."""
         return self.standing == "trusted"
 
 
 def projects(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> tuple[Project, ...]:
-    """The folder that the program was started in (`here`), the project and the working folder, the nearer one later."""
+    """Return the starting folder (`here`), the project and the working folder, nearest last; each is read
+    once.
+    """
     paths = find(options.cwd, environ)
-    looked: list[Project] = []
+    loaded: list[Project] = []
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
         files = look(folder)
-        if folder != paths.project and not any(one.name == ".env" for one in files.files):
-            continue  # of the others only this file would count
+        if folder != paths.project and not any(file.name == ".env" for file in files.files):
+            continue  # outside the project only `.env` counts
         standing = trust.standing(files, paths, options.trusted_once)
         if standing == "open" and options.ignore_project:
             standing = "without"
-        looked.append(Project(folder, files, standing))
-    return tuple(looked)
+        loaded.append(Project(folder, files, standing))
+    return tuple(loaded)
 
 
 def ruling(looked: Sequence[Project], options: SessionOptions, environ: Mapping[str, str]) -> Project:
-    """The one of them whose `.tui_agent/` counts."""
+    """Return the project whose `.tui_agent/` counts."""
     folder = find(options.cwd, environ).project
-    return next(one for one in looked if one.folder == folder)
+    return next(project for project in looked if project.folder == folder)

@@ -1,7 +1,7 @@
-"""The files of a project that can steer the program, read once: what is hashed is what is used.
+"""The project files that can configure the program, read once: the hashed content is the content used.
 
-Invariant: looking never writes, follows no link below the folder, opens nothing but regular files, and ends: files,
-bytes and depth are limited.
+Invariant: reading never writes, follows no link below the folder, opens only regular files and always ends:
+the number of files, bytes and depth are limited.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from tui_agent.config.files import read_regular, text_of
 from tui_agent.config.paths import PROJECT_FOLDER
 
 LONE_FILES = (".env", ".mcp.json")
-"""Files beside `.tui_agent/` that are the project's too."""
+"""Project files outside `.tui_agent/`."""
 
 MAX_FILES = 2_000
 MAX_BYTES = 32 << 20
@@ -27,12 +27,14 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """One file as it was when it was read. `name` is below the folder, with `/`; one with a `fault` has no content."""
+    """One file as it was read. `name` is relative to the folder, with `/`; a file with a `fault` has no
+    content.
+    """
 
     name: str
     content: bytes = field(default=b"", repr=False)
     fault: str = ""
-    """Why it can be bound to no content: a link, a device, too large."""
+    """Why its content cannot be trusted: a link, a device, too large."""
 
     @cached_property
     def digest(self) -> str:
@@ -42,115 +44,115 @@ class ProjectFile:
 
 @dataclass(frozen=True)
 class ProjectFiles:
-    """What a folder holds, sorted by name. `folder` is its real path."""
+    """The files of a folder, sorted by name. `folder` is its real path."""
 
     folder: Path
     files: tuple[ProjectFile, ...] = ()
 
     @property
     def fault(self) -> str:
-        """Why it cannot be trusted, about the first file that is in the way; empty where it can."""
-        return next((f"{one.name} {one.fault}" for one in self.files if one.fault), "")
+        """Why these files cannot be trusted (the first obstacle); empty if they can."""
+        return next((f"{file.name} {file.fault}" for file in self.files if file.fault), "")
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """The digest of each file by its name."""
-        return {one.name: one.digest for one in self.files if not one.fault}
+        """Each file's digest by name."""
+        return {file.name: file.digest for file in self.files if not file.fault}
 
     @cached_property
     def key(self) -> str:
-        """One digest for the place and everything in it."""
+        """One digest of the folder's path and content."""
         return key_of(self.folder, self.digests)
 
     def text(self, name: str) -> str | None:
-        """The text of the file of this name; None where there is none. Raises `ConfigError` where it is no text."""
-        found = next((one for one in self.files if one.name == name and not one.fault), None)
-        return None if found is None else text_of(found.content, self.folder / name)
+        """Return a file's text; None if it does not exist. Raises `ConfigError` if it is not text."""
+        file = next((other for other in self.files if other.name == name and not other.fault), None)
+        return None if file is None else text_of(file.content, self.folder / name)
 
     def own(self, name: str) -> str | None:
-        """The text of a file in the project's folder `.tui_agent`."""
+        """Return the text of a file in the project's `.tui_agent` folder."""
         return self.text(f"{PROJECT_FOLDER}/{name}")
 
 
 def key_of(folder: Path, digests: Mapping[str, str]) -> str:
-    """One digest for a place and the digests of what is in it."""
-    said = [str(folder), *(f"{len(name)}:{name}{digest}" for name, digest in sorted(digests.items()))]
-    return hashlib.sha256("\n".join(said).encode("utf-8", "surrogateescape")).hexdigest()
+    """Return one digest of a folder's path and its files' digests."""
+    parts = [str(folder), *(f"{len(name)}:{name}{digest}" for name, digest in sorted(digests.items()))]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def look(folder: Path) -> ProjectFiles:
-    """Read the files of `folder` that can steer the program."""
+    """Read the files of `folder` that can configure the program."""
     real = folder.resolve()
     try:
         top = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
-        return ProjectFiles(real)  # the folder is gone, or cannot be looked into
+        return ProjectFiles(real)  # the folder is gone or unreadable
     try:
-        found = sorted(_Look().all(top), key=lambda one: one.name)
+        files = sorted(_ProjectReader().read_all(top), key=lambda file: file.name)
     finally:
         os.close(top)
-    return ProjectFiles(real, tuple(found))
+    return ProjectFiles(real, tuple(files))
 
 
-class _Look:
-    """One look, with what is left of its limits."""
+class _ProjectReader:
+    """One reading, with the rest of its limits."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
 
-    def all(self, top: int) -> Iterator[ProjectFile]:
+    def read_all(self, top: int) -> Iterator[ProjectFile]:
         for name in (PROJECT_FOLDER, *LONE_FILES):
-            yield from self._one(top, name, name, 0)
+            yield from self._read_entry(top, name, name, 0)
 
-    def _one(self, within: int, name: str, shown: str, depth: int) -> Iterator[ProjectFile]:
-        if self._files < 0 or _compiled(name):
+    def _read_entry(self, within: int, name: str, shown: str, depth: int) -> Iterator[ProjectFile]:
+        if self._files < 0 or _is_bytecode(name):
             return
         try:
             mode = os.stat(name, dir_fd=within, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
-                yield self._file(within, name, shown, mode)
+                yield self._read_file(within, name, shown, mode)
             elif depth == MAX_DEPTH:
                 yield ProjectFile(shown, fault="is a folder that is nested too deeply")
-            elif shown not in LONE_FILES:  # a folder of that name is something else, an environment say
-                yield from self._folder(within, name, shown, depth)
+            elif shown not in LONE_FILES:  # a folder named `.env` may be a virtual environment
+                yield from self._read_folder(within, name, shown, depth)
         except FileNotFoundError:
             return
         except OSError as error:
             yield ProjectFile(shown, fault=f"cannot be read: {error.strerror}")
 
-    def _folder(self, within: int, name: str, shown: str, depth: int) -> Iterator[ProjectFile]:
+    def _read_folder(self, within: int, name: str, shown: str, depth: int) -> Iterator[ProjectFile]:
         inner = os.open(name, _FOLDER, dir_fd=within)
         try:
             with os.scandir(inner) as entries:
                 names = sorted(entry.name for entry in islice(entries, MAX_FILES + 1))
-            for below in names:
-                yield from self._one(inner, below, f"{shown}/{below}", depth + 1)
+            for entry_name in names:
+                yield from self._read_entry(inner, entry_name, f"{shown}/{entry_name}", depth + 1)
         finally:
             os.close(inner)
 
-    def _file(self, within: int, name: str, shown: str, mode: int) -> ProjectFile:
+    def _read_file(self, within: int, name: str, shown: str, mode: int) -> ProjectFile:
         self._files -= 1
         if self._files < 0:
-            return ProjectFile(shown, fault=f"and more: over {MAX_FILES} files")
+            return ProjectFile(shown, fault=f"exceeds the limit of {MAX_FILES} files")
         if stat.S_ISLNK(mode):
             return ProjectFile(shown, fault=f"is a link to {os.readlink(name, dir_fd=within)}")
         if not stat.S_ISREG(mode):
-            return ProjectFile(shown, fault=_kind(mode))
+            return ProjectFile(shown, fault=_describe_kind(mode))
         content = read_regular(name, self._bytes + 1, os.O_NOFOLLOW, within=within)
         if content is None:
-            return ProjectFile(shown, fault="is no plain file")
+            return ProjectFile(shown, fault="is not a regular file")
         if len(content) > self._bytes:
-            return ProjectFile(shown, fault=f"is too large: over {MAX_BYTES >> 20} MiB together")
+            return ProjectFile(shown, fault=f"is too large: the limit is {MAX_BYTES >> 20} MiB for all files")
         self._bytes -= len(content)
         return ProjectFile(shown, content)
 
 
-def _compiled(name: str) -> bool:
-    """What Python makes of a source file: never used, for the source is what was looked at."""
+def _is_bytecode(name: str) -> bool:
+    """Return True for Python's caches. They are never loaded: only the hashed source is."""
     return name == "__pycache__" or name.endswith((".pyc", ".pyo"))
 
 
-def _kind(mode: int) -> str:
+def _describe_kind(mode: int) -> str:
     if stat.S_ISFIFO(mode):
         return "is a pipe"
     return "is a socket" if stat.S_ISSOCK(mode) else "is a device"

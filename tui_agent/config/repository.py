@@ -1,4 +1,4 @@
-"""The git repository that a folder is in, found by reading a few small files.
+"""Detection of the git repository that contains a folder, by reading a few small files.
 
 Invariant: runs nothing and reads no configuration of the repository.
 """
@@ -13,7 +13,7 @@ _BRANCH = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A user's repository: its top folder, its own folder, and the one that its worktrees share."""
+    """A user's repository: top folder, git folder, and the git folder its worktrees share."""
 
     top: Path
     own: Path
@@ -21,49 +21,49 @@ class Repository:
 
     @property
     def branch(self) -> str:
-        """The branch that is checked out; empty where it is none."""
-        head = self._head()
+        """The branch that is checked out; empty for a detached head."""
+        head = self._read_head()
         return head.removeprefix(f"ref: {_BRANCH}") if head.startswith(f"ref: {_BRANCH}") else ""
 
     @property
     def commit(self) -> str:
-        """The name of the newest commit; empty where there is none yet, or it cannot be told."""
-        head = self._head()
+        """The id of the newest commit; empty if there is none or it cannot be determined."""
+        head = self._read_head()
         if not head.startswith("ref: "):
-            return head if _is_name(head) else ""
+            return head if _is_commit_id(head) else ""
         name = head.removeprefix("ref: ")
         if not name.startswith("refs/") or ".." in name:
             return ""
-        loose = next(
-            (text for place in (self.own, self.common) if (text := small_text(place / name).strip())), ""
+        commit = next(
+            (text for folder in (self.own, self.common) if (text := small_text(folder / name).strip())), ""
         )
-        return loose if _is_name(loose) else self._packed(name)
+        return commit if _is_commit_id(commit) else self._packed_commit(name)
 
-    def _head(self) -> str:
+    def _read_head(self) -> str:
         return small_text(self.own / "HEAD", POINTER_LENGTH).strip()
 
-    def _packed(self, name: str) -> str:
+    def _packed_commit(self, name: str) -> str:
         for line in small_text(self.common / "packed-refs", 16 * MOST_BYTES).splitlines():
-            found, _, known = line.partition(" ")
-            if known == name and _is_name(found):
-                return found
+            commit, _, ref = line.partition(" ")
+            if ref == name and _is_commit_id(commit):
+                return commit
         return ""
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """The repository that the folder is in."""
-    for place in (folder, *folder.parents):
-        own = _pointed(place / ".git")
+    """Return the repository that contains a folder; None if there is none."""
+    for top in (folder, *folder.parents):
+        own = _resolve_git_folder(top / ".git")
         if own is not None and (own / "HEAD").is_file():
             shared = small_text(own / "commondir").strip()
             common = (own / shared).resolve() if shared else own
             if (common / "objects").is_dir():
-                return Repository(place, own, common)
+                return Repository(top, own, common)
     return None
 
 
 def small_text(path: Path, most: int = MOST_BYTES) -> str:
-    """What stands in a regular file; empty where there is none, or too much."""
+    """Return the content of a regular file; empty if it is missing, unreadable or above `most` bytes."""
     try:
         if not path.is_file() or path.stat().st_size > most:
             return ""
@@ -72,14 +72,14 @@ def small_text(path: Path, most: int = MOST_BYTES) -> str:
         return ""
 
 
-def _pointed(dot: Path) -> Path | None:
-    if dot.is_dir():
-        return dot.resolve()
-    text = small_text(dot, POINTER_LENGTH)
+def _resolve_git_folder(git_path: Path) -> Path | None:
+    if git_path.is_dir():
+        return git_path.resolve()
+    text = small_text(git_path, POINTER_LENGTH)
     if not text.startswith("gitdir: "):
         return None
-    return (dot.parent / text.removeprefix("gitdir: ").rstrip("\r\n")).resolve()
+    return (git_path.parent / text.removeprefix("gitdir: ").rstrip("\r\n")).resolve()
 
 
-def _is_name(text: str) -> bool:
+def _is_commit_id(text: str) -> bool:
     return len(text) in (40, 64) and all(char in "0123456789abcdef" for char in text)

@@ -1,4 +1,4 @@
-"""Keys: from the environment, a trusted `.env`, the system's key ring, or a 0600 file of the user's.
+"""API keys from the environment, a trusted `.env`, the system's key ring, or a private file (mode 0600).
 
 Invariant: a key is never in configuration, a log or an error text; nothing is stored unless the user asked.
 """
@@ -17,38 +17,38 @@ from tui_agent.protocol.secret_names import holds_secret
 SERVICE = "tui-agent"
 
 SHORTEST = 8
-"""Characters of a value that can be a secret: `KEY=1` is none."""
+"""Minimum characters of a secret: a value such as `KEY=1` is not one."""
 
 
 class Ring(Protocol):
     """A store for secrets that the system guards."""
 
     def get(self, name: str) -> str | None:
-        """The secret of this name, if it is there and may be read."""
+        """Return the secret of this name; None if it is missing or locked."""
         ...
 
     def put(self, name: str, value: str) -> bool:
-        """Keep a secret; False where that cannot be done here."""
+        """Store a secret; return False if that is not possible here."""
         ...
 
 
 class SystemRing:
-    """The system's key ring, where the `keyring` package is installed and finds one."""
+    """The system's key ring, available if the `keyring` package is installed and finds one."""
 
     def get(self, name: str) -> str | None:
-        """The secret of this name."""
-        ring = _keyring()
+        """Return the secret of this name; None if it is missing or locked."""
+        ring = _load_keyring()
         if ring is None:
             return None
         try:
-            found = ring.get_password(SERVICE, name)
+            secret = ring.get_password(SERVICE, name)
         except ring.errors.KeyringError:
             return None
-        return str(found) if found else None
+        return str(secret) if secret else None
 
     def put(self, name: str, value: str) -> bool:
-        """Keep a secret."""
-        ring = _keyring()
+        """Store a secret; return False if there is no usable key ring."""
+        ring = _load_keyring()
         if ring is None:
             return False
         try:
@@ -59,10 +59,10 @@ class SystemRing:
 
 
 class Keys(Mapping[str, str]):
-    """Variables as the program sees them: the environment (with `.env`) first, then what the user stored.
+    """The variables as the program sees them: the environment (with `.env`) first, then saved keys.
 
-    The file `stored` holds keys, or an empty text for each that lies in the key ring: so the ring, which may ask the
-    user for a password, is touched only for keys that are known to be in it.
+    The file `stored` holds keys, or an empty text for each key that is in the key ring. So the ring, which
+    may ask the user for a password, is used only for keys known to be in it.
     """
 
     def __init__(self, environ: Mapping[str, str], stored: Path, ring: Ring | None = None) -> None:
@@ -73,12 +73,12 @@ class Keys(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         if self._environ.get(name):
             return self._environ[name]
-        kept = load(self._stored).get(name)
-        if kept == "":
-            kept = self._ring.get(name)
-        if not kept:
+        key = load(self._stored).get(name)
+        if key == "":
+            key = self._ring.get(name)
+        if not key:
             raise KeyError(name)
-        return kept
+        return key
 
     def __iter__(self) -> Iterator[str]:
         return iter({**load(self._stored), **self._environ})
@@ -87,21 +87,22 @@ class Keys(Mapping[str, str]):
         return len({**load(self._stored), **self._environ})
 
     def names(self) -> frozenset[str]:
-        """The variables that have a value, without asking the key ring for it."""
+        """Return the variables that have a value, without reading the key ring."""
         return frozenset(load(self._stored)) | {name for name, value in self._environ.items() if value}
 
     def secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """All values that must never be written anywhere, by name: what redaction is given.
+        """Return all values that must never be written anywhere, by name, for redaction.
 
-        `more` are variables that hold a key without saying so in their name (a profile's `api_key_env`).
+        `more` are variables that hold a key although their names do not say so (a profile's `api_key_env`).
         """
-        named = set(more) | load(self._stored).keys()
-        named |= {name for name, value in self._environ.items() if holds_secret(name, value)}
-        found = {name: self.get(name, "") for name in sorted(named) if name}
-        return {name: value for name, value in found.items() if len(value) >= SHORTEST}
+        names = set(more) | load(self._stored).keys()
+        names |= {name for name, value in self._environ.items() if holds_secret(name, value)}
+        values = {name: self.get(name, "") for name in sorted(names) if name}
+        return {name: value for name, value in values.items() if len(value) >= SHORTEST}
 
     def save_key(self, provider: str, value: str) -> str:
-        """Keep a vendor's key (`anthropic`, or a variable's name) because the user asked; tells where it went.
+        """Save a provider's key (`anthropic`, or a variable's name) on the user's request; return where it is
+        now.
 
         Raises `ConfigError`.
         """
@@ -110,34 +111,38 @@ class Keys(Mapping[str, str]):
         name, key = key_variable(provider), value.strip()
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(
-                "That is no key: it is empty, or has spaces or odd characters in it.",
-                hint="Paste the key alone.",
+                "This is not a key: it is empty or contains spaces or unusual characters.",
+                hint="Paste only the key.",
             )
-        ringed = self._ring.put(name, key)
-        kept = {**load(self._stored), name: "" if ringed else key}
-        write_private(self._stored, json.dumps(kept, indent=1))
-        return "the system's key ring" if ringed else str(self._stored)
+        in_ring = self._ring.put(name, key)
+        stored = {**load(self._stored), name: "" if in_ring else key}
+        write_private(self._stored, json.dumps(stored, indent=1))
+        return "the system's key ring" if in_ring else str(self._stored)
 
 
 def load(path: Path) -> dict[str, str]:
-    """The keys of a 0600 file; empty where there is none. Raises `ConfigError` where others could read it."""
+    """Return the keys of a private file; empty if it does not exist. Raises `ConfigError` if others can read
+    it.
+    """
     text = read_small(path)
     if text is None:
         return {}
     if path.stat().st_mode & 0o077:
-        raise ConfigError(f"{path} can be read by others.", hint=f"Run: chmod 600 {path}")
+        raise ConfigError(f"Other users can read {path}.", hint=f"Run: chmod 600 {path}")
     try:
-        kept = json.loads(text)
+        keys = json.loads(text)
     except ValueError as error:
         raise ConfigError(
-            f"{path} is damaged: {error}.", hint="Remove it and enter the keys again."
+            f"{path} is damaged: {error}.", hint="Delete it and enter the keys again."
         ) from error
-    if not isinstance(kept, dict):
-        raise ConfigError(f"{path} holds no table of keys.", hint="Remove it and enter the keys again.")
-    return {str(name): str(value) for name, value in kept.items()}
+    if not isinstance(keys, dict):
+        raise ConfigError(
+            f"{path} does not contain a table of keys.", hint="Delete it and enter the keys again."
+        )
+    return {str(name): str(value) for name, value in keys.items()}
 
 
-def _keyring() -> ModuleType | None:
+def _load_keyring() -> ModuleType | None:
     if importlib.util.find_spec("keyring") is None:
         return None
     return importlib.import_module("keyring")

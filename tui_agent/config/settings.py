@@ -1,6 +1,6 @@
-"""Everything that a configuration file may say, typed.
+"""All settings of a configuration file, typed.
 
-Invariant: an unknown key is refused; every field says what it means; no secret has a field here.
+Invariant: unknown keys are refused; every field has a description; no field holds a secret.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
-"""A path in which `~` stands for the home folder."""
+"""A path in which `~` is expanded to the home folder."""
 
 HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
-"""What an HTTP header can carry."""
+"""Text allowed in an HTTP header."""
 
 VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""The whole name of an environment variable."""
+"""The full name of an environment variable."""
 
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
@@ -46,153 +46,160 @@ class Table(BaseModel):
 
 
 class ModelProfile(Table):
-    """One `[models.NAME]`: a named way to reach a model. Keys are never in it, only the variable that holds one."""
+    """One `[models.NAME]`: a named way to reach a model. It never holds a key, only the name of its variable."""
 
     provider: str = Field(
-        "", description="How to talk to it: openai-chat, openai-responses, litellm, or a vendor's name."
+        "", description="The API: openai-chat, openai-responses, litellm, or a provider's name."
     )
     model: str = Field(description="The model's name as the provider knows it.")
-    base_url: str = Field("", description="The address, with or without /v1; empty: the provider's own.")
+    base_url: str = Field("", description="The address, with or without /v1; empty: the provider's default.")
     api_key_env: str = Field(
-        "", description="The environment variable that holds the key; empty: the vendor's."
+        "", description="The environment variable that holds the key; empty: the provider's."
     )
     timeout: float = Field(
-        300.0, gt=0, description="Seconds without a byte after which an answer has stalled."
+        300.0, gt=0, description="Seconds without data after which a request counts as stalled."
     )
     max_output: int = Field(
-        0, ge=0, description="Most tokens of one answer; 0: what the model allows, with a cap."
+        0, ge=0, description="Maximum tokens of one answer; 0: the model's limit, with a cap."
     )
     reasoning_effort: Effort | None = Field(
-        None, description="none, minimal, low, medium, high or xhigh; refused where the provider has none."
+        None,
+        description="none, minimal, low, medium, high or xhigh; an error if the provider does not support it.",
     )
-    context_window: int = Field(0, ge=0, description="Tokens; 0: as the price map knows it.")
-    input_price: float | None = Field(None, ge=0, description="USD for a million input tokens.")
-    output_price: float | None = Field(None, ge=0, description="USD for a million output tokens.")
-    cached_price: float | None = Field(
-        None, ge=0, description="USD for a million tokens read from the cache."
+    context_window: int = Field(0, ge=0, description="Tokens; 0: from the price map.")
+    input_price: float | None = Field(None, ge=0, description="USD per million input tokens.")
+    output_price: float | None = Field(None, ge=0, description="USD per million output tokens.")
+    cached_price: float | None = Field(None, ge=0, description="USD per million tokens read from the cache.")
+    images: bool | None = Field(None, description="The model accepts images; if not set: from the price map.")
+    stream: bool = Field(
+        True, description="Request a streamed answer; set false for servers that cannot stream."
     )
-    images: bool | None = Field(
-        None, description="Whether it takes images; absent: as the price map knows it."
-    )
-    stream: bool = Field(True, description="Whether to ask for a stream; false for servers that have none.")
     bridge_tool_results: bool | None = Field(
         None,
-        description="Whether its template wants an answer between a result and a user's words, and short call ids; absent: by the model's name.",
+        description="The chat template needs an assistant message between a tool result and a user message, and short call ids; if not set: by the model's name.",
     )
     headers: dict[str, HeaderText] = Field(
         default_factory=dict,
-        description="More HTTP headers. Never a key: configuration is no place for secrets.",
+        description="Extra HTTP headers. Never put a key here: configuration must not hold secrets.",
     )
 
 
 class SecretSettings(Table):
-    """The `[secrets]` table. Logs, panes, exports and reports never hold secrets, whatever it says."""
+    """The `[secrets]` table. Logs, panes, exports and reports never contain secrets, whatever is set here."""
 
     model_sees: Literal["redacted", "plain"] = Field(
         "redacted",
-        description="What the model is sent of a secret: `[redacted: kind]`, or the secret itself (until the session is closed; taken up again, what came before is redacted).",
+        description="How secrets are sent to the model: as `[redacted: kind]` or in plain text (until the session is closed; when it is resumed, earlier ones are redacted).",
     )
 
 
 class RedactionSettings(Table):
-    """The `[redaction]` table: what else is a secret, and what is none (docs/redaction.md). A project cannot set it."""
+    """The `[redaction]` table: extra secrets and exceptions (docs/redaction.md). A project cannot set it."""
 
     rules: tuple[JsonMap, ...] = Field(
-        (), description="More rules, as `[[redaction.rules]]` with id, what, pattern, keywords and examples."
+        (), description="Extra rules, as `[[redaction.rules]]` with id, what, pattern, keywords and examples."
     )
     allow: tuple[str, ...] = Field(
-        (), description='Texts that are never covered; between slashes a pattern: `"/test-.*/"`.'
+        (), description='Texts that are never redacted; a regular expression between slashes: `"/test-.*/"`.'
     )
-    disable: tuple[str, ...] = Field((), description="Ids of rules that are not used.")
+    disable: tuple[str, ...] = Field((), description="Ids of rules to turn off.")
 
     @field_validator("rules", mode="before")
     @classmethod
     def _check_rules(cls, rules: object) -> object:
         if isinstance(rules, dict):
-            raise PydanticCustomError("one_table", "write [[redaction.rules]], with two brackets")
+            raise PydanticCustomError("one_table", "write [[redaction.rules]] with double brackets")
         return rules
 
 
 class CheckpointSettings(Table):
-    """The `[checkpoints]` table: what a session may keep of the files, in millions of bytes."""
+    """The `[checkpoints]` table: size limits of file snapshots, in MB (millions of bytes)."""
 
-    file_mb: float = Field(5.0, ge=0, allow_inf_nan=False, description="A new file above this is not kept.")
+    file_mb: float = Field(
+        5.0, ge=0, allow_inf_nan=False, description="New files above this size are not saved."
+    )
     total_mb: float = Field(
         1_000.0,
         ge=0,
         allow_inf_nan=False,
-        description="What a session's checkpoints may grow by; also what a first one reads at most.",
+        description="Maximum growth of a session's checkpoints; also the most that the first one reads.",
     )
     borrowed_mb: float = Field(
         256.0,
         ge=0,
         allow_inf_nan=False,
-        description="What is copied of a git repository's own objects, in the background between turns; 0: nothing.",
+        description="Most that is copied from a git repository's objects in the background between turns; 0: nothing.",
     )
 
 
 class ContextSettings(Table):
-    """The `[context]` table: when a history is made smaller, in shares of the model's window."""
+    """The `[context]` table: when a history is made smaller, as shares of the model's window."""
 
     reduce_at: float = Field(
-        0.70, ge=0, le=1, description="From here on old outputs are put away, without the model; 0: never."
+        0.70,
+        ge=0,
+        le=1,
+        description="Share of the window from which old outputs are put away, without the model; 0: never.",
     )
     compact_at: float = Field(
         0.85,
         ge=0,
         le=1,
-        description="From here on old turns are summarised; 0: only by /compact, and where the provider finds a request too long.",
+        description="Share of the window from which old turns are summarised; 0: only by /compact, or when the provider rejects a request as too long.",
     )
     keep: float = Field(
-        0.20, ge=0.02, le=0.6, description="What of the newest messages stays word for word behind a summary."
+        0.20,
+        ge=0.02,
+        le=0.6,
+        description="Share of the window for the newest messages that stay unchanged after a summary.",
     )
 
 
 class SandboxSettings(Table):
-    """The `[sandbox]` table: what confines the commands that an agent runs. A project cannot set it."""
+    """The `[sandbox]` table: limits of the commands that an agent runs. A project cannot set it."""
 
     mode: Literal["auto", "off"] = Field(
-        "auto", description="auto: commands are confined where that works; off: they never are."
+        "auto", description="auto: run commands in the sandbox where the system supports it; off: never."
     )
     writable: tuple[UserPath, ...] = Field(
-        (), description="More folders that confined commands may write, such as a package cache."
+        (), description="Extra folders that commands in the sandbox may write, such as a package cache."
     )
     readable: tuple[str, ...] = Field(
         (),
-        description='Files with secrets in a workspace that its commands may read, as patterns: `".env.test"`, `"certs/*.pem"`.',
+        description='Secret files of a workspace that commands may read, as patterns: `".env.test"`, `"certs/*.pem"`.',
     )
     try_confined: bool = Field(
         False,
-        description="Try a command that is not understood in the sandbox before asking about it: read-only, without network.",
+        description="Run an unknown command read-only and without network in the sandbox before asking about it.",
     )
     variables: tuple[VariableName, ...] = Field(
         (),
-        description='Variables that commands are shown though their names say secret, by their whole names: `"PGPASSWORD"`.',
+        description='Secret-looking environment variables that commands may see, by full name: `"PGPASSWORD"`.',
     )
 
 
 class DelegationSettings(Table):
-    """The `[delegation]` table: limits of the agents that work for another one."""
+    """The `[delegation]` table: limits of subtasks."""
 
     max_parallel_subtasks: int = Field(
-        1, ge=1, le=8, description="Subtasks of one agent that work at a time; the others wait."
+        1, ge=1, le=8, description="Subtasks of one agent that run at the same time; the others wait."
     )
     max_depth: int = Field(1, ge=1, le=4, description="Levels of subtasks below the main agent.")
     max_iterations: int = Field(
-        30, ge=1, le=500, description="Most iterations of a subtask; a named agent may say its own."
+        30, ge=1, le=500, description="Maximum iterations of a subtask; a named agent may set its own."
     )
     timeout_seconds: float = Field(
-        1_800.0, gt=0, allow_inf_nan=False, description="Seconds after which a subtask is ended."
+        1_800.0, gt=0, allow_inf_nan=False, description="Seconds after which a subtask is stopped."
     )
 
 
 class Config(Table):
-    """The effective configuration. `origin` tells which layer gave a value."""
+    """The effective configuration. `origin` returns the layer that set a value."""
 
     model: str = Field(
         "", description="The model to start with: a profile, provider/model, scripted:FILE, demo."
     )
-    base_url: str = Field("", description="The address to use instead of the model's own.")
+    base_url: str = Field("", description="The address to use instead of the model's default.")
     reasoning_effort: Effort | None = Field(None, description="How hard the model should think.")
     models: dict[str, ModelProfile] = Field(default_factory=dict, description="Model profiles by name.")
     investigator_profile: str = Field(
@@ -202,49 +209,51 @@ class Config(Table):
         default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
     )
     policy: PolicyName = Field("ask", description="The permission profile to start with.")
-    agent: str = Field("default", description="The agent of the hub that takes tasks.")
-    context_mode: ContextMode = Field("pack", description="How context is assembled: none, pack or memory.")
+    agent: str = Field("default", description="The agent that receives tasks.")
+    context_mode: ContextMode = Field(
+        "pack", description="How the context is assembled: none, pack or memory."
+    )
     repo_map: Literal["off", "auto"] = Field(
-        "auto", description="Whether the repository map goes into the context."
+        "auto", description="Include the repository map in the context: auto or off."
     )
     budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
     context: ContextSettings = Field(
         default_factory=ContextSettings, description="When a history is made smaller."
     )
     checkpoints: CheckpointSettings = Field(
-        default_factory=CheckpointSettings, description="What may be kept of the files for /undo."
+        default_factory=CheckpointSettings, description="Size limits of the file snapshots for /undo."
     )
     secrets: SecretSettings = Field(
-        default_factory=SecretSettings, description="What the model is sent of secrets."
+        default_factory=SecretSettings, description="How secrets are sent to the model."
     )
     redaction: RedactionSettings = Field(
-        default_factory=RedactionSettings, description="What else is a secret (docs/redaction.md)."
+        default_factory=RedactionSettings, description="Extra secrets and exceptions (docs/redaction.md)."
     )
     hook: tuple[HookSettings, ...] = Field(
-        (), description="Commands that are asked or told (docs/hooks.md); those of all files count."
+        (), description="Commands that run on events (docs/hooks.md); the hooks of all files run."
     )
     sandbox: SandboxSettings = Field(
-        default_factory=SandboxSettings, description="What confines the commands that an agent runs."
+        default_factory=SandboxSettings, description="Limits of the commands that an agent runs."
     )
-    theme: str = Field("", description="A theme's name; empty: by the terminal's background.")
+    theme: str = Field("", description="A theme's name; empty: chosen by the terminal's background.")
     symbols: Symbols = Field(
         "auto",
-        description="unicode, ascii, or auto: ascii where LC_ALL, LC_CTYPE or LANG names no UTF-8 (so LANG=C) or TERM is linux or dumb.",
+        description="unicode, ascii, or auto: ascii if LC_ALL, LC_CTYPE or LANG is not UTF-8 (such as LANG=C) or TERM is linux or dumb.",
     )
-    motion: Motion = Field("auto", description="Whether anything blinks or moves.")
-    mouse: bool = Field(True, description="Whether the mouse is used.")
+    motion: Motion = Field("auto", description="Animations and blinking: auto, on or off.")
+    mouse: bool = Field(True, description="Use the mouse.")
     vim: bool = Field(False, description="Vim keys in the prompt.")
     keys: dict[str, str | tuple[str, ...]] = Field(
-        default_factory=dict, description="Action name to key or keys, over the built-in ones."
+        default_factory=dict, description="Action name to key or keys, replacing the built-in ones."
     )
-    plugin_dirs: tuple[UserPath, ...] = Field((), description="More folders to look for plugins in.")
-    plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins that are not loaded.")
+    plugin_dirs: tuple[UserPath, ...] = Field((), description="Extra folders with plugins.")
+    plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins to turn off.")
     notes_dir: UserPath = Field(
         Path(),
-        description="Where notes across sessions lie, a folder a project; empty: `notes/` in data_dir.",
+        description="Folder for notes across sessions, with one folder per project; empty: `notes/` in data_dir.",
     )
-    data_dir: UserPath = Field(Path(), description="Where sessions lie.")
-    cache_dir: UserPath = Field(Path(), description="Where repository maps lie; can be deleted.")
+    data_dir: UserPath = Field(Path(), description="Folder for sessions.")
+    cache_dir: UserPath = Field(Path(), description="Folder for repository maps; can be deleted.")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
     _paths: Paths | None = PrivateAttr(None)
@@ -254,41 +263,41 @@ class Config(Table):
 
     @property
     def paths(self) -> Paths:
-        """The folders of this start. Raises `RuntimeError` on a configuration that was not loaded by `layers`."""
+        """The folders of this start. Raises `RuntimeError` on a configuration that `layers` did not load."""
         if self._paths is None:
             raise RuntimeError("This configuration was built by hand and has no paths.")
         return self._paths
 
     @property
     def trusted(self) -> bool:
-        """Whether the project's own files (configuration, plugins, `.env`) may be used."""
+        """True if the project's own files (configuration, plugins, `.env`) may be used."""
         return self.project is not None
 
     @property
     def project(self) -> ProjectFiles | None:
-        """The files of the project as they were when they were found trusted; None where it is not, or has none.
+        """The project's files as they were when trust was checked; None if untrusted or if there are none.
 
-        What is used of a project is taken from here, never from the disk: there it may have changed since.
+        Always use these, never the files on disk, which may have changed since.
         """
         return self._project.files if self._project is not None and self._project.trusted else None
 
     @property
     def undecided(self) -> tuple[ProjectFiles, ...]:
-        """Files of the project, of the working and of the starting folder of which the user has said nothing yet."""
-        return tuple(one.files for one in self._projects if one.standing == "open")
+        """Files of the project, working and starting folders for which the user has not decided about trust."""
+        return tuple(project.files for project in self._projects if project.standing == "open")
 
     @property
     def ignored(self) -> tuple[Path, ...]:
         """Files that are not used because their folder is not trusted."""
-        left = [one for one in self._projects if one.standing in ("open", "without")]
-        return tuple(one.folder / file.name for one in left for file in one.files.files)
+        untrusted = [project for project in self._projects if project.standing in ("open", "without")]
+        return tuple(project.folder / file.name for project in untrusted for file in project.files.files)
 
     @property
     def hooks(self) -> tuple[tuple[HookSettings, HookSource], ...]:
-        """The hooks in the order in which they are asked, each with whose it is."""
-        own = str(self.paths.project_config)
+        """The hooks in the order in which they run, each with its source."""
+        project_config = str(self.paths.project_config)
         return tuple(
-            (hook, "project" if self.origin(f"hook.{number}") == own else "user")
+            (hook, "project" if self.origin(f"hook.{number}") == project_config else "user")
             for number, hook in enumerate(self.hook)
         )
 
@@ -298,11 +307,14 @@ class Config(Table):
         return self._plugins
 
     def origin(self, key: str) -> str:
-        """Which layer gave a value (`models.fast.base_url`, `redaction.rules.0`): a file, `environment NAME`, `options`, or `default`."""
+        """Return the layer that set a value: a file, `environment NAME`, `options`, or `default`.
+
+        `key` is dotted, such as `models.fast.base_url` or `redaction.rules.0`.
+        """
         if key in self._origins:
             return self._origins[key]
-        inner = sorted({layer for name, layer in self._origins.items() if name.startswith(f"{key}.")})
-        return ", ".join(inner) or self._origins.get(key.rpartition(".")[0], "default")
+        layers = sorted({layer for name, layer in self._origins.items() if name.startswith(f"{key}.")})
+        return ", ".join(layers) or self._origins.get(key.rpartition(".")[0], "default")
 
     def placed(
         self,
@@ -313,7 +325,7 @@ class Config(Table):
         project: Project,
         plugins: bool,
     ) -> "Config":
-        """The same values with the facts about where they came from (for `layers`)."""
+        """Return a copy that also knows where its values came from (for `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
         copy._projects, copy._project, copy._plugins = tuple(projects), project, plugins

@@ -1,8 +1,7 @@
-"""Whether a project's own files may be used: only as the user decided about this folder with exactly this content.
+"""Trust in a project's own files: the user's decision about one folder with exactly one content.
 
-Invariant: asking writes nothing; a damaged or absent list trusts nothing; what is trusted is the content that was
-shown, never what stands there later. Trust is for the folder at its real path: not for one above, below or beside it,
-nor for a copy.
+Invariant: asking writes nothing; a damaged or missing list trusts nothing; trust covers the content that was
+shown, never later changes. It belongs to the folder's real path: not to a parent, child, sibling or copy.
 """
 
 import json
@@ -20,104 +19,107 @@ from tui_agent.errors import ConfigError
 
 Decision: TypeAlias = Literal["trusted", "without"]
 Standing: TypeAlias = Literal["nothing", "trusted", "without", "open"]
-"""What holds for a folder: it has no such files; they are used; they are left aside as the user said; undecided."""
+"""Trust state of a folder: it has no such files; they are used; the user left them out; undecided."""
 
 Mark: TypeAlias = Literal["", "new", "changed", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What the user said of a folder, and the content that it was said of (name to digest)."""
+    """The user's decision about a folder, and the content it covers (name to digest)."""
 
     decision: Decision
     files: Mapping[str, str]
 
 
 def standing(found: ProjectFiles, paths: Paths, once: Collection[str] = ()) -> Standing:
-    """What holds for these files now. `once` are keys of contents that are trusted for this run."""
+    """Return the trust state of these files. `once` are content keys that are trusted for this run only."""
     if not found.files:
         return "nothing"
     if found.key in once and not found.fault:
         return "trusted"
     decided = decisions(paths).get(str(found.folder))
-    if decided is None or dict(decided.files) != _seen(found):
+    if decided is None or dict(decided.files) != _digests(found):
         return "open"
     return "open" if found.fault and decided.decision == "trusted" else decided.decision
 
 
 def marks(found: ProjectFiles, paths: Paths) -> dict[str, Mark]:
-    """What differs from the content that was last decided about, by name; nothing where nothing was."""
-    decided = decisions(paths).get(str(found.folder))
-    if decided is None:
+    """Return how each file differs from the last decision; empty if there was none."""
+    decision = decisions(paths).get(str(found.folder))
+    if decision is None:
         return {}
-    before, now = decided.files, _seen(found)
-    marked: dict[str, Mark] = {name: "gone" for name in before if name not in now}
+    before, now = decision.files, _digests(found)
+    changes: dict[str, Mark] = {name: "gone" for name in before if name not in now}
     for name, digest in now.items():
         if before.get(name) != digest:
-            marked[name] = "changed" if name in before else "new"
-    return marked
+            changes[name] = "changed" if name in before else "new"
+    return changes
 
 
 def decide(found: ProjectFiles, decision: Decision, paths: Paths) -> None:
-    """Remember the user's word about exactly these files. Raises `ConfigError` where they cannot be trusted."""
+    """Save the user's decision about exactly these files. Raises `ConfigError` if they cannot be trusted."""
     if decision == "trusted" and found.fault:
         raise ConfigError(
             f"{found.folder} cannot be trusted: {found.fault}.",
-            hint="Only plain files can be bound to their content; make it one, or remove it.",
+            hint="Only regular files can be trusted. Replace it with one, or remove it.",
         )
     if decision == "trusted" and (refused := refused_config(found)):
         raise ConfigError(
             f"{found.folder} cannot be trusted: {refused}.",
-            hint=f"Remove it from {PROJECT_FOLDER}/config.toml, or go on without these files.",
+            hint=f"Remove it from {PROJECT_FOLDER}/config.toml, or continue without these files.",
         )
     listed = decisions(paths)
     _drop_copy(found.folder, listed.get(str(found.folder)), paths)
-    _write(paths, {**listed, str(found.folder): Decided(decision, _seen(found))})
+    _write(paths, {**listed, str(found.folder): Decided(decision, _digests(found))})
 
 
 def forget(folder: Path, paths: Paths) -> bool:
-    """Take back what was said of a folder; False where nothing was."""
+    """Remove the decision about a folder; return False if there was none."""
     listed, real = decisions(paths), folder.resolve()
-    before = listed.pop(str(real), None)
-    if before is None:
+    removed = listed.pop(str(real), None)
+    if removed is None:
         return False
-    _drop_copy(real, before, paths)
+    _drop_copy(real, removed, paths)
     _write(paths, listed)
     return True
 
 
 def holds(folder: Path, paths: Paths) -> bool:
-    """Whether what was said of a folder is still said of the files that it has now."""
+    """Return True if the decision about a folder still covers the files that it has now."""
     return standing(look(folder), paths) in ("trusted", "without")
 
 
 def decisions(paths: Paths) -> dict[str, Decided]:
-    """What the user said, by the folder's real path."""
+    """Return all decisions by the folder's real path."""
     try:
         listed = json.loads(paths.trust.read_text(encoding="utf-8"))["folders"]
-        return {str(folder): _decided(one) for folder, one in listed.items()}
+        return {str(folder): _parse_decision(entry) for folder, entry in listed.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # a damaged list trusts nothing
 
 
-def _decided(one: Mapping[str, object]) -> Decided:
-    files = one["files"]
+def _parse_decision(entry: Mapping[str, object]) -> Decided:
+    files = entry["files"]
     if not isinstance(files, dict):
         raise TypeError
-    decision: Decision = "trusted" if one["decision"] == "trusted" else "without"
+    decision: Decision = "trusted" if entry["decision"] == "trusted" else "without"
     return Decided(decision, {str(name): str(digest) for name, digest in files.items()})
 
 
-def _seen(found: ProjectFiles) -> dict[str, str]:
-    """Digests by name; of what has no content, its fault stands in."""
-    return {one.name: one.fault or one.digest for one in found.files}
+def _digests(files: ProjectFiles) -> dict[str, str]:
+    """Return the digests by name; for a file without content, its fault."""
+    return {file.name: file.fault or file.digest for file in files.files}
 
 
-def _drop_copy(folder: Path, before: Decided | None, paths: Paths) -> None:
-    if before is not None and before.decision == "trusted":
-        shutil.rmtree(paths.trusted_copies / key_of(folder, before.files), ignore_errors=True)
+def _drop_copy(folder: Path, decided: Decided | None, paths: Paths) -> None:
+    if decided is not None and decided.decision == "trusted":
+        shutil.rmtree(paths.trusted_copies / key_of(folder, decided.files), ignore_errors=True)
 
 
 def _write(paths: Paths, listed: Mapping[str, Decided]) -> None:
-    plain = {folder: {"decision": one.decision, "files": dict(one.files)} for folder, one in listed.items()}
+    plain = {
+        folder: {"decision": decided.decision, "files": dict(decided.files)}
+        for folder, decided in listed.items()
+    }
     write_private(paths.trust, json.dumps({"folders": plain}, indent=1))

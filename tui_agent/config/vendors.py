@@ -1,6 +1,6 @@
-"""Who offers models: addresses, the variables that hold keys, and which client speaks to them.
+"""Model providers: addresses, the variables that hold their keys, and the client for each.
 
-Invariant: a key goes to its own vendor's address only, or to an address that the user named.
+Invariant: a key is sent only to its own provider's address or to an address that the user entered.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ CLIENTS: Mapping[str, ClientName] = {
     "openai-codex": "openai-responses",
     "litellm": "litellm",
 }
-"""Provider names that a profile may give, and the client behind each."""
+"""Provider names that a profile may use, and the client for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Somebody who offers models under `name/model`. `base_url` empty: litellm knows the address.
+    """A provider of models, used as `name/model`. If `base_url` is empty, litellm knows the address.
 
-    `keys` are variables, the first that is set counts; empty: no key is needed.
+    `keys` are environment variables; the first one set is used. Empty: no key is needed.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Vendor:
     base_url_env: str = ""
     litellm: str = ""
     suggested: tuple[str, ...] = ()
-    """Models to offer first where the user has a key and said no more."""
+    """Models to offer first if the user has a key and chose no model."""
 
     @property
     def map_name(self) -> str:
-        """What litellm's price map calls it."""
+        """The provider's name in litellm's price map."""
         return self.litellm or self.name
 
 
@@ -136,11 +136,11 @@ VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in (*_DIRECT, *_
 BUILT_IN: Mapping[str, ModelProfile] = {
     "mimo-v2.5": ModelProfile(provider="mimo", model="mimo-v2.5"),
 }
-"""Profiles that need no configuration, only their key."""
+"""Profiles that need only a key, no configuration."""
 
 
 def by_host(host: str) -> Vendor | None:
-    """The vendor whose own address this is."""
+    """Return the provider with this host in its address."""
     for vendor in _DIRECT:
         if vendor.keys and f"://{host}/" in vendor.base_url + "/":
             return vendor
@@ -148,12 +148,12 @@ def by_host(host: str) -> Vendor | None:
 
 
 def by_map_name(name: str) -> Vendor | None:
-    """The vendor that the price map calls so."""
+    """Return the provider with this name in the price map."""
     return next((vendor for vendor in VENDORS.values() if vendor.map_name == name), None)
 
 
 def key_variable(provider: str) -> str:
-    """The variable under which a vendor's key is kept; a variable's own name stands for itself."""
+    """Return the variable that holds a provider's key; a variable's own name is returned unchanged."""
     vendor = VENDORS.get(provider)
     if vendor is not None and vendor.keys:
         return vendor.keys[0]
@@ -161,7 +161,7 @@ def key_variable(provider: str) -> str:
 
 
 def profile_key(profile: ModelProfile) -> str:
-    """The variable that a profile's key is wanted in; empty where it may go without one."""
+    """Return the variable that a profile's key comes from; empty if the profile may not need one."""
     if profile.api_key_env:
         return profile.api_key_env
     owner = profile.provider or ("openai-chat" if profile.base_url else profile.model.partition("/")[0])

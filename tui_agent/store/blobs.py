@@ -1,6 +1,7 @@
-"""Content-addressed blobs of a session, one file each, named by the hex SHA-256 of its bytes.
+"""Content-addressed blobs of a session, one file each, named by the hex SHA-256 of their bytes.
 
-Invariant: a blob is whole under its name before an event can name it; `sync` makes it durable before the log is.
+Invariant: a blob is complete under its name before an event can refer to it; `sync` makes it durable before
+the log.
 """
 
 import hashlib
@@ -19,28 +20,29 @@ from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder, sync_path, write_file
 
 TEXT_LIMIT = 8 * 1024
-"""Bytes of UTF-8 up to which a text stands in its event."""
+"""Most bytes of UTF-8 that a text may have to stay inside its event."""
 PREVIEW_LENGTH = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
-"""The fields of a JSON object that stands for a long string."""
+"""Fields of the JSON object that replaces a long string."""
 CONTAINER_MARKER = frozenset(("blob_json", "size", "preview"))
-"""The fields of a JSON object that stands for a large object or list."""
+"""Fields of the JSON object that replaces a large object or list."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Redacting(Protocol):
-    """What takes secrets out before anything is stored: `redaction.redactor`. Who only reads blobs needs none of it."""
+    """Removes secrets before anything is stored (`redaction.redactor`). Readers of blobs do not need it."""
 
     def text(self, text: str) -> str: ...
     def content(self, data: bytes) -> bytes: ...
 
 
 class BlobStore:
-    """The blobs of one session's folder. Readers and the one writer may use it from several threads.
+    """The blobs of one session. Its readers and its single writer may use it from several threads.
 
-    `elders` names the folders in which a fork's parents keep theirs; it is asked when a blob is not in the own one.
+    `elders` returns the blob folders of a fork's parents; it is called when a blob is not in the session's
+    own folder.
     """
 
     def __init__(
@@ -60,11 +62,11 @@ class BlobStore:
         self._guard = Lock()
 
     def put(self, data: bytes) -> str:
-        """Store bytes as they are and return their digest. Raises `StoreFull`."""
+        """Store bytes unchanged and return their digest. Raises `StoreFull`."""
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._known:
             return digest
-        with self._guard:  # two threads that keep the same text must not share a draft
+        with self._guard:  # two threads storing the same text must not share a draft file
             if digest not in self._known:
                 self._store(self._folder / digest, data)
                 self._known.add(digest)
@@ -72,10 +74,10 @@ class BlobStore:
         return digest
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store what a file holds, without its secrets. Raises `StoreFull`."""
-        kept = data if self._redactor is None else self._redactor.content(data)
-        blob = self.put(kept)
-        return StoredFile(blob, blob if kept is data else hashlib.sha256(data).hexdigest())
+        """Store a file's content with its secrets removed. Raises `StoreFull`."""
+        redacted = data if self._redactor is None else self._redactor.content(data)
+        blob = self.put(redacted)
+        return StoredFile(blob, blob if redacted is data else hashlib.sha256(data).hexdigest())
 
     def _store(self, path: Path, data: bytes) -> None:
         try:
@@ -85,40 +87,40 @@ class BlobStore:
         except OSError as fault:
             raise StoreFull(
                 f"A text of {len(data)} bytes could not be stored in {self._folder}: {fault.strerror or fault}.",
-                hint=f"{advice(fault)}; what stands in the log is kept.",
+                hint=f"{advice(fault)}; everything in the log is kept.",
             ) from fault
 
     def keep(self, text: str) -> LongText:
-        """The text, redacted: itself when it is short, else as a stored `BlobText`."""
+        """Redact a text and return it unchanged if short, else store it as a `BlobText`."""
         text = whole_characters(text if self._redactor is None else self._redactor.text(text))
         return text if fits(text, TEXT_LIMIT) else self.keep_long(text)
 
     def keep_long(self, text: str) -> BlobText:
-        """Store a text, whatever its length, that has been redacted already."""
+        """Store a text that is already redacted, whatever its length."""
         data = text.encode()
         return BlobText(blob_sha256=self.put(data), size=len(data), preview=text[:PREVIEW_LENGTH])
 
     def read(self, blob_sha256: str) -> bytes:
-        """The bytes of a blob. Raises `BlobMissing` where it is absent or not what its name says."""
+        """Return the bytes of a blob. Raises `BlobMissing` if it is missing or does not match its name."""
         data = self.find(blob_sha256)
         if data is None:
             raise BlobMissing(
                 f"The stored text {blob_sha256[:12]} is missing or damaged in {self._folder}.",
-                hint="The log itself is whole; only this text cannot be shown.",
+                hint="The log itself is complete; only this text cannot be shown.",
             )
         return data
 
     def find(self, blob_sha256: str) -> bytes | None:
-        """The bytes of a blob, or None where it is absent or damaged."""
+        """Return the bytes of a blob; None if it is missing or damaged."""
         if not _DIGEST.fullmatch(blob_sha256):
             return None
-        data = self._whole(self._folder, blob_sha256)
+        data = self._read_intact(self._folder, blob_sha256)
         if data is not None:
             return data
-        found = (self._whole(folder, blob_sha256) for folder in self._elders())
-        return next((data for data in found if data is not None), None)
+        candidates = (self._read_intact(folder, blob_sha256) for folder in self._elders())
+        return next((data for data in candidates if data is not None), None)
 
-    def _whole(self, folder: Path, blob_sha256: str) -> bytes | None:
+    def _read_intact(self, folder: Path, blob_sha256: str) -> bytes | None:
         try:
             data = self._read(folder / blob_sha256)
         except OSError:
@@ -126,21 +128,21 @@ class BlobStore:
         return data if data is not None and hashlib.sha256(data).hexdigest() == blob_sha256 else None
 
     def text(self, text: LongText) -> str:
-        """The whole of a text, wherever it is kept."""
+        """Return the full text, wherever it is stored."""
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode("utf-8", "replace")
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """JSON with every marker replaced by the string, object or list that it stands for."""
-        whole = self._resolved(data)
-        if not isinstance(whole, dict):
+        """Return JSON with every marker replaced by the string, object or list that it refers to."""
+        resolved = self._resolve_value(data)
+        if not isinstance(resolved, dict):
             raise BlobMissing(
-                "A stored JSON object is not an object.", hint="Its event cannot be shown whole."
+                "A stored JSON object is not an object.", hint="Its event cannot be shown completely."
             )
-        return whole
+        return resolved
 
-    def _resolved(self, value: JsonValue) -> JsonValue:
+    def _resolve_value(self, value: JsonValue) -> JsonValue:
         if isinstance(value, list):
-            return [self._resolved(item) for item in value]
+            return [self._resolve_value(item) for item in value]
         if not isinstance(value, dict):
             return value
         if value.keys() == TEXT_MARKER:
@@ -148,26 +150,26 @@ class BlobStore:
         if value.keys() == CONTAINER_MARKER:
             stored: JsonValue = from_json(self.read(str(value["blob_json"])))
             return stored
-        return {key: self._resolved(item) for key, item in value.items()}
+        return {key: self._resolve_value(item) for key, item in value.items()}
 
     def forget(self) -> None:
-        """Something may have been removed: look again, from now on, whether a text is there."""
+        """Check again from now on which blobs exist, because some may have been removed."""
         with self._guard:
             self._known.clear()
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
 
     def sync(self) -> None:
-        """Bring every blob put since the last call to stable storage. Raises `StoreError`.
+        """Bring every blob stored since the last call to stable storage. Raises `StoreError`.
 
-        A failed sync is never tried again on the same file: the content is written to a new one.
+        A failed sync is never retried on the same file: the content is written to a new one.
         """
         with self._guard:
-            waiting = sorted(self._unsynced)
-        if not waiting:
+            pending = sorted(self._unsynced)
+        if not pending:
             return
         try:
-            for digest in waiting:
-                self._sync_one(digest)
+            for digest in pending:
+                self._sync_blob(digest)
             sync_path(self._ops, self._folder)
         except OSError as fault:
             self.forget()
@@ -176,9 +178,9 @@ class BlobStore:
                 hint="Check the disk.",
             ) from fault
         with self._guard:
-            self._unsynced.difference_update(waiting)
+            self._unsynced.difference_update(pending)
 
-    def _sync_one(self, digest: str) -> None:
+    def _sync_blob(self, digest: str) -> None:
         path = self._folder / digest
         try:
             sync_path(self._ops, path)
@@ -197,14 +199,15 @@ class BlobStore:
 
 
 def fits(text: str, limit: int) -> bool:
-    """Whether a text has at most `limit` bytes of UTF-8."""
+    """Return True if a text has at most `limit` bytes of UTF-8."""
+    # a character has at most four bytes, so most texts need not be encoded
     if len(text) * 4 <= limit:
         return True
     return len(text) <= limit and len(text.encode("utf-8", "surrogatepass")) <= limit
 
 
 def whole_characters(text: str) -> str:
-    """The text with every lone surrogate replaced, so that it can be written as UTF-8."""
+    """Replace every lone surrogate so that the text can be written as UTF-8."""
     if text.isascii():
         return text
     try:

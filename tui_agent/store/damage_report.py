@@ -1,6 +1,6 @@
-"""What a reader of a session should know before it trusts what was read, in words.
+"""Damage report of a session for a reader, in plain sentences.
 
-Invariant: looks only; a log without a flaw is told nothing about.
+Invariant: only reads; an intact log yields nothing.
 """
 
 from collections.abc import Iterable
@@ -13,50 +13,50 @@ from tui_agent.store.line import version_of
 from tui_agent.store.lineage import Strand, lineage
 from tui_agent.store.scan import lines, order_of
 
-_NAMED = 10
+_MAX_LISTED = 10
 
 
 def flaws(folder: Path, records: Iterable[Record]) -> list[str]:
-    """What could not be read of a session, a sentence each; `records` is what could. Raises OSError."""
-    line = lineage(folder)
-    found: list[str] = []
+    """Return one sentence for each problem of a session; `records` are the readable ones. Raises OSError."""
+    history = lineage(folder)
+    problems: list[str] = []
     version = SCHEMA_VERSION
-    for strand in line.strands:
-        bad, known = _read_through(strand)
-        version = max(version, known)
+    for strand in history.strands:
+        bad, strand_version = _scan_strand(strand)
+        version = max(version, strand_version)
         if bad:
-            log = "the log" if strand is line.own else f"the log of {strand.folder.name}"
-            found.append(f"{stepped_over(len(bad))} in {log}: {_numbers(bad)}.")
+            log = "the log" if strand is history.own else f"the log of {strand.folder.name}"
+            problems.append(f"{stepped_over(len(bad))} in {log}: {_format_numbers(bad)}.")
     unknown = [record for record in records if isinstance(record, UnknownEvent)]
     newer = sum(record.newer for record in unknown)
     if version > SCHEMA_VERSION:
-        found.append(
-            f"{folder.name} was written by a newer version of tui-agent (log version {version}, this one knows "
+        problems.append(
+            f"{folder.name} was written by a newer version of tui-agent (log version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): {newer} {'event' if newer == 1 else 'events'} cannot be read."
         )
     if len(unknown) > newer:
-        found.append(f"The log holds {unknown_events(len(unknown) - newer)}.")
-    return found
+        problems.append(f"The log holds {unknown_events(len(unknown) - newer)}.")
+    return problems
 
 
-def _read_through(strand: Strand) -> tuple[list[int], int]:
-    """The numbers of the damaged lines up to the last event that is taken from a log, and its highest version."""
-    bad: list[int] = []
+def _scan_strand(strand: Strand) -> tuple[list[int], int]:
+    """Return the damaged line numbers up to the last inherited event of a log, and its highest version."""
+    damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
     for piece in pieces(strand.folder):
         for _, line in lines(piece):
             number += 1
             seq = order_of(line)
             if seq is None:
-                bad.append(number)
+                damaged.append(number)
             elif seq > strand.last:
-                return bad, version
+                return damaged, version
             else:
                 version = max(version, version_of(line))
-    return bad, version
+    return damaged, version
 
 
-def _numbers(bad: list[int]) -> str:
-    named = ", ".join(str(number) for number in bad[:_NAMED])
-    rest = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-    return f"{'line' if len(bad) == 1 else 'lines'} {named}{rest}"
+def _format_numbers(bad: list[int]) -> str:
+    listed = ", ".join(str(number) for number in bad[:_MAX_LISTED])
+    rest = f" and {len(bad) - _MAX_LISTED} more" if len(bad) > _MAX_LISTED else ""
+    return f"{'line' if len(bad) == 1 else 'lines'} {listed}{rest}"

@@ -1,7 +1,7 @@
-"""Every decision about a call in a log, found by a search of its bytes, so that many sessions are read at once.
+"""Search for every permission decision in a log, on its bytes, so that many sessions can be scanned at once.
 
-Invariant: only what the log itself holds is given, in its order; a fork's begin where it was forked. Damaged lines are
-left out.
+Invariant: returns only decisions of the log itself, in order; a fork's begin at the fork. Damaged lines are
+skipped.
 """
 
 import re
@@ -15,7 +15,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoke
 from tui_agent.store.chunks import pieces
 from tui_agent.store.line import decode
 
-_WANTED = re.compile(
+_RELEVANT = re.compile(
     rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
 )
 _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
@@ -23,9 +23,9 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One decision, and what was known then. `workspace` is empty where the log does not say it; `tool` too.
+    """One decision with its context. `workspace` and `tool` are empty if the log does not contain them.
 
-    `granted` are the rules that the user had allowed before in this session, and had not taken back.
+    `granted` are the rules the user had allowed before in this session and not revoked.
     """
 
     seq: int
@@ -37,17 +37,17 @@ class Decided:
 
 
 def decided_in(folder: Path) -> Iterator[Decided]:
-    """The decisions of one log. Raises OSError."""
+    """Yield the decisions of one log. Raises OSError."""
     tools: dict[bytes, bytes] = {}
     workspace, sandboxed, granted = "", False, dict[str, None]()
     for piece in pieces(folder):
-        for found in _WANTED.finditer(piece):
-            if found[1] == b"tool.called":
-                called = _CALLED.match(piece, found.end())
+        for match in _RELEVANT.finditer(piece):
+            if match[1] == b"tool.called":
+                called = _CALLED.match(piece, match.end())
                 if called is not None:
                     tools[called[1]] = called[2]
                 continue
-            record = decode(piece[piece.rfind(b"\n", 0, found.start()) + 1 : piece.find(b"\n", found.end())])
+            record = decode(piece[piece.rfind(b"\n", 0, match.start()) + 1 : piece.find(b"\n", match.end())])
             payload = record.payload if isinstance(record, Envelope) else None
             if isinstance(payload, EnvStarted):
                 workspace, sandboxed = payload.root, bool(payload.sandbox)

@@ -1,6 +1,6 @@
-"""The sessions that a session is related to: where it was forked from, and what was forked from those.
+"""The sessions related to a session: its parents and all their forks.
 
-Invariant: only first lines are read; a parent that is gone ends the way up, and nothing is raised for it.
+Invariant: only first lines are read; a missing parent ends the search and raises nothing.
 """
 
 from collections.abc import Iterable
@@ -14,29 +14,31 @@ from tui_agent.store.repair import EVENTS
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A session of a family. `origin` says where it was forked from; None where its log begins itself."""
+    """A session of a family. `origin` is where it was forked from; None if it is not a fork."""
 
     folder: Path
     origin: Origin | None
 
 
 def family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
-    """A session's relatives among these folders and itself: the oldest that is there first, parents before forks."""
+    """Return a session's relatives among `folders`, and itself: the oldest available first, parents before
+    forks.
+    """
     oldest = folder
-    seen = {folder.name}
+    visited = {folder.name}
     while (origin := origin_of(oldest)) is not None:
-        if origin.parent in seen or not (origin.folder / EVENTS).is_file():
+        if origin.parent in visited or not (origin.folder / EVENTS).is_file():
             break
-        seen.add(origin.parent)
+        visited.add(origin.parent)
         oldest = origin.folder
     forks = by_parent(folders)
-    found: dict[str, Relative] = {}
-    waiting = [oldest]
-    while waiting:
-        here = waiting.pop(0)
-        if here.name not in found:
-            found[here.name] = Relative(here, origin_of(here))
-            waiting.extend(forks.get(here.name, []))
-    if folder.name not in found:
-        found[folder.name] = Relative(folder, origin_of(folder))
-    return tuple(found.values())
+    relatives: dict[str, Relative] = {}
+    pending = [oldest]
+    while pending:
+        current = pending.pop(0)
+        if current.name not in relatives:
+            relatives[current.name] = Relative(current, origin_of(current))
+            pending.extend(forks.get(current.name, []))
+    if folder.name not in relatives:
+        relatives[folder.name] = Relative(folder, origin_of(folder))
+    return tuple(relatives.values())

@@ -1,4 +1,4 @@
-"""The few calls of the operating system that the store makes, as a port, so that a test can make each one fail.
+"""The file operations of the store as a port, so that tests can make each one fail.
 
 Invariant: nothing else in the store writes, syncs, truncates or renames.
 """
@@ -14,7 +14,7 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class FileOps(Protocol):
-    """Each raises OSError as `os` does; `write` may be short."""
+    """File operations. Each raises OSError as `os` does; `write` may be short."""
 
     def open(self, path: Path, flags: int) -> int: ...
     def close(self, fd: int) -> None: ...
@@ -24,12 +24,12 @@ class FileOps(Protocol):
     def rename(self, source: Path, target: Path) -> None: ...
     def unlink(self, path: Path) -> None: ...
     def stands(self, fd: int, path: Path) -> bool:
-        """Whether the open file is still the one that `path` names."""
+        """Return True if the open file is still the one at `path`."""
         ...
 
 
 class SystemFiles:
-    """The real thing: every file is 0600 and closed in child programs."""
+    """The real file operations: every file has mode 0600 and is closed in child programs."""
 
     def open(self, path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
@@ -41,7 +41,7 @@ class SystemFiles:
         return os.write(fd, data)
 
     def sync(self, fd: int) -> None:
-        """Content to stable storage, with what is needed to read it back."""
+        """Bring the content, and the metadata needed to read it, to stable storage."""
         getattr(os, "fdatasync", os.fsync)(fd)
 
     def truncate(self, fd: int, size: int) -> None:
@@ -59,42 +59,45 @@ class SystemFiles:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # it cannot be told, and the open file takes what comes
+            return True  # unknown: go on with the open file
 
 
 _ADVICE = {
     errno.ENOSPC: "Free some space",
-    errno.EDQUOT: "Free some space of your quota",
+    errno.EDQUOT: "Free some space in your quota",
     errno.EACCES: "Check its permissions",
     errno.EPERM: "Check its permissions",
-    errno.EROFS: "Make its disk writable, which is mounted read-only",
-    errno.ENOTDIR: "Move away the file that stands where a folder is needed",
-    errno.EEXIST: "Move away the file that stands where a folder is needed",
-    errno.EISDIR: "Move away the folder that stands where a file is needed",
-    errno.ENOENT: "Make its folder, which is not there",
-    errno.ELOOP: "Correct its links, which lead in a circle",
-    errno.ENAMETOOLONG: "Take a shorter name",
+    errno.EROFS: "Remount its disk as writable; it is read-only",
+    errno.ENOTDIR: "Move the file that is in the place of a folder",
+    errno.EEXIST: "Move the file that is in the place of a folder",
+    errno.EISDIR: "Move the folder that is in the place of a file",
+    errno.ENOENT: "Create its folder",
+    errno.ELOOP: "Fix its symbolic links: they form a loop",
+    errno.ENAMETOOLONG: "Use a shorter name",
 }
 
 
 def is_full(fault: OSError) -> bool:
-    """Whether it is the space, or the disk itself, that failed: not how the folder was set up."""
+    """Return True if the disk is full or failing, False if the folder is set up wrongly."""
     return fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or fault.errno not in _ADVICE
 
 
 def advice(fault: OSError) -> str:
-    """What to do about a file of the store that could not be made, read or written: one sentence without its end."""
+    """Return advice for a failed file operation of the store: one sentence without its full stop."""
     return _ADVICE.get(fault.errno or 0, "Check the disk")
 
 
 def unusable(fault: OSError, what: str, more: str = "") -> StoreError:
-    """`what` failed: `StoreFull` where space or disk did, `StoreUnusable` where the folder is set up so; with advice."""
+    """Return the error for a failed operation `what`, with advice.
+
+    It is `StoreFull` if disk or space failed, `StoreUnusable` if the folder is set up wrongly.
+    """
     kind = StoreFull if is_full(fault) else StoreUnusable
     return kind(f"{what}: {fault.strerror or fault}.", hint=f"{advice(fault)}{more}.")
 
 
 def make_folder(path: Path) -> None:
-    """A folder, with those above it, for this user alone; one that is there stays as it is. Raises OSError."""
+    """Create a folder and its parents for this user alone; an existing one is left unchanged. Raises OSError."""
     if not path.is_dir():
         if path.parent != path:
             make_folder(path.parent)
@@ -102,12 +105,12 @@ def make_folder(path: Path) -> None:
 
 
 def write_all(ops: FileOps, fd: int, data: bytes) -> None:
-    """Write all of `data`, going on after short writes. Raises OSError; a write of nothing is one."""
+    """Write all of `data`, continuing after short writes. Raises OSError, also if a write makes no progress."""
     view = memoryview(data)
     while view:
         written = ops.write(fd, bytes(view))
         if written <= 0:
-            raise OSError("the file takes no more bytes")
+            raise OSError("the file accepts no more bytes")
         view = view[written:]
 
 
@@ -121,7 +124,9 @@ def sync_path(ops: FileOps, path: Path) -> None:
 
 
 def write_file(ops: FileOps, path: Path, data: bytes, *, sync: bool) -> None:
-    """Make `path` hold exactly `data`, by a new file and a rename: a reader sees the old or the new, never half."""
+    """Replace `path` with `data` by a new file and a rename: readers see the old or the new content, never
+    half.
+    """
     draft = path.with_name(f".{path.name}.new")
     fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:

@@ -1,7 +1,7 @@
-"""A fold that is kept beside the log it was made of, so that a long log need not be read to its beginning.
+"""Cache of a fold beside its log, so that a long log need not be read from the start.
 
-Invariant: derived and never trusted further than it fits: it names the line it stands behind, by place, `seq` and
-checksum; where the log has another line there, or a byte of the file is wrong, there is none. Deleting it costs time.
+Invariant: derived, and used only if it matches: it names the line it covers by offset, `seq` and checksum. If
+the log has another line there, or a byte of the file is wrong, it is ignored. Deleting it costs only time.
 """
 
 import zlib
@@ -24,13 +24,13 @@ from tui_agent.store.scan import NOTHING_YET, Sieve, Survey, ended_requests, seq
 
 KEPT: Final = "fold.json"
 LONG: Final = 20_000
-"""Events from which on a fold is worth keeping."""
+"""Number of events from which caching a fold is worthwhile."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
 
 class Place(NamedTuple):
-    """A line of the log: the event `seq` with its checksum, ending at the byte `offset` as line number `lines`."""
+    """The end of a line of the log: event `seq` with its checksum, byte `offset` and line number `lines`."""
 
     seq: int
     offset: int
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The first line of the file: whose it is, where it stands, and what follows."""
+    """The first line of the cache file: product, session, place and checksums."""
 
     product: str
     format: int
@@ -49,29 +49,31 @@ class _Head:
     size: int
     crc: int
     own: int = 0
-    """The checksum of this line without it."""
+    """Checksum of this line, computed with 0 in this field."""
 
-    def sum(self) -> int:
-        """What `own` has to be."""
+    def checksum(self) -> int:
+        """Return the expected value of `own`."""
         return zlib.crc32(to_json(asdict(replace(self, own=0))))
 
 
-_HEADS = TypeAdapter(_Head)
+_HEAD_ADAPTER = TypeAdapter(_Head)
 
 
 def keep(folder: Path, place: Place, format: int, data: bytes, ops: FileOps) -> None:
-    """Write a fold as of a line of the log, in place of the one before. Raises OSError: then there is none, or that one."""
+    """Write a fold as of one line of the log, replacing the previous one. Raises OSError and leaves the old
+    one or none.
+    """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
-    head = replace(head, own=head.sum())
+    head = replace(head, own=head.checksum())
     write_file(ops, folder / KEPT, to_json(asdict(head)) + b"\n" + data, sync=False)
 
 
 def known_of(folder: Path) -> Survey:
-    """What is known of a log by the fold that is kept beside it: it was read up to there, and its damage told."""
+    """Return the survey implied by the cached fold: the log was read and checked up to its line."""
     try:
         with (folder / KEPT).open("rb") as file:
-            head = _head(file, folder)
-        if head is None or not _stands(folder, head.place):
+            head = _read_head(file, folder)
+        if head is None or not _matches_log(folder, head.place):
             return NOTHING_YET
     except OSError:
         return NOTHING_YET
@@ -79,31 +81,31 @@ def known_of(folder: Path) -> Survey:
 
 
 def kept(folder: Path, format: int) -> tuple[Place, bytes] | None:
-    """The kept fold and its line; None where there is none that can be used."""
+    """Return the cached fold and its place in the log; None if there is no usable one."""
     try:
         with (folder / KEPT).open("rb") as file:
-            head = _head(file, folder)
+            head = _read_head(file, folder)
             if head is None or head.product != __version__ or head.format != format:
                 return None
             data = file.read(head.size + 1)
-        if len(data) != head.size or zlib.crc32(data) != head.crc or not _stands(folder, head.place):
+        if len(data) != head.size or zlib.crc32(data) != head.crc or not _matches_log(folder, head.place):
             return None
     except OSError:
         return None
     return head.place, data
 
 
-def _head(file: BinaryIO, folder: Path) -> _Head | None:
+def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
     line = file.readline(_HEAD_BYTES)
     try:
-        head = _HEADS.validate_json(line)
+        head = _HEAD_ADAPTER.validate_json(line)
     except ValidationError:
         return None
-    return head if head.session == folder.name and head.own == head.sum() else None
+    return head if head.session == folder.name and head.own == head.checksum() else None
 
 
-def _stands(folder: Path, place: Place) -> bool:
-    """Whether the log has that line at that place, whole."""
+def _matches_log(folder: Path, place: Place) -> bool:
+    """Return True if the log has exactly this line at this place."""
     with (folder / EVENTS).open("rb") as log:
         start = max(0, place.offset - LINE_LIMIT)
         log.seek(start)
@@ -115,19 +117,20 @@ def _stands(folder: Path, place: Place) -> bool:
 
 
 def rest(folder: Path, place: Place, size: int) -> Iterator[Record] | None:
-    """The records behind a line, up to the byte `size`, without the deltas of requests that have ended.
+    """Return the records after a line up to byte `size`, without the deltas of finished requests.
 
-    None where the head was moved there: what is kept is then no longer the branch. Raises OSError.
+    None if the head was moved in between, because the cached fold is then not on the current branch. Raises
+    OSError.
     """
     ended: set[bytes] = set()
     for piece in pieces_from(folder, place.offset, size):
         if _MOVED in piece:
             return None
         ended |= ended_requests(piece)
-    return _behind(folder, place, size, Sieve(frozenset(ended)))
+    return _read_after(folder, place, size, Sieve(frozenset(ended)))
 
 
-def _behind(folder: Path, place: Place, size: int, sieve: Sieve) -> Iterator[Record]:
+def _read_after(folder: Path, place: Place, size: int, sieve: Sieve) -> Iterator[Record]:
     blobs, last = blobs_of(folder), place.seq
     for piece in pieces_from(folder, place.offset, size):
         for record in sifted(piece, blobs, sieve, last):

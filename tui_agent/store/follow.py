@@ -1,6 +1,6 @@
-"""A cursor into a log: history first, then live, in batches.
+"""Follower of a log: first its history, then new records, in batches.
 
-Invariant: a follower is pulled, so a slow one costs the writer nothing; it sees every record once, in order.
+Invariant: a follower pulls, so a slow one costs the writer nothing; it receives every record once, in order.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ import anyio
 from tui_agent.protocol.envelope import Record
 
 BATCH = 2_000
-"""Records that one `next` gives at most, so that a long history does not hold the loop."""
+"""Most records that one `next` returns, so that a long history does not block the event loop."""
 
 
 class Source(Protocol):
-    """What a follower reads from."""
+    """The log that a follower reads."""
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]: ...
     def drop(self, follower: "LogFollower") -> None: ...
@@ -24,7 +24,7 @@ class Source(Protocol):
 
 
 class LogFollower:
-    """Follows one log from behind `after`; to be used by one task at a time, on the writer's loop."""
+    """Follows one log after `after`. One task at a time may use it, on the writer's event loop."""
 
     def __init__(self, source: Source, after: int) -> None:
         self._source = source
@@ -33,7 +33,7 @@ class LogFollower:
         self._closed = False
 
     async def next(self) -> Sequence[Record]:
-        """The records since the last call, at least one; empty once the log or this follower is closed."""
+        """Return the records since the last call, at least one; empty once the log or the follower is closed."""
         while not self._closed:
             batch = self._source.next_after(self._cursor, BATCH)
             if batch:
@@ -41,7 +41,7 @@ class LogFollower:
                 return batch
             if self._source.closed:
                 break
-            self._wake = anyio.Event()  # no await lies between the look above and this line
+            self._wake = anyio.Event()  # set without an await after the check above, so no record is missed
             try:
                 await self._wake.wait()
             finally:
@@ -49,12 +49,12 @@ class LogFollower:
         return ()
 
     def close(self) -> None:
-        """Stop; a waiting `next` returns empty."""
+        """Stop following; a waiting `next` returns empty."""
         self._closed = True
         self._source.drop(self)
         self.wake()
 
     def wake(self) -> None:
-        """There may be something new."""
+        """Wake a waiting `next`: there may be new records."""
         if self._wake is not None:
             self._wake.set()

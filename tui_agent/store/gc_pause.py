@@ -1,6 +1,6 @@
-"""Making very many objects at once without the garbage collector counting them again and again.
+"""A pause of the garbage collector while many objects are created.
 
-Invariant: the collector is on afterwards if it was on before.
+Invariant: the collector is enabled afterwards if it was before.
 """
 
 import gc
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Hold the cyclic collector for a short, synchronous piece of work that only builds up.
+    """Disable the cyclic collector during a short, synchronous piece of work that only creates objects.
 
-    Decoding 100,000 events makes no cycles, but lets the collector walk all of them several times: 2.1 s against
-    0.5 s (benchmarks/log_append.py). Must not be held over an `await`.
+    Decoding 100,000 events creates no cycles, but the collector would walk all of them several times: 2.1 s
+    instead of 0.5 s (benchmarks/log_append.py). Must not be held over an `await`.
     """
     if not gc.isenabled():
         yield

@@ -1,7 +1,7 @@
-"""The index of all sessions: what a list shows, and a full text, in one SQLite file.
+"""The index of all sessions: list rows and full-text search in one SQLite file.
 
-Invariant: derived from the logs, and never needed: where it is absent, damaged, of another version or locked, the logs
-themselves are read. Deleting it loses nothing.
+Invariant: derived from the logs and never required: if it is missing, damaged, locked or of another version,
+the logs are read instead. Deleting it loses nothing.
 """
 
 import os
@@ -23,28 +23,28 @@ FILE = "index.sqlite"
 VERSION = 5
 BUSY_MS = 2_000
 WORTH = 50
-"""Sessions from which on a list keeps an index."""
+"""Number of sessions from which a list creates an index."""
 _BATCH = 100
 """Sessions that are read in one transaction."""
 
 
-def _unsaid() -> None:
-    """For those who do not ask how new an answer is."""
+def _ignore_stale() -> None:
+    """Default for callers that do not care whether a result is current."""
 
 
 class SessionIndex:
-    """The index beside the sessions in `root`. Each call opens it anew, so that any process may delete it any time."""
+    """The index beside the sessions in `root`. Each call opens it, so any process may delete it at any time."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / FILE
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """The index, made anew where it is damaged or of another version. Raises `sqlite3.Error`, OSError."""
+        """Open the index; recreate it if damaged or of another version. Raises `sqlite3.Error`, OSError."""
         try:
             db = self._connect(wait_ms)
         except sqlite3.OperationalError:
-            raise  # locked, or no place for it
+            raise  # locked, or the folder is not writable
         except sqlite3.DatabaseError:
             self.delete()
             db = self._connect(wait_ms)
@@ -74,68 +74,69 @@ class SessionIndex:
         return db
 
     def delete(self) -> None:
-        """Remove the index; it is made again when it is needed."""
+        """Remove the index; it is recreated when needed."""
         for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal"):
             self.path.with_name(name).unlink(missing_ok=True)
 
     def summaries(self, stands: Sequence[Stand]) -> list[SessionSummary]:
-        """What a list shows of these sessions: from the index where that is up to date, else from their logs."""
+        """Return the list rows of these sessions: from the index if current, else from their logs."""
         if len(stands) < WORTH and not self.path.exists():
             return [summary for stand in stands if (summary := summarise(stand.folder))]
         try:
             with self._open(wait_ms=50) as db:
-                found, stale = known_rows(db, stands)
+                current, stale = known_rows(db, stands)
         except (sqlite3.Error, OSError) as fault:
-            self._heed(fault)
-            found, stale = [], [(stand, None) for stand in stands]
-        new = [(stand, summary) for stand, known in stale if (summary := summarise(stand.folder, known))]
-        if new:
+            self._delete_if_damaged(fault)
+            current, stale = [], [(stand, None) for stand in stands]
+        fresh = [(stand, summary) for stand, known in stale if (summary := summarise(stand.folder, known))]
+        if fresh:
             with suppress(sqlite3.Error, OSError), self._open(wait_ms=50) as db, _transaction(db):
-                for stand, summary in new:  # where this cannot be kept the next list reads the logs again
+                for stand, summary in fresh:  # if this fails, the next list reads the logs again
                     put(db, stand, summary)
-        return [*found, *(summary for _, summary in new)]
+        return [*current, *(summary for _, summary in fresh)]
 
     def summary(self, folder: Path) -> SessionSummary:
-        """What a list shows of one session. Raises `SessionNotFound`."""
+        """Return the list row of one session. Raises `SessionNotFound`."""
         stand = Stand.of(str(folder))
-        found = self.summaries([stand]) if stand is not None else []
-        if not found:
+        summaries = self.summaries([stand]) if stand is not None else []
+        if not summaries:
             raise SessionNotFound(
-                f"Nothing of a session {folder.name} can be read.", hint="`sessions list --all` shows them."
+                f"The session {folder.name} cannot be read.",
+                hint="Run `tui-agent sessions list --all` to list all sessions.",
             )
-        return found[0]
+        return summaries[0]
 
-    def _heed(self, fault: Exception) -> None:
-        """A damaged index goes; one that is only locked, or cannot be written, stays."""
+    def _delete_if_damaged(self, fault: Exception) -> None:
+        """Delete a damaged index; one that is only locked or read-only stays."""
         if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
             self.delete()
 
     def refresh(self, stands: Sequence[Stand], progress: Callable[[int], None] = lambda done: None) -> None:
-        """Bring it up to date: reads only what is new in each log. Raises `sqlite3.Error`, OSError."""
+        """Update the index: reads only what is new in each log. Raises `sqlite3.Error`, OSError."""
         with self._open() as db:
             known = {
                 name: (stamp, read_to)
                 for name, stamp, read_to in db.execute("SELECT name, stamp, read_to FROM sessions")
             }
-            gone = known.keys() - {stand.folder.name for stand in stands}
-            if gone:
+            removed = known.keys() - {stand.folder.name for stand in stands}
+            if removed:
                 with _transaction(db):
-                    for name in gone:
+                    for name in removed:
                         drop(db, name)
-            waiting = [
+            pending = [
                 stand
                 for stand in sorted(stands, key=lambda stand: stand.folder.name)
                 if known.get(stand.folder.name) != (stand.stamp, stand.size)
             ]
-            for start in range(0, len(waiting), _BATCH):
-                left = waiting[start : start + _BATCH]
-                while left:
+            for start in range(0, len(pending), _BATCH):
+                batch = pending[start : start + _BATCH]
+                while batch:
                     with _transaction(db):
-                        left = [stand for stand in left if take_in(db, stand)]
-                progress(min(start + _BATCH, len(waiting)))
+                        batch = [stand for stand in batch if take_in(db, stand)]
+                progress(min(start + _BATCH, len(pending)))
 
     def rebuild(self, stands: Sequence[Stand], progress: Callable[[int], None] = lambda done: None) -> None:
-        """Make it anew from the logs. Raises `sqlite3.Error`, OSError."""
+        """Recreate the index from the logs. Raises `sqlite3.Error`, OSError."""
         self.delete()
         self.refresh(stands, progress)
 
@@ -146,17 +147,18 @@ class SessionIndex:
         workspace: str | None = None,
         limit: int = 50,
         *,
-        behind: Behind = _unsaid,
+        behind: Behind = _ignore_stale,
     ) -> list[Found]:
-        """The events in which all words of a text stand (or words that begin so), the newest session first.
+        """Return the events that contain all words of `text` (or words starting with them), newest session
+        first.
 
-        Brings the index up to date before. Where there can be none, the logs themselves are read through. Where another
-        process holds it, what it has is searched, and `behind` is called: what was said since is not found.
+        Updates the index first. Without a usable index, the logs are searched. If another process is updating
+        it, the current content is searched and `behind` is called: newer events are not found.
         """
-        found = self._asked(stands, lambda db: index_search.events_with(db, text, workspace, limit), behind)
-        if found is None:
-            found = list(islice(read_through(stands, words_of(text), workspace), limit))
-        return found
+        hits = self._query(stands, lambda db: index_search.events_with(db, text, workspace, limit), behind)
+        if hits is None:
+            hits = list(islice(read_through(stands, words_of(text), workspace), limit))
+        return hits
 
     def sessions_with(
         self,
@@ -164,34 +166,34 @@ class SessionIndex:
         text: str,
         workspace: str | None = None,
         *,
-        behind: Behind = _unsaid,
+        behind: Behind = _ignore_stale,
     ) -> list[Found]:
-        """The same for sessions: of each the newest event that was found, of the newest `MOST_PLACES` in all."""
-        found = self._asked(stands, lambda db: index_search.sessions_with(db, text, workspace), behind)
-        if found is None:
-            found = index_search.newest_of_each(read_through(stands, words_of(text), workspace))
-        return found
+        """Search for sessions: the newest hit of each, among the newest `MOST_PLACES` hits."""
+        hits = self._query(stands, lambda db: index_search.sessions_with(db, text, workspace), behind)
+        if hits is None:
+            hits = index_search.newest_of_each(read_through(stands, words_of(text), workspace))
+        return hits
 
-    def _asked(
-        self, stands: Sequence[Stand], query: Callable[[sqlite3.Connection], list[Found]], behind: Behind
+    def _query(
+        self, stands: Sequence[Stand], query: Callable[[sqlite3.Connection], list[Found]], on_stale: Behind
     ) -> list[Found] | None:
-        """What an index that is up to date says, or one that another process holds; None where there can be none."""
+        """Query the updated index, or the current one if another process holds it; None if there is none."""
         for _ in range(2):
             try:
-                whole = self._catch_up(stands)
+                is_current = self._refresh_if_free(stands)
                 with self._open() as db:
-                    found = query(db)
-                if not whole:
-                    behind()
-                return found
+                    hits = query(db)
+                if not is_current:
+                    on_stale()
+                return hits
             except (sqlite3.Error, OSError) as fault:
-                self._heed(fault)
+                self._delete_if_damaged(fault)
                 if isinstance(fault, sqlite3.OperationalError):
                     break
         return None
 
-    def _catch_up(self, stands: Sequence[Stand]) -> bool:
-        """Whether all is in it; where another process is at it, what that has kept so far can be found now."""
+    def _refresh_if_free(self, stands: Sequence[Stand]) -> bool:
+        """Update the index; return False if another process is already doing it."""
         try:
             self.refresh(stands)
         except sqlite3.OperationalError:
@@ -201,8 +203,7 @@ class SessionIndex:
         return True
 
     def forks(self, session: str) -> list[str] | None:
-        """The sessions that were forked from this one, as of the last time that it was made up to date; None where
-        there is no index."""
+        """Return the forks of a session as of the last update; None without an index."""
         if not self.path.exists():
             return None
         try:
@@ -210,7 +211,7 @@ class SessionIndex:
                 rows = db.execute("SELECT name FROM sessions WHERE parent = ? ORDER BY started", (session,))
                 return [name for (name,) in rows]
         except (sqlite3.Error, OSError) as fault:
-            self._heed(fault)
+            self._delete_if_damaged(fault)
             return None
 
 

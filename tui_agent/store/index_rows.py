@@ -1,7 +1,7 @@
-"""The tables of the index of all sessions, and how a log goes into them.
+"""Tables of the session index, and how a log is added to them.
 
-Invariant: a row says what `summarise` says of the log as it stood; texts are taken in once, from where the last reading
-stopped.
+Invariant: a row equals `summarise` of the log at that time; each text is added once, from where the last
+update stopped.
 """
 
 import os
@@ -37,7 +37,7 @@ CREATE VIRTUAL TABLE words USING fts5 (text, place, prefix = '2 3', tokenize = '
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How a log's file stands: it is unchanged as long as this is."""
+    """State of a log file: while it is equal, the log is unchanged."""
 
     folder: Path
     stamp: str
@@ -46,7 +46,7 @@ class Stand:
 
     @classmethod
     def of(cls, folder: str) -> "Stand | None":
-        """As it is now; None where there is no log."""
+        """Return the current state; None if there is no log."""
         try:
             status = os.stat(f"{folder}/{EVENTS}")  # noqa: PTH116 - thousands at once
         except OSError:
@@ -63,7 +63,7 @@ _COLUMNS = (
 def known_rows(
     db: sqlite3.Connection, stands: Iterable[Stand]
 ) -> tuple[list[SessionSummary], list[tuple[Stand, Figures | None]]]:
-    """The summaries that are up to date, and of which logs there are none, with what was counted of each."""
+    """Return the current summaries, and the logs that need reading with their previous counts."""
     rows = {
         row[0]: row
         for row in db.execute(
@@ -71,35 +71,37 @@ def known_rows(
             " FROM sessions JOIN places ON places.number = sessions.place"
         )
     }
-    found: list[SessionSummary] = []
+    current: list[SessionSummary] = []
     stale: list[tuple[Stand, Figures | None]] = []
     for stand in stands:
         row = rows.get(stand.folder.name)
         if row is None or row[2] != stand.file:
             stale.append((stand, None))
         elif row[1] != stand.stamp:
-            goes_on = _goes_on(stand, max(row[-2], row[11] or 0), row[-1])
-            stale.append((stand, _figures(row[11:17]) if goes_on else None))
+            is_extended = _is_extended(stand, max(row[-2], row[11] or 0), row[-1])
+            stale.append((stand, _figures(row[11:17]) if is_extended else None))
         else:
-            found.append(_summary(stand.folder, row[3:-2]))
-    return found, stale
+            current.append(_summary(stand.folder, row[3:-2]))
+    return current, stale
 
 
-_ENDS = 24
-"""Bytes of a line's end: its checksum is among them."""
+_END_BYTES = 24
+"""Bytes kept of a line's end; they include its checksum."""
 
 
-def _goes_on(stand: Stand, known: int, ends: bytes) -> bool:
-    """Whether a log only grew since it was known up to a byte: after a crash it may have lost its end, and got another."""
-    return known <= stand.size and _ends(stand, known) == ends
+def _is_extended(stand: Stand, known: int, ends: bytes) -> bool:
+    """Return True if a log only grew since byte `known`: after a crash it may have lost its end and got
+    another.
+    """
+    return known <= stand.size and _read_end(stand, known) == ends
 
 
-def _ends(stand: Stand, known: int) -> bytes:
-    """What stands before a byte of a log; nothing where it is gone meanwhile."""
+def _read_end(stand: Stand, known: int) -> bytes:
+    """Return the bytes before an offset of a log; empty if the log is gone."""
     try:
         with (stand.folder / EVENTS).open("rb") as log:
-            log.seek(max(0, known - _ENDS))
-            return log.read(min(known, _ENDS))
+            log.seek(max(0, known - _END_BYTES))
+            return log.read(min(known, _END_BYTES))
     except FileNotFoundError:
         return b""
 
@@ -133,10 +135,10 @@ def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
 
 
 def put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
-    """Keep what a list shows of a session. Its texts stay, unless its log is another file or was written anew."""
+    """Save a session's list row. Its texts stay, unless its log is another file or was rewritten."""
     columns = "file, max(read_to, coalesce(counted_to, 0)), ends"
     old = db.execute(f"SELECT {columns} FROM sessions WHERE name = ?", (summary.id,)).fetchone()
-    if old is not None and (old[0] != stand.file or not _goes_on(stand, old[1], old[2])):
+    if old is not None and (old[0] != stand.file or not _is_extended(stand, old[1], old[2])):
         drop(db, summary.id)
     db.execute("INSERT OR IGNORE INTO places (workspace) VALUES (?)", (summary.workspace,))
     (place,) = db.execute("SELECT number FROM places WHERE workspace = ?", (summary.workspace,)).fetchone()
@@ -167,14 +169,14 @@ def put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
             summary.forked_at,
         ),
     )
-    _mark(db, stand, summary.id)
+    _save_end(db, stand, summary.id)
 
 
-def _mark(db: sqlite3.Connection, stand: Stand, name: str) -> None:
-    """Keep what stands before the last byte that is known of a log."""
+def _save_end(db: sqlite3.Connection, stand: Stand, name: str) -> None:
+    """Save the bytes before the last known offset of a log."""
     known = "max(read_to, coalesce(counted_to, 0))"
     (end,) = db.execute(f"SELECT {known} FROM sessions WHERE name = ?", (name,)).fetchone()
-    db.execute("UPDATE sessions SET ends = ? WHERE name = ?", (_ends(stand, end), name))
+    db.execute("UPDATE sessions SET ends = ? WHERE name = ?", (_read_end(stand, end), name))
 
 
 _STORED = ("place", "stamp", "file", *_COLUMNS)
@@ -193,17 +195,17 @@ def drop(db: sqlite3.Connection, name: str) -> None:
 
 
 AT_ONCE = 64 * 1024 * 1024
-"""Bytes of a log that are taken in at once: whoever is stopped in a long one goes on from there the next time."""
+"""Most bytes of a log indexed at once; an interrupted update continues from there."""
 
 
 def take_in(db: sqlite3.Connection, stand: Stand, most: int = AT_ONCE) -> bool:
-    """Take in what is new in a session's log; True where that was too much for once, and more is left."""
+    """Index what is new in a session's log; return True if some of it is left for the next call."""
     before = db.execute(
         "SELECT counted_to, turns, cost, named, counted_model, counted_place, file,"
         " max(read_to, coalesce(counted_to, 0)), ends FROM sessions WHERE name = ?",
         (stand.folder.name,),
     ).fetchone()
-    grew = before is not None and before[6] == stand.file and _goes_on(stand, *before[7:])
+    grew = before is not None and before[6] == stand.file and _is_extended(stand, *before[7:])
     known = _figures(before[:6]) if grew else None
     summary = summarise(stand.folder, known)
     if summary is None:
@@ -214,19 +216,20 @@ def take_in(db: sqlite3.Connection, stand: Stand, most: int = AT_ONCE) -> bool:
     ).fetchone()
     end = min(stand.size, offset + most)
     for piece in pieces_from(stand.folder, offset, end):
-        for each in searched(piece, stand.folder):
-            row = (number, each.seq, each.at, each.kind)
+        for text_entry in searched(piece, stand.folder):
+            row = (number, text_entry.seq, text_entry.at, text_entry.kind)
             text = db.execute("INSERT INTO texts (session, seq, at, kind) VALUES (?, ?, ?, ?)", row).lastrowid
             db.execute(
-                "INSERT INTO words (rowid, text, place) VALUES (?, ?, ?)", (text, each.text, f"w{place}")
+                "INSERT INTO words (rowid, text, place) VALUES (?, ?, ?)",
+                (text, text_entry.text, f"w{place}"),
             )
         offset += len(piece)
-    left: bool = end < stand.size
-    if summary.figures is None and not left:  # too long to be counted for a list
+    is_unfinished: bool = end < stand.size
+    if summary.figures is None and not is_unfinished:  # too long to count for a list
         sums, blobs = known or Figures(), blobs_of(stand.folder)
         for piece in pieces_from(stand.folder, sums.read_to, stand.size):
             sums = counted(piece, sums, blobs)
         put(db, stand, summarise(stand.folder, sums) or summary)
     db.execute("UPDATE sessions SET read_to = ? WHERE number = ?", (offset, number))
-    _mark(db, stand, summary.id)
-    return left
+    _save_end(db, stand, summary.id)
+    return is_unfinished

@@ -1,6 +1,7 @@
-"""What is asked of the index of all sessions, and the same asked of the logs where there is none.
+"""Queries of the session index, and the same search on the logs when there is no index.
 
-Invariant: any text can be asked for; both answer alike, but for the order of words that a log spells otherwise.
+Invariant: any text can be searched for; both ways give the same results, except for the order of words that a
+log spells differently.
 """
 
 import sqlite3
@@ -14,7 +15,7 @@ from tui_agent.store.search_text import searched
 from tui_agent.store.summary import summarise
 
 MOST_PLACES = 100_000
-"""Places, the newest ones, in which sessions are looked for: words that stand everywhere tell none apart."""
+"""Most hits, the newest, among which sessions are searched: very common words do not distinguish sessions."""
 MOST_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places
@@ -35,9 +36,9 @@ WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An event in which something was found. `snippet` is a part of its text around the place.
+    """An event that matches a search. `snippet` is the text around the match.
 
-    Where sessions were asked for, it is the newest one of its session, and `places` says in how many it was found.
+    In a search for sessions it is the newest match of its session, and `places` is the number of matches.
     """
 
     session: SessionId
@@ -50,8 +51,8 @@ class Found:
     places: int = 1
 
 
-def _query(db: sqlite3.Connection, text: str, workspace: str | None) -> str:
-    """What the index is asked for a text; empty where nothing can be found."""
+def _match_expression(db: sqlite3.Connection, text: str, workspace: str | None) -> str:
+    """Return the FTS query for a text; empty if nothing can match."""
     query = " ".join(f'text:"{word}"*' for word in words_of(text))
     if workspace is None or not query:
         return query
@@ -60,61 +61,63 @@ def _query(db: sqlite3.Connection, text: str, workspace: str | None) -> str:
 
 
 def events_with(db: sqlite3.Connection, text: str, workspace: str | None, limit: int) -> list[Found]:
-    query = _query(db, text, workspace)
+    query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH, (query, limit)).fetchall() if query else []
     return [Found(SessionId(name), *rest) for name, *rest in rows]
 
 
 def sessions_with(db: sqlite3.Connection, text: str, workspace: str | None) -> list[Found]:
-    """One place a session. The text around it is cut here: the index would look through all that it found for each."""
-    query = _query(db, text, workspace)
+    """Return one hit per session. The snippet is cut here: SQLite would scan all matches for each one."""
+    query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH_SESSIONS, (query, MOST_PLACES)).fetchall() if query else []
-    found: list[Found] = []
-    for name, title, place, seq, at, kind, number, places in rows:
+    hits: list[Found] = []
+    for name, title, place, seq, time, kind, number, places in rows:
         snippet = ""
-        if len(found) < MOST_SNIPPETS:
-            (whole,) = db.execute("SELECT text FROM words WHERE rowid = ?", (number,)).fetchone()
-            snippet = _around(whole, _place_in(whole, words_of(text)))
-        found.append(Found(SessionId(name), title, place, seq, at, kind, snippet, places))
-    return found
+        if len(hits) < MOST_SNIPPETS:
+            (full_text,) = db.execute("SELECT text FROM words WHERE rowid = ?", (number,)).fetchone()
+            snippet = _cut_snippet(full_text, _find_word(full_text, words_of(text)))
+        hits.append(Found(SessionId(name), title, place, seq, time, kind, snippet, places))
+    return hits
 
 
 def newest_of_each(found: Iterable[Found]) -> list[Found]:
     newest: dict[str, Found] = {}
-    for each in found:
-        before = newest.get(each.session)
-        newest[each.session] = replace(each, places=1 if before is None else before.places + 1)
+    for hit in found:
+        previous = newest.get(hit.session)
+        newest[hit.session] = replace(hit, places=1 if previous is None else previous.places + 1)
     return list(newest.values())
 
 
-def _place_in(text: str, words: Sequence[str]) -> int:
-    """Where the first of the words stands, or how it begins; 0 where the index saw it spelled otherwise."""
+def _find_word(text: str, words: Sequence[str]) -> int:
+    """Return the position of the first word (or its beginning); 0 if the index saw another spelling."""
     folded = text.casefold()
-    return max(0, min((at for word in words if (at := folded.find(word.casefold())) >= 0), default=0))
+    return max(
+        0, min((position for word in words if (position := folded.find(word.casefold())) >= 0), default=0)
+    )
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text that can be searched for."""
+    """Return the words of a text that can be searched for."""
     return [word for word in text.replace('"', " ").replace("\0", " ").split() if any(map(str.isalnum, word))]
 
 
 def read_through(stands: Sequence[Stand], words: Sequence[str], workspace: str | None) -> Iterator[Found]:
-    """The same without an index: as slow as reading all logs."""
-    wanted = [word.casefold() for word in words]
-    for stand in sorted(stands, key=lambda stand: stand.folder.name, reverse=True) if wanted else ():
+    """Run the same search without an index, by reading all logs."""
+    folded_words = [word.casefold() for word in words]
+    for stand in sorted(stands, key=lambda stand: stand.folder.name, reverse=True) if folded_words else ():
         summary = summarise(stand.folder)
         if summary is None or workspace not in (None, summary.workspace):
             continue
         for piece in pieces_from(stand.folder, 0, stand.size):
-            for each in searched(piece, stand.folder):
-                text = each.text.casefold()
-                if all(word in text for word in wanted):
-                    snippet = _around(each.text, text.find(wanted[0]))
+            for entry in searched(piece, stand.folder):
+                text = entry.text.casefold()
+                if all(word in text for word in folded_words):
+                    snippet = _cut_snippet(entry.text, text.find(folded_words[0]))
                     yield Found(
-                        summary.id, summary.title, summary.workspace, each.seq, each.at, each.kind, snippet
+                        summary.id, summary.title, summary.workspace, entry.seq, entry.at, entry.kind, snippet
                     )
 
 
-def _around(text: str, at: int) -> str:
-    start, end = max(0, at - 40), at + 80
+def _cut_snippet(text: str, position: int) -> str:
+    start, end = max(0, position - 40), position + 80
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

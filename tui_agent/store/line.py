@@ -1,7 +1,7 @@
-"""One event as one line, and back.
+"""Encoding and decoding of one event as one line.
 
-Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline, where the eight digits are the CRC-32 of every byte
-before that field; bytes that do not fit their checksum are never taken for an event.
+Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline; the eight digits are the CRC-32 of every byte
+before that field. Bytes that do not match their checksum are never decoded as an event.
 """
 
 import re
@@ -18,7 +18,7 @@ from tui_agent.protocol.ids import AgentId
 from tui_agent.store.blobs import BlobStore
 
 LINE_LIMIT = 64 * 1024
-"""Bytes of a line, its newline included."""
+"""Most bytes of a line, including its newline."""
 
 _CRC_LENGTH = len(b',"crc":"00000000"}')
 _LINE_START = b'{"v":'
@@ -29,7 +29,7 @@ _SALVAGE_TRIES = 64
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that cannot be an event: `number` counts from 1."""
+    """A line that cannot be an event; `number` counts from 1."""
 
     number: int
 
@@ -42,7 +42,7 @@ def _adapter() -> TypeAdapter[Envelope]:
 def body(
     seq: int, at: float, session: bytes, agent: bytes, parent: int | None, cause: bytes, payload: bytes
 ) -> bytes:
-    """An event's JSON object without its closing brace, for `seal`. What is bytes here is JSON already."""
+    """Return an event's JSON object without its closing brace, for `seal`. Byte arguments are JSON already."""
     return b'{"v":%d,"seq":%d,"at":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
         SCHEMA_VERSION,
         seq,
@@ -56,55 +56,55 @@ def body(
 
 
 def seal(unsealed: bytes) -> bytes:
-    """A whole line of a JSON object of an event without its closing brace."""
+    """Add the checksum, the closing brace and the newline to an event's JSON."""
     return b'%b,"crc":"%08x"}\n' % (unsealed, zlib.crc32(unsealed))
 
 
 def intact(line: bytes) -> bool:
-    """Whether a line (without its newline) fits its checksum."""
+    """Return True if a line (without its newline) matches its checksum."""
     body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
     return crc == b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 def validate(line: bytes) -> Envelope:
-    """The event of a line whose checksum is known to fit. Raises pydantic's `ValidationError`."""
+    """Parse a line whose checksum is known to match. Raises pydantic's `ValidationError`."""
     return _adapter().validate_json(line, extra="ignore")
 
 
 def decode(line: bytes, blobs: BlobStore | None = None) -> Record | None:
-    """The record of a line without its newline; None where it is damaged.
+    """Return the record of a line without its newline; None if it is damaged.
 
-    A whole line of an unknown kind, of a newer version or of an unexpected shape is an `UnknownEvent`. `blobs` is
-    where the payload of a line lies that was too long for the log.
+    An intact line of an unknown kind, a newer version or an unexpected shape becomes an `UnknownEvent`.
+    `blobs` holds the payloads that were too long for the log.
     """
     if not intact(line):
         return None
     try:
         event = validate(line)
     except ValidationError:
-        return _inflated(line, blobs) or _unknown(line)
-    return event if event.v <= SCHEMA_VERSION else _unknown(line)
+        return _load_payload_blob(line, blobs) or _unknown_event(line)
+    return event if event.v <= SCHEMA_VERSION else _unknown_event(line)
 
 
 def version_of(line: bytes) -> int:
-    """The log version in which a whole line was written; that of this product where it tells none."""
+    """Return the log version of an intact line; the current version if it has none."""
     match = _VERSION.match(line)
     if match:
         return int(match.group(1))
-    version = (_object(line) or {}).get("v")
+    version = (_json_object(line) or {}).get("v")
     return version if isinstance(version, int) else SCHEMA_VERSION
 
 
-def _unknown(line: bytes) -> UnknownEvent | None:
-    raw = _object(line)
+def _unknown_event(line: bytes) -> UnknownEvent | None:
+    raw = _json_object(line)
     if raw is None:
         return None
-    seq, at, parent, payload = raw.get("seq"), raw.get("at"), raw.get("parent"), raw.get("payload")
+    seq, time, parent, payload = raw.get("seq"), raw.get("at"), raw.get("parent"), raw.get("payload")
     if not isinstance(seq, int) or not (parent is None or isinstance(parent, int)):
         return None
     return UnknownEvent(
         seq=seq,
-        at=float(at) if isinstance(at, int | float) else 0.0,
+        at=float(time) if isinstance(time, int | float) else 0.0,
         agent=AgentId(str(raw.get("agent", ""))),
         parent=parent,
         kind=str(payload.get("kind", "")) if isinstance(payload, dict) else "",
@@ -112,7 +112,7 @@ def _unknown(line: bytes) -> UnknownEvent | None:
     )
 
 
-def _object(line: bytes) -> dict[str, JsonValue] | None:
+def _json_object(line: bytes) -> dict[str, JsonValue] | None:
     try:
         raw = from_json(line)
     except ValueError:
@@ -120,9 +120,9 @@ def _object(line: bytes) -> dict[str, JsonValue] | None:
     return raw if isinstance(raw, dict) else None
 
 
-def _inflated(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """The event whose payload as a whole is a blob (see `store.payload.outsource`)."""
-    raw = _object(line)
+def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
+    """Return the event of a line whose whole payload is a blob (see `store.payload`)."""
+    raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):
         return None
@@ -137,9 +137,9 @@ def _inflated(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage(line: bytes) -> Iterator[bytes]:
-    """Whole events inside a damaged line: behind a run of NUL bytes, or around a newline that was overwritten.
+    """Yield intact events inside a damaged line: after a run of NUL bytes, or around an overwritten newline.
 
-    Tries a bounded number of places, so a hostile line costs no more than a long one.
+    Tries a bounded number of positions, so a hostile line costs no more than a long one.
     """
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:

@@ -1,69 +1,74 @@
-"""A forked session's history: its parent's events up to the fork, and its own.
+"""History of a forked session: its parents' events up to the fork, then its own.
 
-Invariant: a fork refers to its parent's log by (session, seq, checksum of that line) and copies nothing; where the
-parent is gone or another, what is the fork's own is still read, and the fault says what is missing.
+Invariant: a fork refers to its parent's log by (session, seq, checksum of that line) and copies nothing. If
+the parent is missing or differs, the fork's own events are still readable, and `fault` says what is missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Final
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.session.branches import Move, Stretch, on_branch
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.session import SessionForked
+from tui_agent.folds.session.branches import Move, Stretch, on_branch, stretches
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.store.blobs import BlobStore, Redacting
-from tui_agent.store.chunks import first_line, line_at
+from tui_agent.store.chunks import first_line, line_at, lines_with
 from tui_agent.store.files import FileOps
-from tui_agent.store.head_moves import NEWEST, branch_of, moves
-from tui_agent.store.line import decode
+from tui_agent.store.line import decode, salvage
 from tui_agent.store.names import is_session_id
 
+NEWEST: Final = 1 << 62
+"""A number greater than that of every event."""
+_HEAD_MOVED = b'"payload":{"kind":"session.head_moved"'
 CRC_PLACE = slice(-10, -2)
-"""Where the checksum stands in a line without its newline."""
+"""Position of the checksum in a line without its newline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strand:
-    """A part of a history: what lies in the log of `folder`, and of it only the stretches `kept` (None: all)."""
+    """One part of a history: the log in `folder`, limited to the stretches `kept` (None: all of it)."""
 
     folder: Path
     kept: tuple[Stretch, ...] | None = None
 
     @property
     def last(self) -> int:
-        """The newest event of what is kept."""
+        """The newest event of this part."""
         return self.kept[-1].last if self.kept else NEWEST
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The strands of a session's history, the oldest first, its own last. `fault` says why older ones are missing."""
+    """The parts of a session's history, oldest first, its own last. `fault` says why older ones are missing."""
 
     strands: tuple[Strand, ...]
     moved: tuple[Move, ...] = ()
-    """The moves of the head in all strands but the own, as far as they are kept."""
+    """Head moves in all inherited parts, as far as they belong to the history."""
     fault: StoreError | None = None
 
     @property
     def own(self) -> Strand:
-        """What lies in the session's own log."""
+        """The part in the session's own log."""
         return self.strands[-1]
 
     @property
     def elders(self) -> tuple[Strand, ...]:
-        """What lies in the logs of its parents."""
+        """The parts in the logs of its parents."""
         return self.strands[:-1]
 
     def branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
-        """The stretches of the current branch (None: everything), of an own log of `size` bytes. Raises OSError."""
+        """Return the stretches of the current branch (None: everything), for an own log of `size` bytes.
+        Raises OSError.
+        """
         return branch_of((*self.moved, *moves(self.own.folder, size=size)))
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a fork comes from: the event `at_seq` of the log in `folder`. `parent` is the session as the log names it."""
+    """The origin of a fork: event `at_seq` of the log in `folder`. `parent` is the session's name in the log."""
 
     folder: Path
     parent: str
@@ -72,7 +77,7 @@ class Origin:
 
 
 def origin_of(folder: Path) -> Origin | None:
-    """Where a session was forked from; None where its log begins itself."""
+    """Return where a session was forked from; None if it is not a fork."""
     try:
         record = decode(first_line(folder))
     except OSError:
@@ -81,78 +86,112 @@ def origin_of(folder: Path) -> Origin | None:
     if not isinstance(payload, SessionForked):
         return None
     parent = payload.parent_session
-    place = folder.parent / parent if is_session_id(parent) else folder
-    return Origin(place, parent, payload.at_seq, payload.parent_crc)
+    parent_folder = folder.parent / parent if is_session_id(parent) else folder
+    return Origin(parent_folder, parent, payload.at_seq, payload.parent_crc)
+
+
+def moves(folder: Path, *, size: int | None = None) -> list[Move]:
+    """Return every move of the head in one log, up to byte `size`. Raises OSError.
+
+    Found by searching the bytes, so that a branch is read without parsing the rest of the log.
+    """
+    head_moves: list[Move] = []
+    last = -1
+    for line in lines_with(folder, _HEAD_MOVED, size=size):
+        for record in _readable_records(line):
+            if record.seq > last:
+                last = record.seq
+                payload = record.payload if isinstance(record, Envelope) else None
+                if isinstance(payload, SessionHeadMoved):
+                    move = Move(
+                        record.seq, record.at, payload.to_seq, payload.from_seq, payload.reason, payload.files
+                    )
+                    head_moves.append(move)
+    return head_moves
+
+
+def _readable_records(line: bytes) -> Iterator[Record]:
+    record = decode(line)
+    candidates = [record] if record is not None else [decode(piece) for piece in salvage(line)]
+    return (candidate for candidate in candidates if candidate is not None)
+
+
+def branch_of(head_moves: Sequence[Move], last: int = NEWEST) -> tuple[Stretch, ...] | None:
+    """Return the stretches of the branch that ends at `last`; None if everything up to there is on it."""
+    return stretches(head_moves, last) if any(move.seq <= last for move in head_moves) else None
 
 
 def lineage(folder: Path) -> Lineage:
-    """What a session's history is made of. Never raises: a fault is told in what it gives."""
-    chain, fault = _chain(folder)
+    """Return the parts of a session's history. Never raises: problems are in `fault`."""
+    chain, fault = _origin_chain(folder)
     if not chain:
         return Lineage((Strand(folder),), fault=fault)
-    found: list[Move] = []
-    kept: tuple[Stretch, ...] = ()
+    head_moves: list[Move] = []
+    inherited: tuple[Stretch, ...] = ()
     for origin in reversed(chain):
-        found += moves(origin.folder)
-        kept = branch_of(found, origin.at_seq) or (Stretch(0, origin.at_seq),)
-        found = [move for move in found if on_branch(move.seq, kept)]
-    elders = (Strand(origin.folder, cut(kept, origin.at_seq)) for origin in reversed(chain))
-    return Lineage((*elders, Strand(folder)), tuple(found), fault)
+        head_moves += moves(origin.folder)
+        inherited = branch_of(head_moves, origin.at_seq) or (Stretch(0, origin.at_seq),)
+        head_moves = [move for move in head_moves if on_branch(move.seq, inherited)]
+    elders = (Strand(origin.folder, cut(inherited, origin.at_seq)) for origin in reversed(chain))
+    return Lineage((*elders, Strand(folder)), tuple(head_moves), fault)
 
 
 def stands(folder: Path, seq: int) -> bool:
-    """Whether a session's history holds this event, whole. Only the neighbourhood of its place is read."""
-    strands = (one for one in lineage(folder).strands if one.kept is None or on_branch(seq, one.kept))
+    """Return True if a session's history holds this event intact. Reads only the part of the log near it."""
+    strands = (part for part in lineage(folder).strands if part.kept is None or on_branch(seq, part.kept))
     return any(line_at(strand.folder, seq) is not None for strand in strands)
 
 
 def cut(kept: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
-    """What of these stretches ends at `last`: a parent may go on with numbers that its fork uses, too."""
-    return tuple(Stretch(one.first, min(one.last, last)) for one in kept if one.first <= last)
+    """Cut stretches off at `last`: a parent may continue with numbers that its fork uses too."""
+    return tuple(Stretch(stretch.first, min(stretch.last, last)) for stretch in kept if stretch.first <= last)
 
 
-def _chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Where a session was forked from, and where that was, up to a log that begins itself or a parent that is not it."""
+def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
+    """Return the origins up to a session that is not a fork, or the fault of a wrong or missing parent."""
     chain: list[Origin] = []
-    child, before = folder, None
+    child, previous_seq = folder, None
     while (origin := origin_of(child)) is not None:
-        fault = _fault(child, origin, before)
+        fault = _check_origin(child, origin, previous_seq)
         if fault is not None:
             return chain, fault
         chain.append(origin)
-        child, before = origin.folder, origin.at_seq
+        child, previous_seq = origin.folder, origin.at_seq
     return chain, None
 
 
-def _fault(child: Path, origin: Origin, before: int | None) -> StoreError | None:
-    """Why an origin is not what it should be. A parent forks off before its child does, so no chain is endless."""
+def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
+    """Return why an origin is invalid; None if it is valid.
+
+    A parent was forked before its child, so no chain is endless.
+    """
     parent = origin.parent
-    if not is_session_id(parent) or (before is not None and origin.at_seq >= before):
-        return _broken(child, parent, "which cannot be")
+    if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):
+        return _origin_error(child, parent, "which is impossible")
     try:
         line = line_at(origin.folder, origin.at_seq)
     except OSError:
-        return _broken(child, parent, "which is not there")
+        return _origin_error(child, parent, "which is missing")
     if line is None:
-        return _broken(child, parent, f"whose event {origin.at_seq} is missing or damaged")
+        return _origin_error(child, parent, f"whose event {origin.at_seq} is missing or damaged")
     if line[CRC_PLACE].decode("ascii", "replace") != origin.crc:
-        return _broken(child, parent, f"whose event {origin.at_seq} is not the one it was forked from")
+        return _origin_error(child, parent, f"whose event {origin.at_seq} is not the one it was forked from")
     return None
 
 
-def _broken(child: Path, parent: str, why: str) -> StoreError:
+def _origin_error(child: Path, parent: str, why: str) -> StoreError:
     return StoreError(
         f"The session {child.name} was forked from {parent}, {why}.",
-        hint=f"Bring the folder of {parent} back beside it; `sessions show {child.name}` shows what is its own.",
+        hint=f"Restore the folder of {parent} beside it. `tui-agent sessions show {child.name}` shows its own events.",
     )
 
 
 def elder_blobs(folder: Path) -> Sequence[Path]:
-    """The blob folders of a session's parents."""
-    chain, _ = _chain(folder)
+    """Return the blob folders of a session's parents."""
+    chain, _ = _origin_chain(folder)
     return [origin.folder / "blobs" for origin in chain]
 
 
 def blobs_of(folder: Path, *, redactor: Redacting | None = None, ops: FileOps | None = None) -> BlobStore:
-    """The blobs of a session: its own and, for reading, its parents'."""
+    """Return the blobs of a session: its own and, for reading, its parents'."""
     return BlobStore(folder / "blobs", redactor=redactor, ops=ops, elders=cache(partial(elder_blobs, folder)))

@@ -1,8 +1,8 @@
-"""The one writer of a session's log.
+"""The single writer of a session's log.
 
-Invariant: an event is one `write` of one whole line, or it is not in the log; what `append` returned is what any
-reader reads; `seq` has no holes but where a line was damaged later, and in what a fork takes over. A log that is made
-lazily is held in memory until something happens in it that is worth a session.
+Invariant: an event is one `write` of one whole line, or it is not in the log; readers see exactly the event
+that `append` returned; `seq` has gaps only where a line was damaged later and in the events a fork inherits.
+A lazy log stays in memory until something happens that is worth a session.
 """
 
 import threading
@@ -36,7 +36,7 @@ from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 
 _ENVELOPE_ROOM = 1_024
-"""Bytes of a line that are kept for the envelope around the payload."""
+"""Bytes of a line reserved for the envelope around the payload."""
 QUIET: Final = frozenset(
     {
         "session.started",
@@ -52,13 +52,13 @@ QUIET: Final = frozenset(
         "hook.ran",
     }
 )
-"""What happens in a session in which nothing is said: no reason to make one."""
+"""Kinds of events in a session without any message; they alone do not create a log."""
 Hold = Callable[[], tuple[WriterLock, Opened]]
-"""Takes a session's lock and opens its log, which it makes where it is new."""
+"""Acquire the session's lock and open (or create) its log."""
 
 
 class WallClock(Protocol):
-    """Seconds since the epoch, for `at`."""
+    """Source of `at`, in seconds since the epoch."""
 
     def now(self) -> float: ...
 
@@ -66,9 +66,10 @@ class WallClock(Protocol):
 class SessionLog:
     """One session's append-only log, held by its writer. Implements `ports.log.Log`.
 
-    `append`, `read` and followers belong to one thread; `commit` syncs in another. `repaired` tells what opening had
-    to repair, for the session to record. `lazily`: `hold` is called with the first event that is not `QUIET`, and the
-    events before it are written then; a log that never saw one leaves nothing behind.
+    `append`, `read` and followers belong to one thread; `commit` syncs in another. `repaired` is the repair
+    done on opening, for the session to record. With `lazily`, `hold` is called with the first event that is
+    not `QUIET`, and the events before it are written then; a log without such an event leaves nothing on
+    disk.
     """
 
     def __init__(
@@ -93,15 +94,15 @@ class SessionLog:
         self.repaired: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: Place | None = None
-        """Where the newest event stands in the file; None while none was written in this run."""
+        """End of the newest event in the file; None until one is written in this run."""
         if not lazily:
-            self._take_hold()
+            self._open_file()
         self._before = self._last_seq
         self._recent = Recent()
-        self._tail_torn = False
+        self._has_torn_end = False
         self._synced = 0
         self._syncing: anyio.Event | None = None
-        self._sync_lost = False
+        self._has_failed_sync = False
         self._file_guard = threading.Lock()
         self._sync_guard = threading.Lock()
         self._followers: set[LogFollower] = set()
@@ -115,7 +116,7 @@ class SessionLog:
 
     @property
     def last_seq(self) -> int:
-        """-1 while empty."""
+        """The newest event's number; -1 for an empty log."""
         return self._last_seq
 
     @property
@@ -125,15 +126,15 @@ class SessionLog:
 
     @property
     def stored_seq(self) -> int:
-        """The last event that stands in the file; -1 while nothing was worth one."""
+        """The last event written to the file; -1 before the first write."""
         return -1 if self._lock is None or self._unwritten else self._last_seq
 
     @property
     def closed(self) -> bool:
-        """Whether the log was let go of."""
+        """True after `close`."""
         return self._closed
 
-    def _take_hold(self) -> None:
+    def _open_file(self) -> None:
         self._lock, opened = self._hold()
         self.repaired = opened.repaired
         self._fd, self._end, self._lines = opened.fd, opened.end, opened.lines
@@ -142,21 +143,21 @@ class SessionLog:
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
-        """Store one event and return it exactly as it will be read back.
+        """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` when it could not be stored: then nothing of it is in the log, nothing waits to be written
-        later, and the caller still has the payload to show, or to append again once there is space. Raises
+        Raises `StoreFull` if it could not be stored. Then no part of it is in the log and nothing is written
+        later; the caller still has the payload and may append it again once there is space. Raises
         `StoreError` for a payload that no reader would understand, or on a closed log.
         """
         if self._closed:
             raise StoreError(f"The session {self._session} is closed; {payload.kind} was not recorded.")
         if self._lock is None and payload.kind not in QUIET:
-            self._take_hold()
+            self._open_file()
         raw = self._shrinker.prepare(payload, LINE_LIMIT - _ENVELOPE_ROOM)
-        place = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
-        by = b"null" if cause is None else to_json(whole_characters(cause))
-        line = seal(body(*place, self._parent_of(payload), by, raw))
-        event = _as_read(line[:-1], payload.kind, self.blobs)
+        header = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
+        cause_json = b"null" if cause is None else to_json(whole_characters(cause))
+        line = seal(body(*header, self._parent_of(payload), cause_json, raw))
+        event = _read_back(line[:-1], payload.kind, self.blobs)
         if self._lock is None:
             self._unwritten.append(line)
         else:
@@ -186,21 +187,21 @@ class SessionLog:
     def _write(self, line: bytes, kind: str) -> None:
         with self._file_guard:
             try:
-                if self._tail_torn:
-                    self._cut_back()
-                written = self.ops.write(self._fd, line)
-                if written == len(line):
-                    self._end += written
+                if self._has_torn_end:
+                    self._truncate_torn_end()
+                count = self.ops.write(self._fd, line)
+                if count == len(line):
+                    self._end += count
                     return
-                reason = f"only {written} of {len(line)} bytes were written"
+                reason = f"only {count} of {len(line)} bytes were written"
                 cause = None
             except OSError as fault:
                 reason, cause = fault.strerror or str(fault), fault
-            self._tail_torn = True
+            self._has_torn_end = True
             try:
-                self._cut_back()
+                self._truncate_torn_end()
             except OSError:
-                reason += ", and the file's end could not be put back yet"
+                reason += ", and the incomplete line could not be removed yet"
             raise StoreFull(
                 f"{kind} could not be stored in {self.folder / EVENTS}: {reason}.",
                 hint=f"{'Free some space' if cause is None else advice(cause)} and try again; "
@@ -208,10 +209,10 @@ class SessionLog:
             ) from cause
 
     def mend(self) -> LogRepaired | None:
-        """Write the log anew where its file was removed or another put in its place; then what is to be recorded.
+        """Rewrite the log if its file was removed or replaced; return the event to record, or None.
 
-        Costs two looks at the file. Nothing that was appended is lost. Raises `StoreError` where that fails: the next
-        call tries it again.
+        Normally costs two stat calls. Nothing that was appended is lost. Raises `StoreError` if it fails; the
+        next call tries again.
         """
         if self._lock is None or self._closed or self.ops.stands(self._fd, self.folder / EVENTS):
             return None
@@ -219,116 +220,120 @@ class SessionLog:
             try:
                 make_folder(self.folder)
                 self._lock = self._lock.again()
-                fd, side = rewrite(self.folder, self._fd, self._end, self.ops)
+                fd, side_file = rewrite(self.folder, self._fd, self._end, self.ops)
             except OSError as fault:
                 raise StoreFull(
-                    f"The log {self.folder / EVENTS} was removed while it was open, and could not be written anew: "
+                    f"The log {self.folder / EVENTS} was removed while it was open and could not be rewritten: "
                     f"{fault.strerror or fault}.",
-                    hint=f"{advice(fault)}. Until then it is kept in memory only.",
+                    hint=f"{advice(fault)}. Until then the session is in memory only.",
                 ) from fault
-            old, self._fd = self._fd, fd
+            old_fd, self._fd = self._fd, fd
             self._synced = self._end
-            self._sync_lost = self._tail_torn = False
+            self._has_failed_sync = self._has_torn_end = False
             self.blobs.forget()
-        self.ops.close(old)
-        return LogRepaired(moved_bytes=0, side_file=side, rewritten=True)
+        self.ops.close(old_fd)
+        return LogRepaired(moved_bytes=0, side_file=side_file, rewritten=True)
 
-    def _cut_back(self) -> None:
+    def _truncate_torn_end(self) -> None:
         self.ops.truncate(self._fd, self._end)
-        self._tail_torn = False
+        self._has_torn_end = False
 
     async def commit(self) -> None:
         """Return once everything appended so far is on stable storage, blobs first.
 
-        Calls that come while another one syncs share the next sync. Raises `StoreError`.
+        Calls during another sync share the next one. Raises `StoreError`.
         """
         target = self._end
         while self._synced < target:
             if self._syncing is not None:
                 await self._syncing.wait()
                 continue
-            self._syncing = done = anyio.Event()
+            self._syncing = finished = anyio.Event()
             try:
                 await anyio.to_thread.run_sync(self._sync)
             finally:
                 self._syncing = None
-                done.set()
+                finished.set()
 
     def _sync(self) -> None:
         with self._sync_guard:
             end = self._end
             self.blobs.sync()
             try:
-                if not self._sync_lost:
+                if not self._has_failed_sync:
                     self.ops.sync(self._fd)
                     self._synced = end
                     return
             except OSError:
-                self._sync_lost = True
+                self._has_failed_sync = True
             try:
                 self._move_to_new_file()
             except OSError as fault:
                 raise StoreError(
                     f"The log of session {self._session} could not be made durable: {fault.strerror or fault}.",
-                    hint="Check the disk; nothing with side effects should run until this works.",
+                    hint="Check the disk. Do not run anything with side effects until this works.",
                 ) from fault
 
     def _move_to_new_file(self) -> None:
-        """A failed sync is never tried again on the same file: its pages may be gone and the next would lie."""
+        """Copy the log to a new file after a failed sync: the old file's pages may be lost silently."""
         with self._file_guard:
             fd = rescue(self.folder, self._end, self.ops)
-            old, self._fd = self._fd, fd
+            old_fd, self._fd = self._fd, fd
             self._synced = self._end
-            self._sync_lost = self._tail_torn = False
-        self.ops.close(old)
+            self._has_failed_sync = self._has_torn_end = False
+        self.ops.close(old_fd)
 
     def read(self, after: int = -1) -> Sequence[Record]:
-        """All records with `seq` > `after`."""
-        if self._reaches_back(after):
+        """Return all records with `seq` > `after`."""
+        if self._needs_file(after):
             return read_records(self.folder, after, size=self._end)
         return self._recent.after(after)
 
     def branch(self, on: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """The records on the current branch, or on the one with these stretches, behind `after`; without the deltas of
-        requests that have ended; read from the file."""
+        """Return the records after `after` on the current branch, or on the branch with the stretches `on`.
+
+        Reads the file and leaves out the deltas of finished requests.
+        """
         if self._lock is not None:
             return iterate_records(self.folder, after, branch=on is None, on=on)
-        held = self._recent.after(-1)
-        found = branch(held) if on is None else (one for one in held if on_branch(one.seq, on))
-        return [one for one in found if one.seq > after]
+        recent = self._recent.after(-1)
+        selected = (
+            branch(recent) if on is None else (record for record in recent if on_branch(record.seq, on))
+        )
+        return [record for record in selected if record.seq > after]
 
     def holds(self, seq: int) -> bool:
-        """Whether there is an event with this number, on the branch or not; the history is not read for it."""
+        """Return True if an event with this number exists, on the branch or not, without reading the history."""
         first = self._recent.first_seq
         if first is None or seq < first:
             return self._lock is not None and stands(self.folder, seq)
         return self._recent.holds(seq)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """The next records behind `seq`, at most `limit`."""
-        if self._reaches_back(seq):
+        """Return the next records after `seq`, at most `limit`."""
+        if self._needs_file(seq):
             return read_records(self.folder, seq, limit, size=self._end)
         return self._recent.after(seq, limit)
 
-    def _reaches_back(self, after: int) -> bool:
-        """Whether what comes behind an event is no longer in memory, or never was: it stands in the file."""
+    def _needs_file(self, after: int) -> bool:
+        """Return True if records after `after` are no longer in memory and must be read from the file."""
         if after >= self._last_seq or not self._end:
             return False
         first = self._recent.first_seq
         return first is None or first > after + 1
 
     def follow(self, after: int = -1) -> LogFollower:
-        """A cursor behind `after`."""
+        """Return a follower that starts after `after`."""
         follower = LogFollower(self, after)
         self._followers.add(follower)
         return follower
 
     def drop(self, follower: LogFollower) -> None:
-        """Forget a follower."""
+        """Remove a follower."""
         self._followers.discard(follower)
 
     def close(self) -> None:
-        """Let go of the file and the lock; followers end after what they have not seen yet."""
+        """Close the file and release the lock; followers end after the records they have not read yet."""
         if self._closed:
             return
         self._closed = True
@@ -340,7 +345,7 @@ class SessionLog:
             follower.wake()
 
 
-def _as_read(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
+def _read_back(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
     try:
         return validate(line)
     except ValidationError as fault:
@@ -348,6 +353,6 @@ def _as_read(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
         if isinstance(event, Envelope):
             return event
         raise StoreError(
-            f"An event {kind} cannot be recorded, since no reader would understand it.",
+            f"The event {kind} cannot be recorded: no reader would understand it.",
             hint=str(fault)[:500],
         ) from fault

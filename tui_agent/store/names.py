@@ -1,4 +1,4 @@
-"""What can be the name of a session."""
+"""Validity of session ids."""
 
 import re
 
@@ -6,5 +6,5 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def is_session_id(name: str) -> bool:
-    """Whether a word can be a session's id, and so the name of its folder."""
+    """Return True if a word is a valid session id, and so a valid name of a session's folder."""
     return _ID.fullmatch(name) is not None

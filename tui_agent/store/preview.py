@@ -1,6 +1,6 @@
-"""A session in a bounded look: all of it where it is short, else its end and its first message.
+"""Bounded preview of a session: all of a short one, else its end and its first message.
 
-Invariant: however long the log is, no more of it than `most` bytes is read, and nothing of a long parent's.
+Invariant: no more than `most` bytes of a log are read, however long it is, and nothing of a long parent's.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import records
 
 MOST = 1024 * 1024
+"""Default limit of bytes read for a preview."""
 _HEAD = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """What was read. `first` is the event of the first message, where it is not among the `records`."""
+    """Records of a preview. `first` is the first message if it is not among the `records`."""
 
     records: Sequence[Record]
     whole: bool
@@ -35,20 +36,20 @@ class Glimpse:
 
 
 def glimpse(folder: Path, size: int, *, most: int = MOST, own: bool = False) -> Glimpse:
-    """Look at a session of which the log has so many bytes; `own` leaves its parents' events out. Raises OSError."""
+    """Preview a session whose log has `size` bytes; `own` leaves out its parents' events. Raises OSError."""
     blobs = blobs_of(folder)
     if size <= most and not own and _parents_size(folder, most) + size <= most:
         return Glimpse(read_records(folder, skip_deltas=True), whole=True)
-    found = list(records(tail_bytes(folder / EVENTS, most), blobs, skip_deltas=True))
-    return Glimpse(found, whole=own and size <= most, first=_first(folder) if size > most else None)
+    tail = list(records(tail_bytes(folder / EVENTS, most), blobs, skip_deltas=True))
+    return Glimpse(tail, whole=own and size <= most, first=_first_message(folder) if size > most else None)
 
 
 def _parents_size(folder: Path, most: int) -> int:
-    """Bytes of the logs that a fork takes from, up to about `most`."""
-    total, seen = 0, {folder}
-    while total <= most and (origin := origin_of(folder)) is not None and origin.folder not in seen:
+    """Return the total bytes of the logs that a fork inherits from, counted up to about `most`."""
+    total, visited = 0, {folder}
+    while total <= most and (origin := origin_of(folder)) is not None and origin.folder not in visited:
         folder = origin.folder
-        seen.add(folder)
+        visited.add(folder)
         try:
             total += (folder / EVENTS).stat().st_size
         except OSError:
@@ -56,8 +57,8 @@ def _parents_size(folder: Path, most: int) -> int:
     return total
 
 
-def _first(folder: Path) -> Envelope | None:
-    """The first message, where it stands at the beginning of the log."""
+def _first_message(folder: Path) -> Envelope | None:
+    """Return the first message if it is at the beginning of the log."""
     with (folder / EVENTS).open("rb") as log:
         head = log.read(_HEAD)
     for record in records(head, blobs_of(folder)):

@@ -1,6 +1,7 @@
-"""What the session store could do without, and its removal.
+"""Detection and removal of what the session store does not need.
 
-Invariant: `waste` only looks; nothing goes that an event of any session names, nor anything of a session in use.
+Invariant: `waste` only looks; nothing that an event of any session refers to is removed, and nothing of a
+session in use.
 """
 
 import re
@@ -18,16 +19,16 @@ from tui_agent.store.repair import EVENTS
 from tui_agent.store.sessions import REMOVED, Detach, SessionStore
 
 Kind = Literal["empty", "old", "texts", "draft", "rest"]
-_SAID = b'"payload":{"kind":"user.message"'
-_BLOB = re.compile(r"[0-9a-f]{64}")
+_MESSAGE_MARK = b'"payload":{"kind":"user.message"'
+_BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """Something that could go. `session` is whose it is; `paths` are files, or the folder of a whole session.
+    """Something that can be removed. `paths` are files, or the folder of a whole session.
 
-    `kind`: a session in which nothing was said, one not used for long, texts that no event names, half-written files,
-    what an interrupted removal left.
+    `kind`: a session without messages, one not used for long, texts that no event refers to, unfinished
+    files, or the rest of an interrupted removal.
     """
 
     kind: Kind
@@ -37,66 +38,68 @@ class Waste:
 
 
 def waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
-    """What could go: whole sessions that were last used before the time `unused_since`, too."""
+    """Yield what can be removed, including whole sessions last used before `unused_since` (seconds since
+    1970).
+    """
     folders = list(store.folders())
-    for left in sorted(store.root.glob(f"{REMOVED}*")):
-        yield Waste("rest", left.name.removeprefix(REMOVED), (left,), size_of(left))
-    used = {str(summary.id): summary.updated for summary in store.list()}
+    for remnant in sorted(store.root.glob(f"{REMOVED}*")):
+        yield Waste("rest", remnant.name.removeprefix(REMOVED), (remnant,), size_of(remnant))
+    last_used = {str(summary.id): summary.updated for summary in store.list()}
     forks = by_parent(folders)
     for folder in sorted(folders):
         if is_locked(folder / "lock"):
             continue
         if folder.name not in forks and _is_empty(folder):
             yield Waste("empty", folder.name, (folder,), size_of(folder))
-        elif unused_since is not None and used.get(folder.name, unused_since) < unused_since:
+        elif unused_since is not None and last_used.get(folder.name, unused_since) < unused_since:
             yield Waste("old", folder.name, (folder,), size_of(folder))
         else:
-            yield from _within(folder, _family(folder, forks))
+            yield from _waste_in(folder, _family(folder, forks))
 
 
 def _is_empty(folder: Path) -> bool:
-    return origin_of(folder) is None and next(lines_with(folder, _SAID), None) is None
+    return origin_of(folder) is None and next(lines_with(folder, _MESSAGE_MARK), None) is None
 
 
 def _family(folder: Path, forks: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """A session and all forks of it, and of them."""
-    found = [folder]
-    for member in found:
-        found += [fork for fork in forks.get(member.name, ()) if fork not in found]
-    return found
+    """Return a session, its forks, and their forks."""
+    members = [folder]
+    for member in members:
+        members += [fork for fork in forks.get(member.name, ()) if fork not in members]
+    return members
 
 
-def _within(folder: Path, family: Sequence[Path]) -> Iterator[Waste]:
+def _waste_in(folder: Path, family: Sequence[Path]) -> Iterator[Waste]:
     drafts = tuple(sorted([*folder.glob(".*.new"), *folder.glob("blobs/.*.new")]))
     if drafts:
         yield Waste("draft", folder.name, drafts, sum(map(size_of, drafts)))
-    orphans = _unnamed(folder, family)
+    orphans = _unreferenced(folder, family)
     if orphans:
         yield Waste("texts", folder.name, orphans, sum(map(size_of, orphans)))
 
 
-def _unnamed(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
-    there = [path for path in sorted(folder.glob("blobs/*")) if _BLOB.fullmatch(path.name)]
-    if not there:
+def _unreferenced(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
+    stored = [path for path in sorted(folder.glob("blobs/*")) if _BLOB_NAME.fullmatch(path.name)]
+    if not stored:
         return ()
-    named = frozenset[str]().union(*(named_in(pieces(member), member) for member in family))
-    return tuple(path for path in there if path.name not in named)
+    referenced = frozenset[str]().union(*(named_in(pieces(member), member) for member in family))
+    return tuple(path for path in stored if path.name not in referenced)
 
 
 def size_of(path: Path) -> int:
-    """Bytes below a path; links are not followed, what goes meanwhile counts for nothing."""
+    """Return the bytes below a path; links are not followed, files deleted meanwhile count nothing."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size
-        return sum(size_of(inner) for inner in path.iterdir())
+        return sum(size_of(child) for child in path.iterdir())
     except FileNotFoundError:
         return 0
 
 
 def clear(store: SessionStore, found: Waste, detach: Detach | None = None) -> None:
-    """Remove it; of texts and drafts what still is none. `detach` as in `SessionStore.remove`.
+    """Remove waste; of texts and drafts only what is still waste. `detach` as in `SessionStore.remove`.
 
-    Raises `SessionLocked` where its session is in use by now, `StoreError`, OSError.
+    Raises OSError, `StoreError`, and `SessionLocked` if its session is in use by now.
     """
     if found.kind in ("empty", "old"):
         store.remove(found.session, detach)
@@ -105,15 +108,15 @@ def clear(store: SessionStore, found: Waste, detach: Detach | None = None) -> No
         shutil.rmtree(found.paths[0])
         return
     with store.held(found.session) as folder:
-        now = _within(folder, _family(folder, by_parent(store.folders())))
-        still = {path for waste in now for path in waste.paths}
+        current = _waste_in(folder, _family(folder, by_parent(store.folders())))
+        removable = {path for waste in current for path in waste.paths}
         for path in found.paths:
-            if path in still:
+            if path in removable:
                 path.unlink(missing_ok=True)
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """What a session takes: its log, its texts, its checkpoints, a fork's own workspace, in bytes."""
+    """Return the bytes used by a session: its log, its texts, its checkpoints, a fork's own workspace."""
     return {
         "log": size_of(folder / EVENTS),
         "texts": size_of(folder / "blobs"),

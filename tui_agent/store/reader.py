@@ -1,7 +1,7 @@
-"""Reading a session's log without holding it, also while another process writes.
+"""Reader of a session's log without its lock, even while another process writes.
 
-Invariant: only whole lines whose checksum fits are delivered; a reader changes nothing. A fork is read as one history:
-its parents' events up to the fork, then its own.
+Invariant: only whole lines with a matching checksum are returned; a reader changes nothing. A fork is read as
+one history: its parents' events up to the fork, then its own.
 """
 
 import os
@@ -25,7 +25,7 @@ from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_
 
 TAIL_BYTES = 256 * 1024
 _END_BYTES = 4 * TAIL_BYTES
-_OPENING = (
+_LIFECYCLE = (
     RunStarted,
     RunResumed,
     RunFinished,
@@ -35,7 +35,7 @@ _OPENING = (
     EnvStopped,
     AgentStateChanged,
 )
-"""What opening and closing a session records, whether or not anything was said in between."""
+"""Events recorded by opening and closing a session, whether or not it was used in between."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -43,8 +43,8 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.taken"',
     b'"payload":{"kind":"checkpoint.restored"',
 )
-_BEHIND = 512 * 1024
-"""Bytes in which the line lies of which only the neighbourhood is known."""
+_LOOKAHEAD_BYTES = 512 * 1024
+"""Bytes read past an approximate end, enough to contain the last line."""
 
 
 def read_records(
@@ -56,48 +56,55 @@ def read_records(
     branch: bool = False,
     size: int | None = None,
 ) -> list[Record]:
-    """The records with `seq` > `after`, at most `limit`, in order. Raises `SessionNotFound`.
+    """Return the records with `seq` > `after`, at most `limit`, in order. Raises `SessionNotFound`.
 
-    `skip_deltas` leaves out the deltas of requests that have ended; folds give the same views without them, but for
-    the `seq` and `at` at which a streamed entry began. `branch` gives only what `folds.base.branch` would leave of
-    them. `size`: of the session's own log only so many bytes.
+    `skip_deltas` leaves out the deltas of finished requests; folds give the same views without them, except
+    for the `seq` and `at` at which a streamed entry began. `branch` returns only what `folds.base.branch`
+    would keep. `size` limits the bytes read of the session's own log.
     """
-    found: list[Record] = []
+    collected: list[Record] = []
     if limit is not None and limit <= 0:
-        return found
+        return collected
     with many_objects():
-        for record in _walk(folder, _size(folder, size), after, skip_deltas=skip_deltas, branch=branch):
-            found.append(record)
-            if limit is not None and len(found) >= limit:
+        for record in _iterate(
+            folder, _log_size(folder, size), after, skip_deltas=skip_deltas, branch=branch
+        ):
+            collected.append(record)
+            if limit is not None and len(collected) >= limit:
                 break
-    return found
+    return collected
 
 
 def iterate_records(
     folder: Path, after: int = -1, *, branch: bool = False, on: Sequence[Stretch] | None = None
 ) -> Iterator[Record]:
-    """The records with `seq` > `after` one by one, without the deltas of requests that have ended.
+    """Yield the records with `seq` > `after`, without the deltas of finished requests.
 
-    `branch` gives only those on the current branch, `on` those on the one with these stretches. Gives what stands in the
-    log now, and reads it as it is pulled. Raises `SessionNotFound`.
+    `branch` yields only those on the current branch, `on` those on the branch with these stretches. Yields
+    the current content of the log, read while iterating. Raises `SessionNotFound`.
     """
-    return _walk(folder, _size(folder), after, skip_deltas=True, branch=branch, on=on)
+    return _iterate(folder, _log_size(folder), after, skip_deltas=True, branch=branch, on=on)
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Where the head was moved, turns began and checkpoints were taken, on the branch or not: what the folds `Branches`
-    and `Commits` need.
+    """Return head moves, turn starts and checkpoints, on the branch or not, for the folds `Branches` and
+    `Commits`.
 
-    Found by a search of the bytes; nothing else is parsed. Raises `SessionNotFound`.
+    Found by searching the bytes; nothing else is parsed. Raises `SessionNotFound`.
     """
-    size, line, blobs = _size(folder), lineage(folder), blobs_of(folder)
-    found: list[Record] = []
-    for strand in line.strands:
-        end = size if strand is line.own else None
-        raw = [each for mark in _MARKS for each in lines_with(strand.folder, mark, size=end)]
+    size, history, blobs = _log_size(folder), lineage(folder), blobs_of(folder)
+    marks: list[Record] = []
+    for strand in history.strands:
+        end = size if strand is history.own else None
+        raw_lines = [raw_line for mark in _MARKS for raw_line in lines_with(strand.folder, mark, size=end)]
         sieve = Sieve(kept=strand.kept)
-        found += (one for each in raw for one in sifted(each + b"\n", blobs, sieve) if _is_mark(one))
-    return sorted(found, key=lambda record: record.seq)
+        marks += (
+            record
+            for raw_line in raw_lines
+            for record in sifted(raw_line + b"\n", blobs, sieve)
+            if _is_mark(record)
+        )
+    return sorted(marks, key=lambda record: record.seq)
 
 
 def _is_mark(record: Record) -> bool:
@@ -111,33 +118,36 @@ def _is_mark(record: Record) -> bool:
 
 
 def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
-    """The log's whole lines as they stand there, without the newline, each with its `seq`. Raises `SessionNotFound`."""
+    """Yield the log's whole lines as stored, without the newline, each with its `seq`. Raises
+    `SessionNotFound`.
+    """
     for line, record in history_lines(folder, after):
         yield record.seq, line.decode("utf-8", "replace")
 
 
 def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:
-    """Every record of a session's history with its line, in order. Raises `SessionNotFound`."""
-    size, line, blobs = _size(folder), lineage(folder), blobs_of(folder)
+    """Yield every record of a session's history with its line, in order. Raises `SessionNotFound`."""
+    size, history, blobs = _log_size(folder), lineage(folder), blobs_of(folder)
     last = after
-    for strand in line.strands:
-        for piece in _pieces(strand, line, last, size):
+    for strand in history.strands:
+        for piece in _strand_pieces(strand, history, last, size):
             for raw, record in sifted_lines(piece, blobs, Sieve(kept=strand.kept), last):
                 last = record.seq
                 yield raw, record
 
 
-def _size(folder: Path, size: int | None = None) -> int:
+def _log_size(folder: Path, size: int | None = None) -> int:
     try:
-        there = (folder / EVENTS).stat().st_size
+        actual = (folder / EVENTS).stat().st_size
     except FileNotFoundError as fault:
         raise SessionNotFound(
-            f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
+            f"There is no session {folder.name} in {folder.parent}.",
+            hint="Run `tui-agent sessions list` to list all sessions.",
         ) from fault
-    return there if size is None else min(size, there)
+    return actual if size is None else min(size, actual)
 
 
-def _walk(
+def _iterate(
     folder: Path,
     size: int,
     after: int,
@@ -146,92 +156,96 @@ def _walk(
     branch: bool,
     on: Sequence[Stretch] | None = None,
 ) -> Iterator[Record]:
-    line = lineage(folder)
+    history = lineage(folder)
     if branch:
-        on = line.branch(size)
-    kept = [_both(strand.kept, on) for strand in line.strands]
-    ended = _ended(line, kept, size, after) if skip_deltas else frozenset()
+        on = history.branch(size)
+    selected = [_intersect(strand.kept, on) for strand in history.strands]
+    ended = _ended_requests(history, selected, size, after) if skip_deltas else frozenset()
     blobs = blobs_of(folder)
     last = after
-    for strand, here in zip(line.strands, kept, strict=True):
-        sieve = Sieve(ended, here)
-        for piece in _pieces(strand, line, last, size):
+    for strand, stretches in zip(history.strands, selected, strict=True):
+        sieve = Sieve(ended, stretches)
+        for piece in _strand_pieces(strand, history, last, size):
             for record in sifted(piece, blobs, sieve, last):
                 last = record.seq
                 yield record
 
 
-def _both(kept: Sequence[Stretch] | None, branch: Sequence[Stretch] | None) -> tuple[Stretch, ...] | None:
-    """What lies on both. The branch never holds a part of its parents' logs that is not kept, but goes beyond them."""
-    if branch is None or kept is None:
-        return tuple(branch) if branch is not None else (None if kept is None else tuple(kept))
-    return cut(branch, kept[-1].last)
+def _intersect(
+    inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
+) -> tuple[Stretch, ...] | None:
+    """Return the stretches on both. The branch contains all inherited parts and continues after them."""
+    if branch is None or inherited is None:
+        return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
+    return cut(branch, inherited[-1].last)
 
 
-def _ended(
-    line: Lineage, kept: Sequence[Sequence[Stretch] | None], size: int, after: int
+def _ended_requests(
+    history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """The requests that have ended in what is read."""
-    found: set[bytes] = set()
-    for strand, here in zip(line.strands, kept, strict=True):
-        for piece in _pieces(strand, line, after, size):
-            found |= ended_requests(piece, Sieve(kept=here))
-    return frozenset(found)
+    """Return the requests that have ended in the part that is read."""
+    request_ids: set[bytes] = set()
+    for strand, stretches in zip(history.strands, selected, strict=True):
+        for piece in _strand_pieces(strand, history, after, size):
+            request_ids |= ended_requests(piece, Sieve(kept=stretches))
+    return frozenset(request_ids)
 
 
-def _pieces(strand: Strand, line: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """A strand's bytes from about `after` on. A parent's end where it was forked, or where its file is gone by now."""
-    if strand is line.own:
+def _strand_pieces(strand: Strand, history: Lineage, after: int, size: int) -> Iterator[bytes]:
+    """Yield a strand's bytes from about `after`; a parent's part ends shortly after the fork."""
+    if strand is history.own:
         yield from pieces(strand.folder, after=after, size=size)
         return
-    top = strand.last
-    if after >= top:
+    last = strand.last
+    if after >= last:
         return
     with (strand.folder / EVENTS).open("rb") as log:
-        end = offset_before(log, os.fstat(log.fileno()).st_size, top)
-    yield from pieces(strand.folder, after=after, size=end + _BEHIND)
+        end = offset_before(log, os.fstat(log.fileno()).st_size, last)
+    yield from pieces(strand.folder, after=after, size=end + _LOOKAHEAD_BYTES)
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
-    """The last records, at most `count`, from at most the last `max_bytes` of the log (and of each of its parents')."""
+    """Return the last `count` records, from at most the last `max_bytes` of the log and of each of its
+    parents.
+    """
     if count <= 0:
         return []
     blobs = blobs_of(folder)
     data = tail_bytes(folder / EVENTS, max_bytes)
-    found = list(records(data, blobs))[-count:]
-    if len(found) < count and len(data) == (folder / EVENTS).stat().st_size:
+    tail = list(records(data, blobs))[-count:]
+    if len(tail) < count and len(data) == (folder / EVENTS).stat().st_size:
         for strand in reversed(lineage(folder).elders):
-            before = list(sifted(_end_of(strand, max_bytes), blobs, Sieve(kept=strand.kept)))
-            found = [*before, *found][-count:]
-    return found
+            inherited = list(sifted(_strand_end(strand, max_bytes), blobs, Sieve(kept=strand.kept)))
+            tail = [*inherited, *tail][-count:]
+    return tail
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """The last `count` records of more than an opening and a closing, and those between and behind them.
+    """Return the last `count` records that are not lifecycle events, with everything between and after them.
 
-    So what was last said is among them however often the session was opened since; from at most the last MiB.
+    So the last messages are included however often the session was opened since. Reads at most the last MiB.
     """
-    found = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
-    told = [
+    tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
+    positions = [
         index
-        for index, record in enumerate(found)
-        if not isinstance(record, Envelope) or not isinstance(record.payload, _OPENING)
+        for index, record in enumerate(tail)
+        if not isinstance(record, Envelope) or not isinstance(record.payload, _LIFECYCLE)
     ]
-    return found[told[-count] :] if 0 < count <= len(told) else found
+    return tail[positions[-count] :] if 0 < count <= len(positions) else tail
 
 
-def _end_of(strand: Strand, size: int) -> bytes:
-    """The last bytes of what is kept of a parent's log, and a little of what stands behind it."""
+def _strand_end(strand: Strand, size: int) -> bytes:
+    """Return the last bytes of the inherited part of a parent's log, and a little more."""
     with (strand.folder / EVENTS).open("rb") as log:
         end = offset_before(log, os.fstat(log.fileno()).st_size, strand.last)
         start = max(0, end - size)
         log.seek(start)
-        data = log.read(end + _BEHIND - start)
+        data = log.read(end + _LOOKAHEAD_BYTES - start)
     return data if start == 0 else data[data.find(b"\n") + 1 :]
 
 
 class LogTail:
-    """Reads on from where it stopped, while another process writes. `poll` costs the new bytes only."""
+    """Reads a log on from its last position while another process writes. `poll` reads only new bytes."""
 
     def __init__(self, folder: Path, after: int = -1) -> None:
         self._folder = folder
@@ -241,8 +255,8 @@ class LogTail:
         self._file: tuple[int, int] | None = None
 
     def poll(self) -> list[Record]:
-        """The whole records that have come since the last call; a half line waits for the next one."""
-        older = self._older() if self._file is None else []
+        """Return the whole records since the last call; an unfinished line waits for the next call."""
+        inherited = self._read_parents() if self._file is None else []
         try:
             with (self._folder / EVENTS).open("rb") as log:
                 status = os.fstat(log.fileno())
@@ -255,23 +269,23 @@ class LogTail:
         end = data.rfind(b"\n") + 1
         self._offset += end
         with many_objects():
-            new = [*older, *records(data[:end], self._blobs, after=self._after)]
-        if new:
-            self._after = new[-1].seq
-        return new
+            records_read = [*inherited, *records(data[:end], self._blobs, after=self._after)]
+        if records_read:
+            self._after = records_read[-1].seq
+        return records_read
 
-    def _older(self) -> list[Record]:
-        """What the session's parents hold of its history."""
-        found: list[Record] = []
+    def _read_parents(self) -> list[Record]:
+        """Return the inherited part of the history."""
+        inherited: list[Record] = []
         for strand in lineage(self._folder).elders:
             data = b"".join(pieces(strand.folder, after=self._after))
-            found += sifted(data, self._blobs, Sieve(kept=strand.kept), self._after)
-            self._after = found[-1].seq if found else self._after
-        return found
+            inherited += sifted(data, self._blobs, Sieve(kept=strand.kept), self._after)
+            self._after = inherited[-1].seq if inherited else self._after
+        return inherited
 
 
 def tail_bytes(path: Path, size: int) -> bytes:
-    """The last bytes of a log, from the beginning of a line on."""
+    """Return the last `size` bytes of a log, from the start of a line."""
     with path.open("rb") as log:
         start = max(0, log.seek(0, os.SEEK_END) - size)
         log.seek(start)

@@ -1,6 +1,6 @@
-"""The newest records of a log that is being written, for whoever follows it closely.
+"""The newest records of a log that is being written, for its followers.
 
-Invariant: they come without gaps and end with the newest; of older ones at most as many stay again as are new.
+Invariant: the records are gapless and end with the newest one; at most twice the limit is kept.
 """
 
 from bisect import bisect_right
@@ -11,52 +11,53 @@ from tui_agent.protocol.envelope import Record
 
 KEPT: Final = 1_000
 KEPT_BYTES: Final = 2_000_000
-"""Of the newest records so many, or records of so many bytes, stay in memory, and at most twice as much; older ones are
-read from the file by whoever lags behind."""
+"""Limits of what stays in memory, in records and bytes; up to twice as much is kept. Followers that lag
+behind read older records from the file.
+"""
 
 
 class Recent:
-    """The records, oldest first."""
+    """The newest records, oldest first."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """How many of the records are those that are let go of next; bytes of the others."""
+        """Number of records to drop next, and bytes of the others."""
 
     def __len__(self) -> int:
         return len(self._records)
 
     def add(self, record: Record, size: int) -> None:
-        """Take the newest one in, which has a line of so many bytes."""
+        """Add the newest record, whose line has `size` bytes."""
         self._records.append(record)
         self._new_bytes += size
 
     def let_go(self) -> None:
-        """Once there is enough of what is new, forget what was there before it."""
+        """Drop the older half once the newer half has reached its limit."""
         if len(self._records) - self._older >= KEPT or self._new_bytes >= KEPT_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0
 
     @property
     def first_seq(self) -> int | None:
-        """The oldest one's; None where there is none."""
+        """The oldest record's number; None if there are none."""
         return self._records[0].seq if self._records else None
 
     def holds(self, seq: int) -> bool:
-        """Whether the one with this number is here."""
-        place = self._place(seq - 1)
-        return place < len(self._records) and self._records[place].seq == seq
+        """Return True if the record with this number is in memory."""
+        index = self._find_index(seq - 1)
+        return index < len(self._records) and self._records[index].seq == seq
 
     def after(self, seq: int, limit: int | None = None) -> Sequence[Record]:
-        """Those behind a number, at most `limit`."""
-        start = self._place(seq)
+        """Return the records after a number, at most `limit`."""
+        start = self._find_index(seq)
         return self._records[start : None if limit is None else start + limit]
 
-    def _place(self, seq: int) -> int:
-        held = self._records
-        if not held or seq >= held[-1].seq:  # a follower that keeps up asks this for every event
-            return len(held)
-        return bisect_right(held, seq, key=_seq)
+    def _find_index(self, seq: int) -> int:
+        records = self._records
+        if not records or seq >= records[-1].seq:  # the common case: a follower that keeps up
+            return len(records)
+        return bisect_right(records, seq, key=_seq)
 
 
 def _seq(record: Record) -> int:

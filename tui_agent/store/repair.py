@@ -1,6 +1,6 @@
-"""Opening a log under its lock, and bringing it over to a new file when its disk fails.
+"""Opening a log under its lock, and moving it to a new file when its disk fails.
 
-Invariant: what is cut off is first kept in a side file; whole lines are never moved or changed.
+Invariant: bytes that are cut off are first saved in a side file; whole lines are never moved or changed.
 """
 
 import os
@@ -17,7 +17,7 @@ from tui_agent.store.scan import NOTHING_YET, Survey, survey, survey_lines
 
 EVENTS = "events.jsonl"
 MAX_REPORTED = 1_000
-"""Bad lines that one `log.repaired` names; the rest are stepped over all the same."""
+"""Most bad lines listed in one `log.repaired`; the others are skipped too."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20
@@ -26,7 +26,7 @@ _TORN = "events.torn"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A log that is ready for the next event: its last line is whole, and `end` bytes stand in it."""
+    """A log that is ready for the next event: its last line is complete, and it has `end` bytes."""
 
     fd: int
     end: int
@@ -38,67 +38,74 @@ class Opened:
 def open_log(folder: Path, ops: FileOps, known: Survey = NOTHING_YET) -> Opened:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
-    A log that a newer version wrote into raises `SessionTooNew`, and stays as it is. What is `repaired` is told again
-    by every opening until a `log.repaired` with it stands in the log; with several side files it names them all. What is
-    `known` is not read again: whoever meets a line there that was damaged since steps over it, and says so.
+    A log written by a newer version raises `SessionTooNew` and stays unchanged. `repaired` is returned by
+    every opening until a `log.repaired` with it is in the log; it names all side files. The part covered by
+    `known` is not read again; readers skip and report lines there that were damaged since.
     """
     path = folder / EVENTS
     try:
-        found = survey_lines(_file_lines(path, known.good_end), known)
+        scanned = survey_lines(_file_lines(path, known.good_end), known)
     except FileNotFoundError as fault:
         raise SessionNotFound(
-            f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
+            f"There is no session {folder.name} in {folder.parent}.",
+            hint="Run `tui-agent sessions list` to list all sessions.",
         ) from fault
     except OSError as fault:
         raise unusable(fault, f"The log of session {folder.name} cannot be read", f": {path}") from fault
-    require_known(folder, found.version)
+    require_known(folder, scanned.version)
     try:
-        torn = _behind(path, found.good_end)
-        moved = _moved_before(folder)
-        reported = _reported(path) if found.bad_lines or moved else NOTHING
-        sides = [side for side in moved if side.name not in reported.sides]
-        counted = [side for side in sides if not _stands_in(side, torn)]
+        torn = _read_from(path, scanned.good_end)
+        earlier = _torn_files(folder)
+        reported = _read_reported(path) if scanned.bad_lines or earlier else NOTHING
+        side_files = [side_file for side_file in earlier if side_file.name not in reported.sides]
+        counted_files = [side_file for side_file in side_files if not _is_still_in_log(side_file, torn)]
         if torn:
-            sides.append(_set_aside(folder, torn, ops))
-            counted.append(sides[-1])
-        bytes_moved = sum(side.stat().st_size for side in counted)
+            side_files.append(_save_torn_end(folder, torn, ops))
+            counted_files.append(side_files[-1])
+        bytes_moved = sum(side_file.stat().st_size for side_file in counted_files)
         fd = ops.open(path, _APPEND)
         if torn:
-            ops.truncate(fd, found.good_end)
+            ops.truncate(fd, scanned.good_end)
             ops.sync(fd)
     except OSError as fault:
-        what = f"The log of session {folder.name} could not be opened for writing"
-        raise unusable(fault, what, f": {path}. Reading it still works") from fault
-    bad = tuple(number for number in found.bad_lines if number not in reported.bad_lines)[:MAX_REPORTED]
-    names = ", ".join(side.name for side in sides)
-    repaired = LogRepaired(moved_bytes=bytes_moved, side_file=names, bad_lines=bad) if sides or bad else None
-    return Opened(fd, found.good_end, found.last_seq, repaired, found.lines)
+        problem = f"The log of session {folder.name} could not be opened for writing"
+        raise unusable(fault, problem, f": {path}. Reading it still works") from fault
+    bad_lines = tuple(number for number in scanned.bad_lines if number not in reported.bad_lines)[
+        :MAX_REPORTED
+    ]
+    names = ", ".join(side_file.name for side_file in side_files)
+    repaired = (
+        LogRepaired(moved_bytes=bytes_moved, side_file=names, bad_lines=bad_lines)
+        if side_files or bad_lines
+        else None
+    )
+    return Opened(fd, scanned.good_end, scanned.last_seq, repaired, scanned.lines)
 
 
 def require_known(folder: Path, version: int) -> None:
-    """Raises `SessionTooNew` for a log with lines of a version that this product does not know."""
+    """Raise `SessionTooNew` for a log with lines of a version that this product does not know."""
     if version > SCHEMA_VERSION:
         raise SessionTooNew(
             f"The session {folder.name} was written by a newer version of tui-agent "
-            f"(log version {version}, this one knows {SCHEMA_VERSION}); nothing was changed.",
+            f"(log version {version}, this one reads up to {SCHEMA_VERSION}); nothing was changed.",
             hint=f"Open it with that version. `tui-agent sessions show {folder.name}` shows what this one can read.",
         )
 
 
 def version_of_log(folder: Path) -> int:
-    """The highest version in which a line of a log was written. Raises OSError."""
+    """Return the highest version of any line in a log. Raises OSError."""
     return survey_lines(_file_lines(folder / EVENTS)).version
 
 
 def create_log(folder: Path, ops: FileOps) -> Opened:
-    """Make a new, empty log in an existing folder, durable with its name."""
+    """Create a new, empty log in an existing folder; the file and its name are durable."""
     path = folder / EVENTS
     fd = ops.open(path, _APPEND | os.O_CREAT | os.O_EXCL)
     try:
         ops.sync(fd)
-        for place in (folder, folder.parent):
-            sync_path(ops, place)
-    except OSError:  # what is half made would be in the way of the next try
+        for parent in (folder, folder.parent):
+            sync_path(ops, parent)
+    except OSError:  # an incomplete file would block the next attempt
         ops.close(fd)
         ops.unlink(path)
         raise
@@ -106,33 +113,33 @@ def create_log(folder: Path, ops: FileOps) -> Opened:
 
 
 def rescue(folder: Path, end: int, ops: FileOps) -> int:
-    """Copy the first `end` bytes to a new file that takes the log's place, and open that.
+    """Copy the first `end` bytes to a new file that replaces the log, and open it.
 
-    For a log whose sync has failed: its pages may be gone though the next sync would report success.
+    For a log whose sync failed: its pages may be lost even if the next sync reports success.
     """
     path = folder / EVENTS
     data = path.read_bytes()[:end]
     if survey(data).good_end != end:
-        raise OSError("what was written cannot be read back whole")
+        raise OSError("the written data cannot be read back completely")
     write_file(ops, path, data, sync=True)
     return ops.open(path, _APPEND)
 
 
 def rewrite(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
-    """Write the log anew under its name from the first `end` bytes of the open file, which has lost it.
+    """Rewrite the log under its name from the first `end` bytes of the open file, which has lost that name.
 
-    What stands in its place is kept beside it. Returns the new descriptor, and that side file's name. Raises OSError.
+    A file in its place is renamed. Returns the new descriptor and that side file's name. Raises OSError.
     """
     path = folder / EVENTS
-    data = b"".join(os.pread(fd, min(_PIECE, end - at), at) for at in range(0, end, _PIECE))
+    data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
     if len(data) != end:
-        raise OSError("what was written cannot be read back whole")
-    side = ""
+        raise OSError("the written data cannot be read back completely")
+    side_file = ""
     if os.path.lexists(path):
-        side = _free_name(folder, "events.replaced")
-        ops.rename(path, folder / side)
+        side_file = _free_name(folder, "events.replaced")
+        ops.rename(path, folder / side_file)
     write_file(ops, path, data, sync=True)
-    return ops.open(path, _APPEND), side
+    return ops.open(path, _APPEND), side_file
 
 
 def _free_name(folder: Path, stem: str) -> str:
@@ -142,7 +149,7 @@ def _free_name(folder: Path, stem: str) -> str:
     return f"{stem}-{number}"
 
 
-def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> Path:
+def _save_torn_end(folder: Path, torn: bytes, ops: FileOps) -> Path:
     path = folder / _free_name(folder, _TORN)
     fd = ops.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
@@ -158,7 +165,7 @@ def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> Path:
 
 
 def _file_lines(path: Path, start: int = 0) -> Iterator[bytes]:
-    """The whole lines of a file from a place on, without their newlines, one at a time."""
+    """Yield the whole lines of a file from an offset, without their newlines."""
     with path.open("rb") as log:
         log.seek(start)
         for line in log:
@@ -166,7 +173,7 @@ def _file_lines(path: Path, start: int = 0) -> Iterator[bytes]:
                 yield line[:-1]
 
 
-def _behind(path: Path, end: int) -> bytes:
+def _read_from(path: Path, end: int) -> bytes:
     with path.open("rb") as log:
         log.seek(end)
         return log.read()
@@ -174,7 +181,7 @@ def _behind(path: Path, end: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What the `log.repaired` of a log have named."""
+    """Bad lines and side files listed by the `log.repaired` events of a log."""
 
     bad_lines: frozenset[int]
     sides: frozenset[str]
@@ -183,7 +190,7 @@ class Reported:
 NOTHING = Reported(frozenset(), frozenset())
 
 
-def _reported(path: Path) -> Reported:
+def _read_reported(path: Path) -> Reported:
     bad, sides = set[int](), set[str]()
     for line in _file_lines(path):
         if b'"log.repaired"' in line:
@@ -194,12 +201,16 @@ def _reported(path: Path) -> Reported:
     return Reported(frozenset(bad), frozenset(sides))
 
 
-def _moved_before(folder: Path) -> list[Path]:
-    """The side files with ends that were moved: also by an opening that failed before it could record it."""
+def _torn_files(folder: Path) -> list[Path]:
+    """Return the side files with cut-off ends, including those of an opening that failed before recording
+    them.
+    """
     return sorted(folder.glob(f"{_TORN}-*"))
 
 
-def _stands_in(side: Path, torn: bytes) -> bool:
-    """Whether a side file holds nothing that the log's end does not still hold: its opening was cut off then, and its
-    bytes are counted with that end."""
-    return torn.startswith(side.read_bytes())
+def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
+    """Return True if the log's end still contains the side file: that opening failed before truncating it.
+
+    Its bytes are then counted with the log's end.
+    """
+    return torn.startswith(side_file.read_bytes())

@@ -1,6 +1,6 @@
-"""What of an event is searched: the user's messages, answers, what tools were called on and what they said.
+"""The searchable text of an event: user messages, answers, tool targets and tool results.
 
-Invariant: an event gives at most one text, clipped; whatever shape a line has, nothing is raised.
+Invariant: each event has at most one text, clipped; malformed lines raise nothing.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tui_agent.store.lineage import blobs_of
 from tui_agent.store.scan import lines
 
 SAID, SHOWN = 16_000, 2_000
-"""Characters that are searched of what was said, and of what a tool was given or gave."""
+"""Most characters searched of a message, and of a tool's target or result."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
 
@@ -36,7 +36,7 @@ class Searched:
 
 
 def searched(piece: bytes, folder: Path) -> Iterator[Searched]:
-    """The texts in the whole lines of a session's log."""
+    """Yield the texts in the whole lines of a session's log."""
     blobs = blobs_of(folder)
     for _, line in lines(piece):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)
@@ -44,29 +44,29 @@ def searched(piece: bytes, folder: Path) -> Iterator[Searched]:
             continue
         record = decode(line, blobs)
         if isinstance(record, Envelope):
-            text = _text(record, blobs)
+            text = _event_text(record, blobs)
             if text:
                 yield Searched(record.seq, record.at, record.payload.kind, text)
 
 
-def _text(event: Envelope, blobs: BlobStore) -> str:
+def _event_text(event: Envelope, blobs: BlobStore) -> str:
     match event.payload:
         case UserMessageReceived(text=text):
-            return _whole(text, blobs)
+            return _load_text(text, blobs)
         case ModelResponded(parts=parts):
-            words = (_whole(part.text, blobs) for part in parts if isinstance(part, TextPart))
-            return "\n".join(words)[:SAID]
+            texts = (_load_text(part.text, blobs) for part in parts if isinstance(part, TextPart))
+            return "\n".join(texts)[:SAID]
         case ToolCalled(name=name, target=target):
             return f"{name} {target}"[:SHOWN]
         case ToolFinished(content=content):
-            shown = (text_preview(piece.text) for piece in content if isinstance(piece, TextContent))
-            return "\n".join(shown)[:SHOWN]
+            previews = (text_preview(piece.text) for piece in content if isinstance(piece, TextContent))
+            return "\n".join(previews)[:SHOWN]
         case SessionTitled(title=title):
             return title
     return ""
 
 
-def _whole(text: LongText, blobs: BlobStore) -> str:
+def _load_text(text: LongText, blobs: BlobStore) -> str:
     if isinstance(text, str):
         return text
     data = blobs.find(text.blob_sha256)

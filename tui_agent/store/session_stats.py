@@ -1,7 +1,7 @@
-"""What a list shows of a session's course: turns, cost, title, model and folder, counted; how it stands, from its end.
+"""Statistics of a session for lists: turns, cost, title, model and folder, and the state of its newest turn.
 
-Invariant: each byte of a log is counted once, and a line is decoded only where its kind may say something; whatever
-shape a line has, nothing is raised. A fork counts what it did itself.
+Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded; malformed lines
+raise nothing. A fork counts only its own turns.
 """
 
 import re
@@ -30,10 +30,10 @@ from tui_agent.store.line import decode, intact
 from tui_agent.store.scan import lines, seq_of
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
-"""How a session's newest turn stands: `open` has no end yet, `waiting` waits for the user; empty: not known."""
+"""State of a session's newest turn: `open` has no end yet, `waiting` waits for the user; empty: unknown."""
 
 MOST: Final = 8 * 1024 * 1024
-"""Bytes that are counted at once, lest a list waits for a long log; the index counts the rest when it is next used."""
+"""Most bytes counted for a list, so that it does not wait for a long log; the index counts the rest later."""
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
@@ -43,23 +43,25 @@ _HEAD_MOVED = b'session.head_moved"'
 _MOVED = b'session.workspace_moved"'
 _MODEL = (b'model.requested"', b'run.started"', b'session.started"', b'settings.changed","key":"model"')
 _COUNTED = (_TURN, _TITLE, *_BILLED, _FORKED, _MOVED, *_MODEL)
-_ENDS: Final[dict[TurnEnd, Outcome]] = {
+_OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "finished": "done",
     "rejected": "failed",
     "stuck": "failed",
     "model_error": "failed",
     "error": "failed",
 }
-"""Every other end is that of a turn that was stopped."""
+"""All other reasons mean that the turn was stopped."""
 _SETTLED = (b"permission.decided", b"question.answered")
-_ASKED = (b"permission.requested", b"question.asked")
-_WITHIN = (b"iteration.", b"user.message")
+_REQUESTS = (b"permission.requested", b"question.asked")
+_IN_TURN = (b"iteration.", b"user.message")
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was counted of a log's first `read_to` bytes. `cost_usd` is None where no price was known; `workspace` is the
-    folder that the session moved to, or took as a fork; empty where it works where it began."""
+    """Counts of a log's first `read_to` bytes. `cost_usd` is None if no price was known.
+
+    `workspace` is the folder that the session moved to or was forked into; empty if it works where it began.
+    """
 
     turns: int = 0
     cost_usd: float | None = None
@@ -70,10 +72,10 @@ class Figures:
 
 
 def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
-    """The figures with the whole lines that come next."""
-    turns, cost, title, place = before.turns, before.cost_usd, before.title, before.workspace
+    """Return the counts extended by the next whole lines."""
+    turns, cost, title, workspace = before.turns, before.cost_usd, before.title, before.workspace
     start, size = 0, len(piece)
-    asked: list[bytes] = []
+    model_lines: list[bytes] = []
     while start < size:
         end = piece.find(b"\n", start)
         end = size if end < 0 else end
@@ -85,41 +87,41 @@ def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
             elif piece.startswith(_TURN, kind):
                 turns += 1
             elif piece.startswith(_TITLE, kind):
-                title = _title(line, blobs) or title
+                title = _read_title(line, blobs) or title
             elif piece.startswith(_FORKED, kind):
                 turns, cost = 0, None
-                place = _place(line, blobs) or place
+                workspace = _read_workspace(line, blobs) or workspace
             elif piece.startswith(_MOVED, kind):
-                place = _place(line, blobs) or place
+                workspace = _read_workspace(line, blobs) or workspace
             elif piece.startswith(_MODEL, kind):
-                asked.append(line)
-            elif (spent := _cost(line, blobs)) is not None:
-                cost = (cost or 0.0) + spent
+                model_lines.append(line)
+            elif (line_cost := _read_cost(line, blobs)) is not None:
+                cost = (cost or 0.0) + line_cost
         start = end + 1
-    # Delegates ask, too: the newest of the main agent's is nearly always among the last.
-    model = next((name for line in reversed(asked) if (name := _model(line, blobs))), before.model)
-    return Figures(turns, cost, title, model, place, before.read_to + size)
+    # Delegates send requests too; the main agent's newest one is nearly always among the last lines.
+    model = next((name for line in reversed(model_lines) if (name := _read_model(line, blobs))), before.model)
+    return Figures(turns, cost, title, model, workspace, before.read_to + size)
 
 
 def figures(folder: Path, size: int, blobs: BlobStore, known: Figures | None = None) -> Figures | None:
-    """What a log of so many bytes says, counted on from what is known; None where that is too much to count at once."""
-    found = known or Figures()
-    if found.read_to > size:
-        found = Figures()
-    if size - found.read_to > MOST:
+    """Count a log of `size` bytes, continuing from `known`; None if that is too much at once."""
+    counts = known or Figures()
+    if counts.read_to > size:
+        counts = Figures()
+    if size - counts.read_to > MOST:
         return None
-    for piece in pieces_from(folder, found.read_to, size):
-        found = counted(piece, found, blobs)
-    return replace(found, cost_usd=None if found.cost_usd is None else round(found.cost_usd, 9))
+    for piece in pieces_from(folder, counts.read_to, size):
+        counts = counted(piece, counts, blobs)
+    return replace(counts, cost_usd=None if counts.cost_usd is None else round(counts.cost_usd, 9))
 
 
-def _title(line: bytes, blobs: BlobStore) -> str:
+def _read_title(line: bytes, blobs: BlobStore) -> str:
     record = decode(line, blobs)
     payload = record.payload if isinstance(record, Envelope) else None
     return payload.title if isinstance(payload, SessionTitled) else ""
 
 
-def _place(line: bytes, blobs: BlobStore) -> str:
+def _read_workspace(line: bytes, blobs: BlobStore) -> str:
     record = decode(line, blobs)
     match record.payload if isinstance(record, Envelope) else None:
         case SessionForked(changed=changed):
@@ -130,12 +132,12 @@ def _place(line: bytes, blobs: BlobStore) -> str:
             return ""
 
 
-def _cost(line: bytes, blobs: BlobStore) -> float | None:
-    """What an answer cost. Its own field is the last of that name: the model's words come before it."""
-    at = line.rfind(b'"cost_usd":')
-    found = _COST.match(line, at) if at >= 0 else None
-    if found is not None:
-        return float(found[1])
+def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
+    """Return the cost of an answer. Its field is the last one of that name, after the model's text."""
+    position = line.rfind(b'"cost_usd":')
+    match = _COST.match(line, position) if position >= 0 else None
+    if match is not None:
+        return float(match[1])
     if b'"payload_blob":"' not in line:
         return None
     record = decode(line, blobs)
@@ -144,75 +146,78 @@ def _cost(line: bytes, blobs: BlobStore) -> float | None:
 
 
 def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> tuple[Outcome, int | None]:
-    """How the session stands of which these are the last lines; `whole`: all of them. Empty where they do not tell.
+    """Return the state of a session from its last lines; `whole` if these are all lines. Empty if unknown.
 
-    What was taken back tells nothing. With it the `seq` at which the present branch goes on where the head was moved.
+    Undone turns are ignored. Also returns the `seq` where the current branch continues after a head move.
     """
-    seen, newest = _Seen(), None
+    later, branch_end = _LaterLines(), None
     for _, line in reversed(list(lines(data))):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)
-        if start < len(_PAYLOAD) or _is_behind(line, newest):
+        if start < len(_PAYLOAD) or _is_undone(line, branch_end):
             continue
         if line.startswith(_HEAD_MOVED, start):
-            newest = _moved_to(line, blobs, newest)
+            branch_end = _head_target(line, blobs, branch_end)
             continue
-        found = _outcome(line, start, seen, blobs)
-        if found:
-            return found, newest
-    return seen.ended or (("open" if seen.within else "empty") if whole else ""), newest
+        turn_outcome = _line_outcome(line, start, later, blobs)
+        if turn_outcome:
+            return turn_outcome, branch_end
+    return later.ended or (("open" if later.has_content else "empty") if whole else ""), branch_end
 
 
-def _is_behind(line: bytes, newest: int | None) -> bool:
-    seq = seq_of(line) if newest is not None else None
-    return newest is not None and (seq is None or seq > newest)
+def _is_undone(line: bytes, branch_end: int | None) -> bool:
+    seq = seq_of(line) if branch_end is not None else None
+    return branch_end is not None and (seq is None or seq > branch_end)
 
 
-def _moved_to(line: bytes, blobs: BlobStore, newest: int | None) -> int | None:
+def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int | None:
     record = decode(line, blobs)
     payload = record.payload if isinstance(record, Envelope) else None
-    return payload.to_seq if isinstance(payload, SessionHeadMoved) else newest
+    return payload.to_seq if isinstance(payload, SessionHeadMoved) else branch_end
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What the lines behind a line say of the newest turn: which requests were settled, that something of it stands
-    there, and that its program ended it: then what waited for the user is asked again."""
+class _LaterLines:
+    """State collected from the lines after a line: settled requests, whether the turn has content, how it
+    ended.
+
+    If its program ended the turn, requests that waited for the user are asked again.
+    """
 
     settled: set[str] = field(default_factory=set)
-    within: bool = False
+    has_content: bool = False
     ended: Outcome = ""
 
 
-def _outcome(line: bytes, start: int, seen: _Seen, blobs: BlobStore) -> Outcome:
-    """What a line says of the turn, once it is told what the lines behind it say."""
+def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore) -> Outcome:
+    """Return the state that a line proves, given the lines after it; empty if it proves none."""
     if line.startswith(b"turn.started", start):
-        return seen.ended or "open"
-    if line.startswith((b"turn.finished", *_SETTLED, *_ASKED), start) or (
-        seen.ended and line.startswith(b"tool.finished", start)
+        return later.ended or "open"
+    if line.startswith((b"turn.finished", *_SETTLED, *_REQUESTS), start) or (
+        later.ended and line.startswith(b"tool.finished", start)
     ):
         record = decode(line, blobs)
         match record.payload if isinstance(record, Envelope) else None:
-            case TurnFinished() if seen.ended:
-                return seen.ended
-            case TurnFinished(reason="interrupted") if not seen.within:
-                seen.ended = "stopped"
+            case TurnFinished() if later.ended:
+                return later.ended
+            case TurnFinished(reason="interrupted") if not later.has_content:
+                later.ended = "stopped"
             case TurnFinished(reason=reason):
-                return "open" if seen.within else _ENDS.get(reason, "stopped")
+                return "open" if later.has_content else _OUTCOMES.get(reason, "stopped")
             case (
                 PermissionDecided(call_id=key) | ToolFinished(call_id=key) | QuestionAnswered(question_id=key)
             ):
-                seen.settled.add(key)
+                later.settled.add(key)
             case PermissionRequested(call_id=key):
-                seen.within = True
-                return "" if key in seen.settled else "waiting"
+                later.has_content = True
+                return "" if key in later.settled else "waiting"
             case QuestionAsked(question_id=key):
-                seen.within = True
-                return "" if seen.ended or key in seen.settled else "waiting"
-    seen.within = seen.within or line.startswith(_WITHIN, start)
+                later.has_content = True
+                return "" if later.ended or key in later.settled else "waiting"
+    later.has_content = later.has_content or line.startswith(_IN_TURN, start)
     return ""
 
 
-def _model(line: bytes, blobs: BlobStore) -> str:
+def _read_model(line: bytes, blobs: BlobStore) -> str:
     record = decode(line, blobs)
     if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
         return ""

@@ -1,4 +1,4 @@
-"""The folder of all sessions: making, opening, reading, listing and naming them.
+"""The folder of all sessions: creating, opening, reading, listing and naming them.
 
 Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
 """
@@ -36,15 +36,17 @@ from tui_agent.store.repair import EVENTS, Opened, create_log, open_log, require
 from tui_agent.store.summary import SessionSummary
 
 REMOVED = ".removed-"
-"""How the name of a folder begins that is being deleted; what an interrupted deletion left is pruned."""
+"""Name prefix of a folder that is being deleted; the rest of an interrupted deletion is pruned."""
 Detach = Callable[[Path, Path], None]
-"""Gives the fork in the second folder what it borrows, beside its log, from the session in the first. Raises OSError."""
-_RUN = re.compile(r"run_[0-9a-f]{12}")
-_MOVE = ", or move the data folder with --data-dir"
+"""Copies into the fork (second folder) what it borrows, beside its log, from the session in the first. Raises
+OSError.
+"""
+_RUN_ID = re.compile(r"run_[0-9a-f]{12}")
+_MOVE_HINT = ", or move the data folder with --data-dir"
 
 
 class SessionStore:
-    """All sessions below one folder `root` (the data folder's `sessions`)."""
+    """All sessions in the folder `root` (the data folder's `sessions`)."""
 
     def __init__(
         self, root: Path, clock: WallClock, redactor: Redactor, *, ops: FileOps | None = None
@@ -55,26 +57,27 @@ class SessionStore:
         self._ops: FileOps = ops or SystemFiles()
 
     def folder(self, session_id: str) -> Path:
-        """Where a session lies, whether it exists or not. Raises `SessionNotFound` for what can be no id."""
+        """Return a session's folder, whether it exists or not. Raises `SessionNotFound` for an invalid id."""
         if not is_session_id(session_id):
             raise SessionNotFound(
-                f"{session_id!r} is not a session's id.", hint="`sessions list` shows them."
+                f"{session_id!r} is not a valid session id.",
+                hint="Run `tui-agent sessions list` to list all sessions.",
             )
         return self.root / session_id
 
     def create(self, session_id: str, *, lazily: bool = False) -> SessionLog:
-        """Make a new session and hold it; `lazily`, once something happens in it (see `SessionLog`).
+        """Create a new session and lock it; with `lazily` only once something is recorded (see `SessionLog`).
 
-        Raises `StoreError` where there is one already, `StoreFull` and `StoreUnusable`: lazily, only for a folder that
-        takes no session at all, and the rest from the log's `append`.
+        Raises `StoreError` if it exists, `StoreFull` and `StoreUnusable`. With `lazily` it raises only if the
+        folder cannot hold any session; other errors come from the log's `append`.
         """
         folder = self.folder(session_id)
         if lazily:
-            self._require_place()
-        return self._log(folder, partial(self._make, folder), lazily=lazily)
+            self._require_writable_root()
+        return self._build_log(folder, partial(self._create_locked, folder), lazily=lazily)
 
-    def _require_place(self) -> None:
-        """Raises where no session can be made: better now than with the first message."""
+    def _require_writable_root(self) -> None:
+        """Raise early, before the first message, if no session can be created."""
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             if not os.access(self.root, os.W_OK | os.X_OK):
@@ -82,9 +85,9 @@ class SessionStore:
                 reason = errno.EROFS if read_only else errno.EACCES
                 raise OSError(reason, os.strerror(reason))
         except OSError as fault:
-            raise unusable(fault, f"No session can be made in {self.root}", _MOVE) from fault
+            raise unusable(fault, f"No session can be created in {self.root}", _MOVE_HINT) from fault
 
-    def _make(self, folder: Path) -> tuple[WriterLock, Opened]:
+    def _create_locked(self, folder: Path) -> tuple[WriterLock, Opened]:
         session_id = folder.name
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -94,30 +97,30 @@ class SessionStore:
             return self._hold(folder, create_log, wait_s=0.0)
         except FileExistsError as fault:
             raise StoreError(
-                f"There is a session {session_id} already.", hint="Open it, or take another id."
+                f"The session {session_id} already exists.", hint="Open it, or use another id."
             ) from fault
         except OSError as fault:
-            raise _not_made(folder, fault) from fault
+            raise _creation_error(folder, fault) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
-        """Hold an existing session, waiting for a process that is just letting go of it.
+        """Lock and open an existing session; waits for a process that is just releasing it.
 
         Raises `SessionNotFound`, `SessionLocked`, `StoreError`. Blocks up to `wait_s` seconds.
         """
         folder = self.folder(session_id)
-        self._require(folder)
+        self._require_session(folder)
         fault = lineage(folder).fault
         if fault is not None:
             raise fault
-        return self._log(folder, partial(self._take, folder, wait_s=wait_s))
+        return self._build_log(folder, partial(self._open_locked, folder, wait_s=wait_s))
 
-    def _take(self, folder: Path, *, wait_s: float) -> tuple[WriterLock, Opened]:
+    def _open_locked(self, folder: Path, *, wait_s: float) -> tuple[WriterLock, Opened]:
         try:
-            return self._hold(folder, _opened, wait_s=wait_s)
+            return self._hold(folder, _open_known, wait_s=wait_s)
         except OSError as fault:
-            raise unusable(fault, f"The session {folder.name} cannot be held in {folder}", _MOVE) from fault
+            raise unusable(fault, f"The session in {folder} cannot be locked", _MOVE_HINT) from fault
 
-    def _log(self, folder: Path, hold: Hold, *, lazily: bool = False) -> SessionLog:
+    def _build_log(self, folder: Path, hold: Hold, *, lazily: bool = False) -> SessionLog:
         return SessionLog(
             folder, clock=self._clock, redactor=self._redactor, hold=hold, ops=self._ops, lazily=lazily
         )
@@ -133,24 +136,25 @@ class SessionStore:
             raise
 
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
-        """Make a session that goes on from an event of another one, held by someone or not; it refers to its log.
+        """Create a session that continues from an event of another one, which may be in use; refers to its
+        log.
 
-        `changed` says what is different. Raises `SessionNotFound`, `StoreError`
-        where there is no such event, a newer version wrote the session, or `new_id` is taken; `StoreFull`.
+        `changed` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if
+        there is no such event, a newer version wrote the session, or `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
-        self._require(parent)
+        self._require_session(parent)
         require_known(parent, version_of_log(parent))
         point = fork_point(parent, at_seq).model_copy(update={"changed": changed or ForkChange()})
         lock = self._new_folder(folder)
         try:
             if (folder / EVENTS).exists():
-                raise StoreError(f"There is a session {new_id} already.", hint="Take another id.")
+                raise StoreError(f"The session {new_id} already exists.", hint="Use another id.")
             blobs = BlobStore(folder / "blobs", redactor=self._redactor, ops=self._ops)
             write_fork(folder, point, self._clock.now(), Shrinker(blobs, self._redactor), self._ops)
             blobs.sync()
         except OSError as fault:
-            raise _not_made(folder, fault) from fault
+            raise _creation_error(folder, fault) from fault
         finally:
             lock.release()
         return SessionId(new_id)
@@ -161,17 +165,17 @@ class SessionStore:
             (folder / "blobs").mkdir(mode=FOLDER_MODE, exist_ok=True)
             return WriterLock(folder / "lock", wait_s=0.0)
         except OSError as fault:
-            raise _not_made(folder, fault) from fault
+            raise _creation_error(folder, fault) from fault
 
     def forks(self, session_id: str) -> list[SessionId]:
-        """The sessions whose history begins in this one's log."""
+        """Return the sessions whose history begins in this session's log."""
         return [SessionId(fork.name) for fork in forks_of(self.folder(session_id), self.folders())]
 
     @contextmanager
     def held(self, session_id: str) -> Iterator[Path]:
-        """A session's folder, in which nobody else writes meanwhile. Raises `SessionNotFound`, `SessionLocked`."""
+        """Lock a session's folder against other writers. Raises `SessionNotFound`, `SessionLocked`."""
         folder = self.folder(session_id)
-        self._require(folder)
+        self._require_session(folder)
         lock = WriterLock(folder / "lock", wait_s=0.0)
         try:
             yield folder
@@ -179,88 +183,91 @@ class SessionStore:
             lock.release()
 
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
-        """Delete a session for good. Its forks get a copy of what they take from it first.
+        """Delete a session permanently. Its forks first get a copy of what they inherit from it.
 
-        `detach` makes whole what lies beside the log of each of them. Raises
-        `SessionNotFound`, `SessionLocked` where a process holds it or a fork of it, `StoreError`: nothing is gone then.
+        `detach` copies what lies beside each fork's log. Raises `SessionNotFound`, `SessionLocked` if it or a
+        fork is in use, `StoreError`; nothing is removed then.
         """
-        with ExitStack() as held:
-            folder = held.enter_context(self.held(session_id))
+        with ExitStack() as locks:
+            folder = locks.enter_context(self.held(session_id))
             forks = self.forks(session_id)
-            for place in [held.enter_context(self.held(fork)) for fork in forks]:
-                self._part(folder, place, detach)
+            for fork_folder in [locks.enter_context(self.held(fork)) for fork in forks]:
+                self._detach_fork(folder, fork_folder, detach)
             try:
-                gone = folder.with_name(f"{REMOVED}{folder.name}")
-                self._ops.rename(folder, gone)
+                trash = folder.with_name(f"{REMOVED}{folder.name}")
+                self._ops.rename(folder, trash)
                 sync_path(self._ops, self.root)
-                shutil.rmtree(gone)
+                shutil.rmtree(trash)
             except OSError as fault:
                 raise StoreError(
                     f"The session {session_id} could not be removed: {fault.strerror or fault}.",
                     hint="Check the disk and the folder's permissions.",
                 ) from fault
 
-    def _part(self, parent: Path, fork: Path, detach: Detach | None) -> None:
+    def _detach_fork(self, parent: Path, fork: Path, detach: Detach | None) -> None:
         try:
             if detach is not None:
                 detach(parent, fork)
             make_whole(fork, self._ops)
         except OSError as fault:
             raise StoreError(
-                f"{fork.name}, a fork of {parent.name}, could not be made whole: {fault.strerror or fault}.",
+                f"{fork.name}, a fork of {parent.name}, could not be made independent: {fault.strerror or fault}.",
                 hint="Free some space; nothing was removed.",
             ) from fault
 
     def read(self, session_id: str) -> list[Record]:
-        """Every record of a session, held by someone or not."""
+        """Return every record of a session, even if it is in use."""
         folder = self.folder(session_id)
-        self._require(folder)
+        self._require_session(folder)
         return read_records(folder)
 
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
-        """All sessions (of one workspace), the last used first: from the index, else from the ends of each log.
+        """Return all sessions (of one workspace), last used first, from the index or else from the logs'
+        ends.
 
-        One whose damage leaves its workspace unknown is among those of each.
+        A damaged session with an unknown workspace is listed for every workspace.
         """
-        found = [
+        listed = [
             summary
             for summary in self.index.summaries(self.stands())
             if workspace in (None, summary.workspace) or not summary.workspace
         ]
-        return sorted(found, key=lambda summary: (-summary.updated, summary.id))
+        return sorted(listed, key=lambda summary: (-summary.updated, summary.id))
 
     @property
     def index(self) -> SessionIndex:
-        """The index of all sessions, which may be there or not."""
+        """The index of all sessions; its file may not exist yet."""
         return SessionIndex(self.root)
 
     def stands(self) -> Sequence[Stand]:
-        """How each session's log stands now."""
+        """Return the current state of each session's log."""
         try:
             with os.scandir(self.root) as entries:
-                found = [Stand.of(entry.path) for entry in entries if is_session_id(entry.name)]
+                states = [Stand.of(entry.path) for entry in entries if is_session_id(entry.name)]
         except FileNotFoundError:
             return []  # nothing was recorded yet
         except OSError as fault:
-            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE) from fault
-        return [stand for stand in found if stand is not None]
+            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
+        return [stand for stand in states if stand is not None]
 
     def search(self, text: str, workspace: str | None = None, limit: int = 50) -> Sequence[Found]:
-        """The events (of one workspace) in which all words of a text stand, the newest session first."""
+        """Return the events (of one workspace) that contain all words of a text, newest session first."""
         return self.index.search(self.stands(), text, workspace, limit)
 
     def latest(self, workspace: str | None) -> SessionId | None:
-        """The session of this workspace that was used last; one in which nothing was said only where all are so."""
-        sessions = [each for each in self.list(workspace) if workspace in (None, each.workspace)]
-        talked = [session for session in sessions if session.title]
-        return next((session.id for session in talked or sessions), None)
+        """Return the last used session of a workspace; one without messages only if all are empty."""
+        sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
+        with_messages = [session for session in sessions if session.title]
+        return next((session.id for session in with_messages or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
-        """The id that a prefix or the word `latest` means. Raises `SessionNotFound`, `UsageError` if it is not one."""
+        """Return the id for a prefix or the word `latest`. Raises `SessionNotFound`, or `UsageError` if
+        ambiguous.
+        """
         if name == "latest":
             latest = self.latest(None)
             if latest is None:
-                raise SessionNotFound("There are no sessions yet.", hint="tui-agent starts one.")
+                raise SessionNotFound("There are no sessions yet.", hint="Run `tui-agent` to start one.")
             return latest
         ids = sorted(folder.name for folder in self.folders() if folder.name.startswith(name))
         if name in ids:
@@ -269,30 +276,34 @@ class SessionStore:
             case [only] if name:
                 return SessionId(only)
             case [] | [_]:
-                raise SessionNotFound(f"No session begins with {name!r}.", hint="`sessions list` shows them.")
+                raise SessionNotFound(
+                    f"No session begins with {name!r}.",
+                    hint="Run `tui-agent sessions list` to list all sessions.",
+                )
             case _:
                 raise UsageError(
-                    f"{len(ids)} sessions begin with {name!r}: {', '.join(ids[:5])}.", hint="Give more."
+                    f"{len(ids)} sessions begin with {name!r}: {', '.join(ids[:5])}.",
+                    hint="Type more of the id.",
                 )
 
     def find(self, name: str) -> Path:
-        """The folder that a session's name, a run's id, or the path of a session or its log means.
+        """Return the folder for a session's name, a run's id, or the path of a session or its log.
 
-        A path may lead anywhere: to a copied log, too. Raises as `resolve` does.
+        The path may be anywhere, such as a copied log. Raises as `resolve` does.
         """
         path = Path(name).expanduser()
         folder = path.parent if path.name == EVENTS else path
         if name and (folder / EVENTS).is_file():
             return folder.resolve()
-        if _RUN.fullmatch(name):
+        if _RUN_ID.fullmatch(name):
             mark = b'"run_id":"%b"' % name.encode()
-            found = [folder for folder in self.folders() if _contains(folder / EVENTS, mark)]
-            if found:
-                return found[0]
+            matches = [folder for folder in self.folders() if _contains(folder / EVENTS, mark)]
+            if matches:
+                return matches[0]
         return self.folder(self.resolve(name))
 
     def folders(self) -> Sequence[Path]:
-        """The folder of every session."""
+        """Return the folder of every session."""
         try:
             return [
                 folder
@@ -302,35 +313,36 @@ class SessionStore:
         except FileNotFoundError:
             return []  # nothing was recorded yet
         except OSError as fault:
-            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE) from fault
+            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
 
-    def _require(self, folder: Path) -> None:
+    def _require_session(self, folder: Path) -> None:
         try:
-            there = stat.S_ISREG((folder / EVENTS).stat().st_mode)
+            exists = stat.S_ISREG((folder / EVENTS).stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
-            there = False
+            exists = False
         except OSError as fault:
-            raise unusable(fault, f"The session in {folder} cannot be read", _MOVE) from fault
-        if not there:
+            raise unusable(fault, f"The session in {folder} cannot be read", _MOVE_HINT) from fault
+        if not exists:
             self.folders()
             raise SessionNotFound(
-                f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
+                f"There is no session {folder.name} in {folder.parent}.",
+                hint="Run `tui-agent sessions list` to list all sessions.",
             )
 
 
-def _opened(folder: Path, ops: FileOps) -> Opened:
+def _open_known(folder: Path, ops: FileOps) -> Opened:
     return open_log(folder, ops, known_of(folder))
 
 
-def _not_made(folder: Path, fault: OSError) -> StoreError:
-    return unusable(fault, f"The session {folder.name} could not be made in {folder.parent}", _MOVE)
+def _creation_error(folder: Path, fault: OSError) -> StoreError:
+    return unusable(fault, f"The session {folder.name} could not be created in {folder.parent}", _MOVE_HINT)
 
 
 def _is_log(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        return False  # the session of somebody else
+        return False  # another user's session
 
 
 def _contains(path: Path, mark: bytes) -> bool:

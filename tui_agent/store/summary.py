@@ -1,6 +1,6 @@
-"""What a list shows of a session: from the ends of its log, and what `store.session_stats` counts of it.
+"""Summary of a session for lists, from the ends of its log and the counts of `store.session_stats`.
 
-Invariant: nothing is parsed but the first line, the last ones, and those that give a title or a figure.
+Invariant: only the first line, the last lines, and lines with a title or a count are parsed.
 """
 
 import mmap
@@ -25,22 +25,23 @@ from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import end_of, lines, records, seq_of
 from tui_agent.store.session_stats import Figures, Outcome, counted, figures, outcome
 
-_MOST_MOVES = 8
+_MAX_HEAD_MOVES = 8
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
-_TITLED = b'"payload":{"kind":"session.titled"'
-_PLACED = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
-_FORKED = b'"payload":{"kind":"session.forked"'
-_MOVED = b'"payload":{"kind":"session.workspace_moved"'
+_TITLE_MARK = b'"payload":{"kind":"session.titled"'
+_WORKSPACE_MARKS = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
+_FORK_MARK = b'"payload":{"kind":"session.forked"'
+_MOVE_MARK = b'"payload":{"kind":"session.workspace_moved"'
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has.
+    """A session in a list. `updated` is the time of its last event (seconds since 1970), `events` their
+    number.
 
-    `figures` is None for a log that is too long to be counted for a list. `outcome` is how its newest turn stands.
-    `parent` and `forked_at` tell whose event it was forked from; empty for one that begins itself.
-    `damaged`: its beginning cannot be read; then `workspace` is what another event says, empty where none does.
-    `newer`: a newer version of the product wrote its beginning or its end; it can be listed and read, not opened.
+    `figures` is None for a log too long to count for a list. `outcome` is the state of its newest turn.
+    `parent` and `forked_at` name the event it was forked from; empty if it is not a fork. `damaged`: its
+    beginning is unreadable and `workspace` comes from another event, empty if there is none. `newer`: a newer
+    version of the product wrote its beginning or end; it can be listed and read, not opened.
     """
 
     id: SessionId
@@ -62,57 +63,57 @@ class SessionSummary:
 
     @property
     def state(self) -> str:
-        """`outcome` in view of who holds it: a turn without an end is `running`, or was `stopped` by a crash."""
+        """`outcome`, with an open turn shown as `running`, or `stopped` after a crash."""
         return self.outcome if self.outcome != "open" else "running" if self.locked else "stopped"
 
 
 def summarise(folder: Path, known: Figures | None = None) -> SessionSummary | None:
-    """A session's summary from its log's ends; None where nothing readable stands at either.
+    """Return a session's summary from its log's ends; None if nothing is readable at either end.
 
-    `known` is what was counted of the log before; a long log is not counted for this.
+    `known` are earlier counts of the log; a long log is not counted for this.
     """
     path = folder / EVENTS
     blobs = blobs_of(folder)
     try:
         size = path.stat().st_size
-        last, stands = _end(path, size, blobs)
+        last, state = _read_end(path, size, blobs)
         sums = figures(folder, size, blobs, known)
-        named = sums or _ends_of(path, blobs, known)
+        counts = sums or _count_ends(path, blobs, known)
         first = decode(first_line(folder), blobs)
     except OSError:
         return None
     start = first if isinstance(first, Envelope) else None
     if first is None and last is None:
         return None
-    foreign = first if _is_newer(first) else None
-    workspace, title = _inherited(folder, start)
+    newer_record = first if _is_newer(first) else None
+    workspace, title = _initial_values(folder, start)
     origin = start.payload if start is not None and isinstance(start.payload, SessionForked) else None
     if start is None:
         start = last if isinstance(last, Envelope) else None
-        workspace = _told(foreign, "workspace") or _place_of(path, size)
-        title = _told(foreign, "title")
+        workspace = _newer_field(newer_record, "workspace") or _find_workspace(path, size)
+        title = _newer_field(newer_record, "title")
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
-        workspace=named.workspace or workspace,
-        started=foreign.at if foreign else (start.at if start else 0.0),
+        workspace=counts.workspace or workspace,
+        started=newer_record.at if newer_record else (start.at if start else 0.0),
         updated=last.at if last else (start.at if start else 0.0),
-        title=named.title or title,
+        title=counts.title or title,
         events=last.seq + 1 if last else 0,
         locked=is_locked(folder / "lock"),
         size_bytes=size,
-        damaged=not isinstance(first, Envelope) and foreign is None,
-        newer=foreign is not None or _is_newer(last),
+        damaged=not isinstance(first, Envelope) and newer_record is None,
+        newer=newer_record is not None or _is_newer(last),
         figures=sums,
-        outcome=stands,
-        model=named.model,
+        outcome=state,
+        model=counts.model,
         parent=origin.parent_session if origin else "",
         forked_at=origin.at_seq if origin else None,
     )
 
 
-def _ends_of(path: Path, blobs: BlobStore, known: Figures | None) -> Figures:
-    """Title and model of a log that is too long to be counted now: the newest at its end, else what was known."""
+def _count_ends(path: Path, blobs: BlobStore, known: Figures | None) -> Figures:
+    """Return title and model of a log too long to count now: the newest at its end, else the known ones."""
     end = counted(tail_bytes(path, _LONG_TAIL_BYTES), known or Figures(), blobs)
     if end.title and end.model and end.workspace:
         return end
@@ -130,17 +131,17 @@ def _is_newer(record: Record | None) -> TypeGuard[UnknownEvent]:
     return isinstance(record, UnknownEvent) and record.newer
 
 
-def _told(record: UnknownEvent | None, field: str) -> str:
-    """What the first line of a newer version says in a field that was there before."""
+def _newer_field(record: UnknownEvent | None, field: str) -> str:
+    """Return a field of a newer version's first line, if this version knows the field."""
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""
 
 
-def _place_of(path: Path, size: int) -> str:
-    """The workspace, from any event that tells it."""
-    for mark in _PLACED:
-        for payload, _ in _from_the_end(path, size, mark):
+def _find_workspace(path: Path, size: int) -> str:
+    """Return the workspace from any event that contains it."""
+    for mark in _WORKSPACE_MARKS:
+        for payload, _ in _search_backwards(path, size, mark):
             match payload:
                 case SessionStarted(workspace=workspace):
                     return workspace
@@ -151,76 +152,76 @@ def _place_of(path: Path, size: int) -> str:
     return ""
 
 
-def _first(folder: Path) -> Envelope | None:
+def _first_event(folder: Path) -> Envelope | None:
     record = decode(first_line(folder), blobs_of(folder))
     return record if isinstance(record, Envelope) else None
 
 
-def _inherited(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Workspace and first title, as the first line says them, or for a fork what it was forked from."""
+def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
+    """Return workspace and first title from the first line, or from the parents of a fork."""
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
-                workspace = _forked_to(folder / EVENTS) or workspace
+                workspace = _fork_workspace(folder / EVENTS) or workspace
             return workspace, title
         case SessionForked(changed=changed):
-            elders = lineage(folder).elders
-            return changed.workspace or _workspace(elders), _elder_title(elders)
+            parents = lineage(folder).elders
+            return changed.workspace or _inherited_workspace(parents), _inherited_title(parents)
     return "", ""
 
 
-def _workspace(elders: Sequence[Strand]) -> str:
-    for strand in reversed(elders):
-        moved = _moved_to(strand.folder / EVENTS, strand.kept)
-        if moved:
-            return moved
-        start = _first(strand.folder)
+def _inherited_workspace(parents: Sequence[Strand]) -> str:
+    for strand in reversed(parents):
+        workspace = _moved_workspace(strand.folder / EVENTS, strand.kept)
+        if workspace:
+            return workspace
+        start = _first_event(strand.folder)
         if start is not None and isinstance(start.payload, SessionStarted):
             return start.payload.workspace
-        forked = start.payload if start is not None else None
-        if isinstance(forked, SessionForked) and forked.changed.workspace:
-            return forked.changed.workspace
+        payload = start.payload if start is not None else None
+        if isinstance(payload, SessionForked) and payload.changed.workspace:
+            return payload.changed.workspace
     return ""
 
 
-def _moved_to(path: Path, kept: Sequence[Stretch] | None) -> str:
-    """The folder to which a parent had moved by then, if it had."""
-    for payload, seq in _from_the_end(path, path.stat().st_size, _MOVED):
-        if isinstance(payload, WorkspaceMoved) and (kept is None or on_branch(seq, kept)):
+def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
+    """Return the folder that a parent had moved to by the time of the fork; empty if it had not."""
+    for payload, seq in _search_backwards(path, path.stat().st_size, _MOVE_MARK):
+        if isinstance(payload, WorkspaceMoved) and (stretches is None or on_branch(seq, stretches)):
             return payload.workspace
     return ""
 
 
-def _elder_title(elders: Sequence[Strand]) -> str:
-    for strand in reversed(elders):
+def _inherited_title(parents: Sequence[Strand]) -> str:
+    for strand in reversed(parents):
         path = strand.folder / EVENTS
-        title = _title(path, path.stat().st_size, strand.kept)
+        title = _newest_title(path, path.stat().st_size, strand.kept)
         if title:
             return title
-    start = _first(elders[0].folder) if elders else None
+    start = _first_event(parents[0].folder) if parents else None
     return start.payload.title if start and isinstance(start.payload, SessionStarted) else ""
 
 
-def _end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
-    """The last whole record, and how the session stands: from as little of the log's end as tells it."""
+def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
+    """Return the last whole record and the session's state, reading as little of the log's end as possible."""
     last: Record | None = None
     data, moved_to = b"", None
-    for reach in (_TAIL_BYTES, _LONG_TAIL_BYTES):
-        whole = size <= max(reach, _HEAD_BYTES)
-        data = path.read_bytes() if whole else tail_bytes(path, reach)
-        last = last or _last(data, blobs)
-        stands, moved_to = outcome(data, blobs, whole=whole)
-        if whole or (last is not None and stands):
-            return last, stands
-    return last, _outcome_further(path, data, moved_to, blobs)
+    for max_bytes in (_TAIL_BYTES, _LONG_TAIL_BYTES):
+        is_whole = size <= max(max_bytes, _HEAD_BYTES)
+        data = path.read_bytes() if is_whole else tail_bytes(path, max_bytes)
+        last = last or _last_record(data, blobs)
+        state, moved_to = outcome(data, blobs, whole=is_whole)
+        if is_whole or (last is not None and state):
+            return last, state
+    return last, _outcome_before(path, data, moved_to, blobs)
 
 
-def _outcome_further(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """How a session stands whose head was moved to before all of these lines, its last: from what stands there."""
-    stands: Outcome = ""
-    asked: set[int] = set()
-    while moved_to is not None and moved_to not in asked and len(asked) < _MOST_MOVES:
-        asked.add(moved_to)
+def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
+    """Return the state of a session whose head was moved to before the lines read so far."""
+    state: Outcome = ""
+    visited: set[int] = set()
+    while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
+        visited.add(moved_to)
         end = end_of(path, moved_to)
         begin = max(0, end - _LONG_TAIL_BYTES)
         with path.open("rb") as log:
@@ -228,49 +229,49 @@ def _outcome_further(path: Path, data: bytes, moved_to: int | None, blobs: BlobS
             piece = log.read(end - begin)
         whole_lines = piece if begin == 0 else piece[piece.find(b"\n") + 1 :]
         data = whole_lines + data
-        stands, moved_to = outcome(data, blobs, whole=begin == 0)
-        if stands:
-            return stands
-    return "open"  # a turn so long that nothing else stands in all of it
+        state, moved_to = outcome(data, blobs, whole=begin == 0)
+        if state:
+            return state
+    return "open"  # one turn fills all of the lines read
 
 
-def _last(data: bytes, blobs: BlobStore) -> Record | None:
-    """The last whole record in these bytes, behind which a torn one may stand."""
+def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
+    """Return the last whole record in these bytes; a torn one may follow."""
     for _, line in reversed(list(lines(data))):
         if seq_of(line) is None:
             continue
-        found = list(records(line + b"\n", blobs))
-        if found:
-            return found[-1]
+        readable = list(records(line + b"\n", blobs))
+        if readable:
+            return readable[-1]
     return None
 
 
-def _title(path: Path, size: int, kept: Sequence[Stretch] | None = None) -> str:
-    """The newest title (on these stretches)."""
-    for payload, seq in _from_the_end(path, size, _TITLED):
-        if isinstance(payload, SessionTitled) and (kept is None or on_branch(seq, kept)):
+def _newest_title(path: Path, size: int, stretches: Sequence[Stretch] | None = None) -> str:
+    """Return the newest title (on these stretches)."""
+    for payload, seq in _search_backwards(path, size, _TITLE_MARK):
+        if isinstance(payload, SessionTitled) and (stretches is None or on_branch(seq, stretches)):
             return payload.title
     return ""
 
 
-def _forked_to(path: Path) -> str:
-    """The workspace of a fork that was made whole, where it has one of its own."""
-    for payload, _ in _from_the_end(path, path.stat().st_size, _FORKED):
+def _fork_workspace(path: Path) -> str:
+    """Return the workspace of a fork that has its own log copy; empty if it has no own workspace."""
+    for payload, _ in _search_backwards(path, path.stat().st_size, _FORK_MARK):
         if isinstance(payload, SessionForked) and payload.changed.workspace:
             return payload.changed.workspace
     return ""
 
 
-def _from_the_end(path: Path, size: int, mark: bytes) -> Iterator[tuple[Payload, int]]:
-    """Events of one kind with their `seq`, by a search of the bytes from the end: a log is never parsed for them."""
+def _search_backwards(path: Path, size: int, mark: bytes) -> Iterator[tuple[Payload, int]]:
+    """Yield events of one kind with their `seq`, by searching the bytes from the end without parsing the log."""
     if size == 0:
         return
     with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end = size
-        while (found := data.rfind(mark, 0, end)) >= 0:
-            start = data.rfind(b"\n", 0, found) + 1
-            stop = data.find(b"\n", found)
-            record = decode(data[start : stop if stop >= 0 else size])
+        while (position := data.rfind(mark, 0, end)) >= 0:
+            start = data.rfind(b"\n", 0, position) + 1
+            line_end = data.find(b"\n", position)
+            record = decode(data[start : line_end if line_end >= 0 else size])
             if isinstance(record, Envelope):
                 yield record.payload, record.seq
-            end = found
+            end = position

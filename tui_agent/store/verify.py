@@ -1,6 +1,6 @@
-"""What is wrong with a stored session, in words.
+"""Verification of a stored session, with problems as sentences.
 
-Invariant: looks only; whatever it meets is told, never raised.
+Invariant: only reads; every problem is returned, never raised.
 """
 
 import re
@@ -17,46 +17,46 @@ from tui_agent.store.reader import history_lines
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import lines
 
-_NAMED = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
+_BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
 
 Look = Callable[[Path], list[str]]
-"""Says what is wrong with something else in a session's folder."""
+"""Checks something else in a session's folder and returns its problems."""
 
 
 def verify(folder: Path, *others: Look) -> list[str]:
-    """What is wrong with the session in a folder; empty where nothing is. `others` look at what lies beside the log."""
+    """Return the problems of a session; empty if there are none. `others` check what lies beside the log."""
     try:
         fault = lineage(folder).fault
-        found = [] if fault is None else [fault.message]
-        found += [
-            *_newer(folder),
-            *_damage(folder),
-            *_gaps(folder, whole=fault is None),
-            *_lost_texts(folder),
+        problems = [] if fault is None else [fault.message]
+        problems += [
+            *_check_versions(folder),
+            *_check_lines(folder),
+            *_check_numbers(folder, is_complete=fault is None),
+            *_check_blobs(folder),
         ]
     except OSError as problem:
         return [f"The log cannot be read: {problem.strerror or problem}."]
-    for look in others:
-        found += look(folder)
-    return found
+    for check in others:
+        problems += check(folder)
+    return problems
 
 
-def _newer(folder: Path) -> Iterator[str]:
-    """Events, the session's own or its parents', of a version that this product does not know."""
+def _check_versions(folder: Path) -> Iterator[str]:
+    """Report events, the session's own or inherited, of a newer version."""
     versions = [version_of(line) for line, _ in history_lines(folder)]
     newer = [version for version in versions if version > SCHEMA_VERSION]
     if newer:
         events = "1 event was" if len(newer) == 1 else f"{len(newer)} events were"
         yield (
-            f"{events} written by a newer version of tui-agent (log version {max(newer)}, this one knows "
-            f"{SCHEMA_VERSION}); what is new in them could not be looked at."
+            f"{events} written by a newer version of tui-agent (log version {max(newer)}, this one reads up to "
+            f"{SCHEMA_VERSION}); their new parts were not checked."
         )
 
 
-def _damage(folder: Path) -> Iterator[str]:
-    """Bytes of the session's own log that are no event. What is appended meanwhile is not looked at.
+def _check_lines(folder: Path) -> Iterator[str]:
+    """Report bytes of the session's own log that are not events; lines appended meanwhile are ignored.
 
-    A line of which half was there at first is no fault if the log has grown since: somebody was just writing it.
+    An incomplete last line is no problem if the log has grown since: it was just being written.
     """
     number = length = 0
     log = folder / EVENTS
@@ -66,35 +66,35 @@ def _damage(folder: Path) -> Iterator[str]:
             number, length = number + 1, length + len(line) + 1
             if not intact(line) or decode(line) is None:
                 yield f"Line {number} of the log is damaged."
-    rest = size - length
-    if rest > 0 and log.stat().st_size == size:
-        yield f"The log ends within a line, with {rest} bytes of it."
+    remaining = size - length
+    if remaining > 0 and log.stat().st_size == size:
+        yield f"The log ends in an incomplete line of {remaining} bytes."
     if not number:
-        yield "The log holds no event."
+        yield "The log contains no events."
 
 
-def _gaps(folder: Path, *, whole: bool) -> Iterator[str]:
-    """Numbers that are missing. What a fork took over from a branch may have gaps, where the head had moved."""
-    seen: set[int] = set()
-    last, moved = -1, list[str]()
+def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
+    """Report missing numbers. The part a fork inherited may have gaps where the head was moved."""
+    known: set[int] = set()
+    last, head_gaps = -1, list[str]()
     for _, record in history_lines(folder):
-        if not seen and not whole:
-            seen, last = {record.parent if record.parent is not None else -1}, record.seq - 1
-        told = _missing(last, record)
-        if told and record.parent != record.seq - 1 and record.parent in seen:
-            moved.append(told)
-        elif told:
-            yield told
+        if not known and not is_complete:
+            known, last = {record.parent if record.parent is not None else -1}, record.seq - 1
+        gap = _describe_gap(last, record)
+        if gap and record.parent != record.seq - 1 and record.parent in known:
+            head_gaps.append(gap)
+        elif gap:
+            yield gap
         if isinstance(record, Envelope) and isinstance(record.payload, SessionForked):
-            moved.clear()
-        if record.parent is not None and record.parent not in seen and not told:
-            yield f"Event {record.seq} goes on from event {record.parent}, which is missing."
-        seen.add(record.seq)
+            head_gaps.clear()
+        if record.parent is not None and record.parent not in known and not gap:
+            yield f"Event {record.seq} continues from event {record.parent}, which is missing."
+        known.add(record.seq)
         last = record.seq
-    yield from moved
+    yield from head_gaps
 
 
-def _missing(last: int, record: Record) -> str:
+def _describe_gap(last: int, record: Record) -> str:
     if record.seq == last + 1:
         return ""
     if record.seq == last + 2:
@@ -102,20 +102,20 @@ def _missing(last: int, record: Record) -> str:
     return f"Events {last + 1} to {record.seq - 1} are missing."
 
 
-def _lost_texts(folder: Path) -> Iterator[str]:
-    """Blobs that events name and that are not there, or not what their name says."""
+def _check_blobs(folder: Path) -> Iterator[str]:
+    """Report blobs that events refer to and that are missing or damaged."""
     blobs = blobs_of(folder)
     checked: set[str] = set()
     for line, record in history_lines(folder):
         for digest in named_by(line, record):
             if digest not in checked and blobs.find(digest) is None:
-                yield f"The text {digest[:12]} that event {record.seq} names is missing or damaged."
+                yield f"A text of event {record.seq} is missing or damaged ({digest[:12]})."
             checked.add(digest)
 
 
 def named_by(line: bytes, record: Record) -> set[str]:
-    """The blobs that an event needs."""
-    found = {digest.decode() for digest in _NAMED.findall(line)}
+    """Return the blobs that an event needs."""
+    digests = {digest.decode() for digest in _BLOB_FIELDS.findall(line)}
     if isinstance(record, Envelope) and isinstance(record.payload, FileChanged):
-        found |= {digest for digest in (record.payload.before, record.payload.after) if digest}
-    return found
+        digests |= {digest for digest in (record.payload.before, record.payload.after) if digest}
+    return digests

@@ -224,15 +224,15 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
 
 async def test_the_list_opens_before_a_long_session_is_read() -> None:
     async with open_app(golden("night_shift")) as driven:
-        live = driven.app.live
-        assert live is not None
-        gate, read = asyncio.Event(), live.reading.events_between
+        controller = driven.app.controller
+        assert controller is not None
+        gate, read = asyncio.Event(), controller.reader.events_between
 
         async def held(first: int, last: int, most: int) -> list[Record]:
             await gate.wait()
             return await read(first, last, most)
 
-        live.reading.events_between = held  # type: ignore[method-assign]
+        controller.reader.events_between = held  # type: ignore[method-assign]
         await driven.type("/compact list")
         await driven.press("enter")
         await driven.until(lambda: LOOKING in driven.text())

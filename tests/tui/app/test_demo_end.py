@@ -48,8 +48,8 @@ async def demo(client: str = "demo") -> AsyncIterator[Driven]:
     session.react = engine(session)
     options = SessionOptions(cwd=NOWHERE, data_dir=NOWHERE, client=client)  # type: ignore[arg-type]
     async with open_app(session=session, options=options) as driven:
-        assert driven.app.live is not None
-        driven.app.live.demo_end.read_s = 0.0
+        assert driven.app.controller is not None
+        driven.app.controller.demo_end.read_s = 0.0
         yield driven
 
 

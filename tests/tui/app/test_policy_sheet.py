@@ -53,8 +53,8 @@ def after(seq: int, payload: object) -> Envelope:
 
 async def opened(driven: Driven) -> PolicySheet:
     await driven.settle()
-    assert driven.app.live is not None
-    driven.app.live.act("policy")
+    assert driven.app.controller is not None
+    driven.app.controller.act("policy")
     await driven.pilot.pause()
     await driven.pilot.pause()
     sheet = driven.app.screen

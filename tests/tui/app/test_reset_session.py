@@ -84,11 +84,13 @@ async def test_after_a_reset_the_next_new_session_carries_nothing(tmp_path: Path
 
 
 async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path) -> None:
-    missing = SessionNotFound("No session begins with 'ses_x'.", hint="`sessions list` shows them.")
+    missing = SessionNotFound(
+        "No session begins with 'ses_x'.", hint="Run `tui-agent sessions list` to list all sessions."
+    )
     async with open_app(session=stored(tmp_path)) as driven:
         await reset(driven, "/reset-session ses_x", lambda options: FakeSession(failure=missing))
         assert "No session begins with 'ses_x'" in driven.text()
-        assert driven.app.live is not None and driven.app.live.session is driven.session
+        assert driven.app.controller is not None and driven.app.controller.session is driven.session
 
 
 @pytest.mark.parametrize("words", ["/new", "/reset-session"])

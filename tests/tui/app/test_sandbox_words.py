@@ -7,7 +7,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionStarted
 
-MISSING = "bubblewrap is not installed (its program is called bwrap)."
+MISSING = "bubblewrap is not installed (program: bwrap)."
 
 
 def records(sandbox: str, why_not: str) -> list[Record]:

@@ -30,7 +30,7 @@ async def test_the_home_folder_and_those_above_it_are_refused(
 
 def test_without_git_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "git program" in GitShadow(workspace(tmp_path), tmp_path / "store.git").unavailable
+    assert "git was not found" in GitShadow(workspace(tmp_path), tmp_path / "store.git").unavailable
 
 
 def test_a_git_in_the_workspace_is_not_the_git_program(
@@ -74,7 +74,7 @@ def test_a_workspace_that_holds_the_sessions_is_refused(tmp_path: Path, inside: 
     sessions = folder / inside
     sessions.mkdir(parents=True, exist_ok=True)
     made = GitShadow(folder, sessions / "ses_1" / "checkpoints.git", sessions=sessions)
-    assert "holds the sessions themselves" in made.unavailable
+    assert "contains the sessions themselves" in made.unavailable
     assert "--data-dir" in made.unavailable
     (tmp_path / "link").symlink_to(folder)
     assert GitShadow(tmp_path / "link", tmp_path / "store.git", sessions=sessions).unavailable

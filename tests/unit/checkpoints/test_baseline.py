@@ -193,7 +193,7 @@ async def test_a_first_checkpoint_reads_no_more_than_its_quota(tmp_path: Path) -
     made = shadow(folder, limits=Limits(total_bytes=10_000))
     first = await made.begin("")
     assert first is not None
-    assert "used up" in first.skipped[0]
+    assert "limit of" in first.skipped[0]
     assert folder_size(tmp_path / "checkpoints.git" / "objects") < 20_000
 
 

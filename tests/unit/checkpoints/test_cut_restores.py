@@ -44,7 +44,7 @@ async def test_what_was_changed_after_a_cut_restore_is_never_undone(tmp_path: Pa
         told = " ".join(again.notices())
         saved = {name: text for name, text in after.items() if name.startswith(".tui-agent-saved-")}
         assert all(text == b"by the agent\n" for text in saved.values())
-        assert bool(saved) == ("lies in" in told)
+        assert bool(saved) == ("previous versions are in" in told)
         seen.add(bool(saved))
         assert not list(folder.glob(".tui-agent-restore-*"))
     assert number > 8

@@ -58,7 +58,7 @@ async def test_a_failing_git_leaves_all_as_it_was(tmp_path: Path, after: bool) -
             commit = await made.commit(await made.look(), part=2, author="agent", message="m")
             await made.restore(await made.plan(first))
         except CheckpointError as fault:
-            assert re.search("No space left|no common beginning|not in the store", str(fault))
+            assert re.search("No space left|no common ancestor|not in the store", str(fault))
             assert snapshot(folder) == before
         else:
             if runs.left > 0:

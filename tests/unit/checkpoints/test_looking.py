@@ -197,7 +197,7 @@ async def test_pipes_and_sockets_that_a_command_made_are_named(tmp_path: Path, r
         os.mkfifo(folder / path)
     changes = await made.look()
     assert changes.paths == ("new/file",)
-    assert changes.skipped == ("Pipes, sockets and devices are not kept: new/pipe, pipe, src/pipe",)
+    assert changes.skipped == ("Pipes, sockets and devices are not saved: new/pipe, pipe, src/pipe",)
 
 
 @BOTH
@@ -247,7 +247,7 @@ async def test_beyond_the_quota_nothing_more_is_kept(tmp_path: Path) -> None:
             break
         await made.commit(changes, part=number, author="agent", message="m")
     assert number in (2, 3)
-    assert "used up" in changes.skipped[0]
+    assert "limit of" in changes.skipped[0]
     (folder / "README").unlink()
     assert (await made.look()).paths == ("README",)
 

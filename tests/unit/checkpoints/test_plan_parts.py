@@ -70,7 +70,7 @@ async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> N
     plan = await made.plan(first)
     assert [(act.path, act.kind, act.conflict) for act in plan.acts] == [
         ("box", "remove", "changed since the newest checkpoint"),
-        ("box/in", "create", "its folder box is no folder now"),
+        ("box/in", "create", "box is not a folder any more"),
         ("free", "remove", ""),
         ("free/in", "create", ""),
     ]
@@ -94,7 +94,7 @@ async def test_a_plan_tells_of_bits_of_links_and_of_what_a_person_changed(tmp_pa
         ("bits", "mode", 0, 0, ""),
         ("link", "write", 1, 1, ""),
         ("mine", "write", 1, 1, "also changed by you"),
-        ("pipe", "write", 1, 0, "a pipe, socket or device stands there"),
+        ("pipe", "write", 1, 0, "a pipe, socket or device is there"),
     ]
     restored = await made.restore(plan)
     assert (restored.paths, restored.kept) == (("bits", "link"), ("mine", "pipe"))

@@ -114,7 +114,7 @@ async def test_a_file_that_changes_while_all_is_laid_out_stops_the_restore(tmp_p
     if not how:
         assert (await again.restore(plan)).paths == ("README", "src/app.py")
         return
-    with pytest.raises(CheckpointError, match=r"README changed while it was about to be put back\."):
+    with pytest.raises(CheckpointError, match=r"README changed during the restore\."):
         await again.restore(plan)
     assert (folder / "src/app.py").read_text() == "agent\n"
     assert again.head == head
@@ -134,10 +134,10 @@ class Failing(FileActs):
 
 
 FAULTS = [
-    (OSError(28, "No space left"), "The files could not be put back: No space left."),
-    (OSError(28, "No space left", "/w/x"), "The files could not be put back: No space left (/w/x)."),
-    (OSError(28, "No space left", b"/w/x"), "The files could not be put back: No space left (/w/x)."),
-    (OSError("odd"), "The files could not be put back: odd."),
+    (OSError(28, "No space left"), "The files could not be restored: No space left."),
+    (OSError(28, "No space left", "/w/x"), "The files could not be restored: No space left (/w/x)."),
+    (OSError(28, "No space left", b"/w/x"), "The files could not be restored: No space left (/w/x)."),
+    (OSError("odd"), "The files could not be restored: odd."),
 ]
 
 
@@ -167,7 +167,7 @@ async def test_a_checkpoint_with_no_common_beginning_is_refused(tmp_path: Path) 
     other = git(store, "commit-tree", "-m", "another beginning", tree).strip()
     write(folder, {"README": "agent\n"})
     await taken(made)
-    with pytest.raises(CheckpointError, match="no common beginning"):
+    with pytest.raises(CheckpointError, match="no common ancestor"):
         await made.plan(other)
     assert (folder / "README").read_text() == "agent\n"
 
@@ -235,7 +235,7 @@ async def test_a_folder_that_holds_anothers_file_or_link_is_not_replaced(tmp_pat
         place.symlink_to(tmp_path)
     plan = await made.plan(first)
     assert [(act.path, act.conflict) for act in plan.acts] == [
-        ("README", "a folder that holds other files stands in its place"),
+        ("README", "a folder with other files is in its place"),
         ("README/in/x", ""),
     ]
     restored = await made.restore(plan, ["README"])
@@ -301,4 +301,4 @@ async def test_what_is_never_kept_is_refused_with_its_reason_as_a_sentence(tmp_p
     made = await begun(workspace(tmp_path, repository=True))
     with pytest.raises(CheckpointError) as raised:
         await made.plan(made.head, [".git/config"])
-    assert str(raised.value).startswith(".git/config cannot be put back: git's own files are not kept.")
+    assert str(raised.value).startswith(".git/config cannot be restored: git's own files are not saved.")

@@ -112,7 +112,7 @@ async def test_over_the_quota_what_the_session_changed_is_copied_and_survives(tm
     store = tmp_path / "checkpoints.git"
     assert await made.size() < 250_000, "the large file stays where it is"
     assert len(list((store / "objects" / "pack").glob("*.keep"))) <= COPIES
-    assert "more than the 50 KB" in await made.borrowed()
+    assert "copy limit of 50 KB" in await made.borrowed()
     rewrite_and_prune(folder)
     git(folder, "rm", "-q", "--cached", "noise")
     git(folder, "commit", "-q", "--amend", "-m", "without")
@@ -248,14 +248,14 @@ async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_wi
     await taken(made)
     folder.rename(tmp_path / "moved")
     place = str(folder / ".git")
-    assert [place in line and "put it back" in line for line in await made.verify()] == [True]
+    assert [place in line and "move it back" in line for line in await made.verify()] == [True]
     assert await made.borrowed() == ""
     for act in (
         made.checkout(made.head, tmp_path / "out"),
         made.export_bundle(tmp_path / "b.bundle"),
         made.files_at(made.head),
     ):
-        with pytest.raises(CheckpointError, match="is not there any more") as fault:
+        with pytest.raises(CheckpointError, match="no longer exists") as fault:
             await act
         assert place in fault.value.message
 

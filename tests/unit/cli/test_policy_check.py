@@ -59,7 +59,10 @@ def test_a_line_is_judged_with_the_sandbox_that_a_session_would_have(call: Call,
     if not detect.found().kind:
         leave_out(detect.found().why_not)
     words = ("policy", "check", "--policy", "accept-edits", "foo")
-    assert call(*words)[1].splitlines()[0::4] == ["allow: foo", "  sandbox bubblewrap bounds what it changes"]
+    assert call(*words)[1].splitlines()[0::4] == [
+        "allow: foo",
+        "  sandbox bubblewrap limits what it can change",
+    ]
     folder = tmp_path / "home" / ".config" / "tui-agent"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("[sandbox]\nmode = 'off'\n", encoding="utf-8")
@@ -191,8 +194,8 @@ def test_a_table_that_is_no_file_is_named(call: Call, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, reason in (
         (tmp_path / "missing.toml", "there is no such file"),
-        (tmp_path, "it is no regular file."),
-        (tmp_path / "pipe", "it is no regular file."),
+        (tmp_path, "it is not a regular file."),
+        (tmp_path / "pipe", "it is not a regular file."),
     ):
         status, out, _ = call("policy", "check-table", str(path))
         assert (status, out.split(": ", 1)[0]) == (Exit.FAILED, str(path))

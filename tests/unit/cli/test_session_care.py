@@ -72,7 +72,7 @@ def test_removing_asks_and_where_nobody_can_be_asked_says_so(
     assert len(store.list()) == 2
     status, out, _ = call("sessions", "rm", "ses_a", "--yes")
     assert (status, [summary.id for summary in store.list()]) == (0, [fork])
-    assert "is gone" in out
+    assert "Deleted ses_" in out
     assert [record.seq for record in store.read(fork)] == [0, 1, 2, 3]
     assert call("sessions", "verify", fork)[0] == 0
 
@@ -106,7 +106,7 @@ def test_a_search_that_another_process_keeps_from_the_newest_says_so(
     finally:
         writer.close()
     assert (status, [(one["session"], one["behind"]) for one in lines(out)]) == (0, [("ses_a", True)])
-    assert err.startswith("tui-agent: Another process holds the index") and err.count("\n") == 1
+    assert err.startswith("tui-agent: Another process is using the session index") and err.count("\n") == 1
 
 
 def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> None:
@@ -114,7 +114,7 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     talked(tmp_path, work, "ses_b")
     store.fork("ses_a", 2, "ses_c")
     status, out, _ = call("sessions", "verify", "--all")
-    assert (status, out) == (0, "3 sessions are whole.\n")
+    assert (status, out) == (0, "3 sessions are undamaged.\n")
     path = store.folder("ses_a") / "events.jsonl"
     content = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(content[0] + content[1].replace(b"one", b"eno") + b"".join(content[2:]) + b'{"v":1')
@@ -125,10 +125,10 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     assert status == 1
     assert problems["ses_a"] == [
         "Line 2 of the log is damaged.",
-        "The log ends within a line, with 6 bytes of it.",
+        "The log ends in an incomplete line of 6 bytes.",
         "Event 1 is missing.",
     ]
-    assert problems["ses_b"] == [f"The text {blob.name[:12]} that event 2 names is missing or damaged."]
+    assert problems["ses_b"] == [f"A text of event 2 is missing or damaged ({blob.name[:12]})."]
     assert problems["ses_c"] == ["Event 1 is missing."]
     path.write_bytes(content[0])
     _, out, _ = call("sessions", "verify", "ses_c")
@@ -151,7 +151,7 @@ def test_prune_shows_first_and_removes_only_when_told(call: Call, tmp_path: Path
     assert found == {("ses_empty", "empty"), ("ses_a", "texts"), ("ses_x", "rest")}
     assert orphan.exists()
     _, out, _ = call("sessions", "prune")
-    assert "--yes removes it" in out
+    assert "To remove it, add --yes" in out
     status, out, _ = call("sessions", "prune", "--yes")
     assert status == 0
     assert not orphan.exists()
@@ -218,7 +218,7 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     unsealed = [line[:-18].replace(b'{"v":1', b'{"v":99') for line in path.read_bytes().splitlines()]
     path.write_bytes(b"".join(map(seal, unsealed)))
     before = path.read_bytes()
-    words = "ses_a was written by a newer version of tui-agent (log version 99, this one knows 1)"
+    words = "ses_a was written by a newer version of tui-agent (log version 99, this one reads up to 1)"
     told = f"tui-agent: {words}: 4 events cannot be read.\n"
     status, out, _ = call("sessions", "list")
     assert status == 0 and "(newer version)" in out and "(damaged)" not in out
@@ -226,7 +226,7 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     status, out, err = call("sessions", "show", "ses_a")
     assert (status, err, out.count("user.message")) == (0, told, 3)
     _, out, err = call("trace", "ses_a")
-    assert err == told and "events       none that can be read" in out and "started" not in out
+    assert err == told and "events       none readable" in out and "started" not in out
     for which in (("--session", "ses_a"), ("--continue",)):
         status, _, err = call("run", "hi", "-m", "demo", *which)
         assert (status, err.count("\n")) == (2, 1)
@@ -283,7 +283,7 @@ def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
     status, out, _ = call("sessions", "verify", "ses_a", "--json")
     (told,) = lines(out)
     assert status == 1
-    assert f"What it borrows is missed: {work / '.git'} is not there any more" in " ".join(told["problems"])
+    assert f"It borrows objects from {work / '.git'}, which no longer exists" in " ".join(told["problems"])
     (tmp_path / "elsewhere").rename(work)
     (checkpoints / "refs" / "heads" / "main").write_text("garbage")
     assert "main" in call("sessions", "verify", "ses_a")[1]

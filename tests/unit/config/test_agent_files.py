@@ -44,10 +44,10 @@ def test_fields_may_be_left_out_and_written_in_several_ways() -> None:
         ("# Helper\n\nYou help.", "no fields"),
         ("---\n---\nYou help.", "no `description`"),
         ("---\nname: helper\ndescription: ''\n---\nYou help.", "no `description`"),
-        ("---\nname: a\nYou help.", "no end"),
+        ("---\nname: a\nYou help.", "after the fields is missing"),
         ("---\nname: Bad Name\n---\nx", "'Bad Name'"),
-        ("---\nname: main\n---\nx", "taken"),
-        ("---\nname: a\n---\n", "no text"),
+        ("---\nname: main\n---\nx", "reserved"),
+        ("---\nname: a\n---\n", "no instructions"),
         ("---\nwhat\n---\nx", "line 2"),
         ("---\ncolour: red\n---\nx", "colour"),
         ("---\nmax_iterations: many\n---\nx", "max_iterations"),
@@ -79,7 +79,7 @@ def test_the_nearest_file_of_a_name_counts_and_a_broken_one_costs_nothing_else(t
     assert "study" in prompts
     assert sorted(Path(fault.source).name for fault in found.faults) == ["broken.md", "bytes.md", "pipe.md"]
     assert [(Path(one.source).name, one.message) for one in found.hidden] == [
-        ("mine.md", "the agent mine of .tui_agent/agents/mine.md is nearer and counts in its place")
+        ("mine.md", "overridden by the agent mine in .tui_agent/agents/mine.md")
     ]
     untrusted = named_agents(OWN, user, None)
     assert untrusted.hidden == ()
@@ -98,7 +98,7 @@ def test_what_is_wrong_with_a_file_does_not_name_the_file_again(tmp_path: Path) 
     faults = named_agents(tmp_path / "none", tmp_path, None).faults
     assert [(Path(one.source).name, one.message) for one in faults] == [
         ("bin.md", "it is not UTF-8 text (byte 0)"),
-        ("dir.md", "it is no regular file"),
+        ("dir.md", "it is not a regular file"),
     ]
 
 
@@ -110,7 +110,7 @@ def test_of_two_files_of_one_folder_with_one_name_the_first_counts_and_the_other
     found = named_agents(tmp_path / "none", tmp_path, None)
     assert [role.prompt for role in found.roles] == ["First."]
     assert [(Path(one.source).name, one.message) for one in found.faults] == [
-        ("b.md", "its name 'twin' is that of a.md")
+        ("b.md", "the name 'twin' is already used by a.md")
     ]
 
 
@@ -137,10 +137,10 @@ def test_tools_and_models_that_are_not_there_are_told_with_the_files_name(tmp_pa
     tools = ("read_file", "grep", "run_command")
     assert sorted(role.name for role in below.roles) == ["good", "odd", "study", "verify"]
     assert [(Path(one.source).name, one.message) for one in below.remarks(tools, unknown)] == [
-        ("odd.md", "it names a tool that is not there: grpe (like grep)"),
+        ("odd.md", "it names an unknown tool: grpe (did you mean grep?)"),
         ("odd.md", "its model nosuch cannot be used: There is no model 'nosuch'"),
     ]
     [event] = below.faulty(tools, unknown)
-    assert event.message.startswith("bad.md is no agent: it has no fields")
-    assert "; odd.md: it names a tool that is not there: grpe" in event.message
+    assert event.message.startswith("bad.md is not a valid agent: it has no fields")
+    assert "; odd.md: it names an unknown tool: grpe" in event.message
     assert "agents list" in event.hint

@@ -109,7 +109,7 @@ def test_links_in_a_project_cannot_be_trusted(place: Place, tmp_path: Path) -> N
         ('[models.fast]\nmodel = "m"\nurl = "x"\n', 3, "unknown key 'models.fast.url'"),
         ('theme = "n"\n\npolicy = "never"\n', 3, "'policy' is 'never'"),
         ('[models.fast]\nmodel = "m"\nreasoning_effort = "max"\n', 3, "reasoning_effort' is 'max'"),
-        ('model = "a"\ntheme = \n', 2, "no valid TOML"),
+        ('model = "a"\ntheme = \n', 2, "not valid TOML"),
         ("[budgets]\nmax_parts = 3\nmax_parties = 4\n", 3, "unknown key 'budgets.max_parties'"),
         ('model = "a"\nmodle = "b"\n', 2, "Did you mean 'model'?"),
         ("[budgets]\nmax_part = 4\n", 2, "Did you mean 'max_parts'?"),
@@ -117,7 +117,7 @@ def test_links_in_a_project_cannot_be_trusted(place: Place, tmp_path: Path) -> N
         ("[budgets]\nmax_cost_usd = 0\n", 2, "'budgets.max_cost_usd' is 0"),
         ("[keys]\nfoo = 5\n", 2, "'keys.foo' is 5"),
         ("plugin_dirs = [1]\n", 1, "'plugin_dirs.0' is 1"),
-        ('[redaction.rules]\nid = "x"\n', 1, "write [[redaction.rules]], with two brackets"),
+        ('[redaction.rules]\nid = "x"\n', 1, "write [[redaction.rules]] with double brackets"),
     ],
 )
 def test_a_fault_names_file_line_and_key(place: Place, text: str, line: int, words: str) -> None:

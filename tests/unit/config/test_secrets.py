@@ -71,12 +71,12 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     stored = tmp_path / "keys.json"
     stored.write_text("{}")
     stored.chmod(0o644)
-    with pytest.raises(ConfigError, match="can be read by others"):
+    with pytest.raises(ConfigError, match="Other users can read"):
         Keys({}, stored, NO_RING).get("OPENAI_API_KEY")
 
 
 def test_what_is_no_key_is_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no key"):
+    with pytest.raises(ConfigError, match="not a key"):
         Keys({}, tmp_path / "keys.json", NO_RING).save_key("openai", "two words")
 
 

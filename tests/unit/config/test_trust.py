@@ -128,7 +128,7 @@ def make_in_the_way(kind: str, path: Path) -> None:
         ("link", "is a link to /etc/passwd"),
         ("pipe", "is a pipe"),
         ("huge", "is too large"),
-        ("many", "over 2000 files"),
+        ("many", "limit of 2000 files"),
         ("deep", "nested too deeply"),
     ],
 )
@@ -218,8 +218,8 @@ def test_a_copy_that_was_changed_is_made_anew(folder: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("settings", "refused"),
     [
-        ('plugin_dirs = ["./tools"]\n', r"a project cannot name plugin_dirs.*\.tui_agent/plugins/"),
-        ('notes_dir = "notes"\n', "a project cannot name notes_dir"),
+        ('plugin_dirs = ["./tools"]\n', r"a project cannot set plugin_dirs.*\.tui_agent/plugins/"),
+        ('notes_dir = "notes"\n', "a project cannot set notes_dir"),
         ('[sandbox]\nmode = "off"\n', r"a project cannot set \[sandbox\]"),
         ('[redaction]\nallow = ["/.*/"]\n', r"a project cannot set \[redaction\]"),
     ],

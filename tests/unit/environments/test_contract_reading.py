@@ -52,11 +52,11 @@ async def test_a_pipe_a_socket_and_a_device_are_refused_without_waiting(env, roo
 async def test_a_file_above_the_limit_is_refused_by_its_size(env, root):
     with (root / "big").open("wb") as file:
         file.truncate(5_000_000_000)
-    with pytest.raises(EnvironmentFault, match="too big"):
+    with pytest.raises(EnvironmentFault, match="too large"):
         await env.read("big")
     (root / "small").write_bytes(b"12345")
     assert (await env.read("small", max_bytes=5)).data == b"12345"
-    with pytest.raises(EnvironmentFault, match="too big"):
+    with pytest.raises(EnvironmentFault, match="too large"):
         await env.read("small", max_bytes=4)
 
 

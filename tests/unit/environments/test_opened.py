@@ -44,7 +44,7 @@ async def test_a_file_outside_that_was_allowed_is_written_and_its_neighbour_is_n
     assert (world.outside / "file").read_text() == "new\n"
     assert other.read_text() == "of the user"
     assert not (world.outside / "third").exists()
-    assert result.blocked == f"It wanted to change {world.outside}/third, which the sandbox forbids."
+    assert result.blocked == f"It tried to change {world.outside}/third, which the sandbox does not allow."
 
 
 async def test_a_new_file_is_made_alone_and_taken_away_where_nothing_came_into_it(world: World) -> None:
@@ -147,7 +147,7 @@ def test_what_was_replaced_while_the_sandbox_was_made_is_found_out_inside_it() -
         text=True,
     )
     assert (made.returncode, made.stdout) == (126, "")
-    assert made.stderr == "/etc/passwd was replaced since the command was allowed: nothing was run.\n"
+    assert made.stderr == "/etc/passwd was replaced after the command was allowed. Nothing was run.\n"
 
 
 @pytest.mark.parametrize("outside", [True, False])
@@ -206,5 +206,5 @@ async def test_a_confined_program_is_not_run_where_its_folder_was_replaced_befor
     await env.aclose()
     await world.env.aclose()
     assert result.exit_code == 126
-    assert b"The working folder was replaced since the command was allowed: nothing was run." in result.output
+    assert b"The working folder was replaced after the command was allowed. Nothing was run." in result.output
     assert not (other / "here").exists()

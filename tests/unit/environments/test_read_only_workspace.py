@@ -17,7 +17,7 @@ from tui_agent.workspace.sandbox import seatbelt
 from tui_agent.workspace.sandbox.denials import blocked
 from tui_agent.workspace.sandbox.mounts import Bounds, Places
 
-READ_ONLY = "It tried to change the workspace, which it may only read"
+READ_ONLY = "It tried to change the workspace, which is read-only for this command"
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ async def test_stand_ins_of_a_command_that_still_runs_are_told_as_such(base: Pat
             listed = await run(world.env, "ls -A; touch /tmp/seen")
         await world.env.aclose()
         assert b".idea" in listed.output
-        assert "stand-ins" in " ".join(listed.notes)
+        assert "placeholders" in " ".join(listed.notes)
 
 
 async def test_folders_that_the_user_opened_are_read_only_too(base: Path) -> None:

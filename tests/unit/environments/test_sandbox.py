@@ -104,16 +104,16 @@ async def test_a_repository_that_only_the_workspace_names_is_not_opened(base: Pa
 
 
 BLOCKED = {
-    "echo x > <outside>/new": "It wanted to change <outside>/new, which the sandbox forbids.",
-    "rm <outside>/file": "It wanted to change <outside>/file, which the sandbox forbids.",
-    "git config a.b c": "It wanted to change",
-    "mkdir .vscode": "It wanted to make a file of settings",
-    "cat <home>/.netrc": "It wanted to get at <home>/.netrc, which the sandbox forbids.",
-    "cat <home>/.ssh/id_ed25519": "It wanted <home>/.ssh/id_ed25519, which is not seen in the sandbox.",
-    "curl -sS http://127.0.0.1:<tcp>/": "It wanted to reach the network, which the sandbox forbids.",
-    "curl -sS http://name.invalid/": "It wanted to reach the network, which the sandbox forbids.",
-    "import socket; socket.create_connection(('127.0.0.1', <tcp>))": "It wanted to reach the network",
-    "unshare -Ur true": "It asked the system for something that the sandbox refuses (Operation not permitted).",
+    "echo x > <outside>/new": "It tried to change <outside>/new, which the sandbox does not allow.",
+    "rm <outside>/file": "It tried to change <outside>/file, which the sandbox does not allow.",
+    "git config a.b c": "It tried to change",
+    "mkdir .vscode": "It tried to create a settings file",
+    "cat <home>/.netrc": "It tried to access <home>/.netrc, which the sandbox does not allow.",
+    "cat <home>/.ssh/id_ed25519": "It tried to use <home>/.ssh/id_ed25519, which is not visible in the sandbox.",
+    "curl -sS http://127.0.0.1:<tcp>/": "It tried to use the network, which the sandbox does not allow.",
+    "curl -sS http://name.invalid/": "It tried to use the network, which the sandbox does not allow.",
+    "import socket; socket.create_connection(('127.0.0.1', <tcp>))": "It tried to use the network",
+    "unshare -Ur true": "It made a request that the sandbox blocks (Operation not permitted).",
     "exit 1": "",
     "echo Read-only file system": "",
     "ls nowhere": "",
@@ -298,18 +298,18 @@ async def test_nothing_runs_where_a_link_stands_in_place_of_what_is_guarded(base
         result = await world.attempt("echo ran")
         await world.env.aclose()
         assert (result.ended, said(result)) == ("failed", "")
-        assert result.blocked.startswith("It was not run, for it cannot be confined: " + name)
+        assert result.blocked.startswith("The command was not run: it cannot run in the sandbox: " + name)
 
 
 def test_a_workspace_that_holds_the_home_folder_has_no_sandbox_and_says_why(tmp_path: Path) -> None:
     for root in (tmp_path, tmp_path / "home"):
         made = Confinement(Found("bubblewrap"), Bounds(str(root), home=str(tmp_path / "home")), tmp_path)
         assert made.sandbox.kind == ""
-        assert made.sandbox.why_not.startswith("The workspace holds your home folder")
+        assert made.sandbox.why_not.startswith("The workspace contains your home folder")
 
 
 def test_a_missing_program_is_told_in_one_sentence(tmp_path: Path) -> None:
-    found = Found(why_not="bubblewrap is not installed (its program is called bwrap).")
+    found = Found(why_not="bubblewrap is not installed (program: bwrap).")
     made = Confinement(found, Bounds(str(tmp_path), home="/home/ada"), tmp_path)
     assert (made.sandbox.kind, made.sandbox.why_not) == ("", found.why_not)
 

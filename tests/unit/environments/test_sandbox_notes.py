@@ -23,7 +23,10 @@ async def test_a_stash_that_only_stand_ins_kept_from_ending_well_is_not_offered_
     await world.env.aclose()
     assert git(world.workspace, "stash", "list")
     assert result.blocked == ""
-    assert any(note.startswith("Empty stand-ins of the sandbox cannot be removed (") for note in result.notes)
+    assert any(
+        note.startswith("The command could not remove empty placeholders of the sandbox (")
+        for note in result.notes
+    )
 
 
 async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_covered_for_that(
@@ -34,7 +37,7 @@ async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_cove
     (world.workspace / "sub/.env").symlink_to("../real.txt")
     result = await world.attempt("cat real.txt")
     await world.env.aclose()
-    assert "real.txt, to which the link sub/.env leads" in result.blocked
+    assert "real.txt (through the link sub/.env)" in result.blocked
 
 
 def told(
@@ -45,8 +48,12 @@ def told(
 
 
 def test_git_that_shows_a_covered_file_as_changed_is_not_said_to_show_none(tmp_path: Path) -> None:
-    assert not any("looked unchanged" in note for note in told(("git status -s",), tmp_path, " M .env\n"))
-    assert any("looked unchanged" in note for note in told(("git status -s",), tmp_path, " M a.txt\n"))
+    assert not any(
+        "do not include the change" in note for note in told(("git status -s",), tmp_path, " M .env\n")
+    )
+    assert any(
+        "do not include the change" in note for note in told(("git status -s",), tmp_path, " M a.txt\n")
+    )
 
 
 def test_an_archive_is_no_script_that_names_what_is_in_it(tmp_path: Path) -> None:
@@ -62,7 +69,9 @@ def test_what_is_there_in_a_listed_folder_is_not_said_to_be_a_stand_in(
     (tmp_path / ".git" / "modules").mkdir()
     stands = tuple(str(tmp_path / name) for name in ("refs", ".git/modules"))
     said = told(words, tmp_path, "HEAD\nmodules\nrefs\n", stands)
-    assert said == ("modules is not there: an empty stand-in of the sandbox, gone after the command.",)
+    assert said == (
+        "modules does not exist: an empty placeholder of the sandbox, removed after the command.",
+    )
     assert told(("ls",), tmp_path, "a.txt\nrefs\n", stands) != ()
 
 

@@ -44,7 +44,7 @@ def meanwhile(
 
 def not_run(result: ExecResult) -> bool:
     said = result.output.decode("utf-8", "replace")
-    return result.ended == "failed" or "was replaced while the sandbox was made: nothing was run." in said
+    return result.ended == "failed" or "was replaced while the sandbox was created. Nothing was run." in said
 
 
 # The product's own store.

@@ -213,7 +213,7 @@ REFUSED_WORDS = {
     "pip: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution": "the network",
     "Error: getaddrinfo EAI_AGAIN registry.npmjs.org": "the network",
     "dial tcp: lookup proxy.golang.org: i/o timeout": "the network",
-    "git@github.com: Permission denied (publickey).": "keys of yours",
+    "git@github.com: Permission denied (publickey).": "your keys",
     "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.": "a service",
     "ptrace: Operation not permitted.": "Operation not permitted",
     'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.': "Operation not permitted",

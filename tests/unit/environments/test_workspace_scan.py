@@ -136,7 +136,7 @@ def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "scandir", refuse)
     scan = SecretFiles(str(root), nothing_secret)
     assert scan.scan().unscanned == ("shut",)
-    assert scan.cut == "Some folders could not be looked into, such as shut."
+    assert scan.cut == "Some folders could not be read, such as shut."
     monkeypatch.undo()
     assert (scan.scan().unscanned, scan.cut) == ((), "")
 

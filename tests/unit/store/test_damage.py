@@ -202,10 +202,12 @@ def test_a_log_of_a_newer_version_is_listed_and_read_and_never_written(tmp_path:
     (found,) = sessions.list("/work/x")
     assert (found.newer, found.damaged, found.title, found.events) == (True, False, "later", 2)
     assert flaws(log.folder, sessions.read("s1")) == [
-        "s1 was written by a newer version of tui-agent (log version 99, this one knows 1): 2 events cannot be read."
+        "s1 was written by a newer version of tui-agent (log version 99, this one reads up to 1): 2 events cannot be read."
     ]
     for change in (lambda: sessions.open("s1"), lambda: sessions.fork("s1", 1, "s2")):
-        with pytest.raises(SessionTooNew, match=r"log version 99, this one knows 1\); nothing was changed"):
+        with pytest.raises(
+            SessionTooNew, match=r"log version 99, this one reads up to 1\); nothing was changed"
+        ):
             change()
     assert path.read_bytes() == torn
     assert sorted(each.name for each in log.folder.iterdir()) == ["blobs", "events.jsonl", "lock"]

@@ -118,7 +118,7 @@ async def test_a_tail_that_could_not_be_cut_back_at_once_is_cut_before_the_next_
     first = log.append(said("one"))
     ops.at = ops.calls + 1
     log.ops = TruncateFailsOnce(ops)
-    with pytest.raises(StoreFull, match="put back"):
+    with pytest.raises(StoreFull, match="could not be removed yet"):
         log.append(said("two"))
     second = log.append(said("three"))
     log.close()

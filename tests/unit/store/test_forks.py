@@ -188,7 +188,7 @@ def test_without_its_parent_a_forks_own_events_are_read_and_opening_says_what_is
     assert seqs(sessions.read("c")) == [8, 9, 10]
     assert {summary.id for summary in sessions.list()} == {"b", "c"}
     for name in ("b", "c"):
-        with pytest.raises(StoreError, match="forked from a, which is not there"):
+        with pytest.raises(StoreError, match="forked from a, which is missing"):
             sessions.open(name)
     with pytest.raises(StoreError, match="forked from a"):
         sessions.remove("b")

@@ -57,7 +57,7 @@ def test_a_full_disk_refuses_the_first_word_and_takes_it_later_with_all_before(t
 
 def test_a_folder_that_takes_no_session_is_told_before_anything_is_said(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("a file")
-    with pytest.raises(StoreUnusable, match="No session can be made"):
+    with pytest.raises(StoreUnusable, match="No session can be created"):
         store(tmp_path).create("s1", lazily=True)
 
 

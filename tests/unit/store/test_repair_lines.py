@@ -213,7 +213,7 @@ def test_a_rescued_log_is_written_anew_where_it_can_be_read_back_whole(tmp_path:
     assert path.read_bytes() == data
     assert path.stat().st_ino != before
     for end in (len(data) - 1, len(data) + 1):
-        with pytest.raises(OSError, match="cannot be read back whole"):
+        with pytest.raises(OSError, match="cannot be read back completely"):
             rescue(folder, end, SystemFiles())
 
 
@@ -234,7 +234,7 @@ def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Pa
     assert [name for what, name in ops.did if what == "sync"] == [".events.jsonl.new", "s1"]
     if replaced:
         assert (folder / side).read_bytes() == b"another"
-    with pytest.raises(OSError, match="cannot be read back whole"):
+    with pytest.raises(OSError, match="cannot be read back completely"):
         rewrite(folder, held, len(data) + 1, SystemFiles())
     for each in (fd, held):
         os.close(each)

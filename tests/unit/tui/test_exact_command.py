@@ -97,8 +97,8 @@ def test_ten_megabytes_are_drawn_before_the_time_limit() -> None:
         ("ls 'a b'", Runs(argv=("ls", "a b")), True),
         ("ls a b", Runs(argv=("ls", "a b")), False),
         ("ls '", Runs(argv=("ls",)), False),
-        ("x" * 9000, Runs(script="x" * 8000 + " … [cut: 9000 characters in all]"), True),
-        ("y" * 9000, Runs(script="x" * 8000 + " … [cut: 9000 characters in all]"), False),
+        ("x" * 9000, Runs(script="x" * 8000 + " … [cut: 9000 characters in total]"), True),
+        ("y" * 9000, Runs(script="x" * 8000 + " … [cut: 9000 characters in total]"), False),
     ],
 )
 def test_a_text_that_is_not_the_command_is_known(text: str, runs: Runs, same: bool) -> None:

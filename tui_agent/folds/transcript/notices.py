@@ -43,7 +43,7 @@ _SETTINGS = {
     "map": "map",
     "budgets": "limits",
 }
-_SET_PRICE = "input_price and output_price in its profile set it."
+_SET_PRICE = "To set the price, add input_price and output_price to its profile."
 _HIDDEN_NOTE = ("kept out of the context",)
 _SHELL_ENDS: dict[ShellEnd, str] = {
     "interrupted": "stopped",

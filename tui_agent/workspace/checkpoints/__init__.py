@@ -1,1 +1,1 @@
-"""Checkpoints of a workspace in a git repository of the session's own, and restoring them."""
+"""Checkpoints of a workspace in the session's own git repository, and restoring them."""

@@ -1,7 +1,7 @@
 """The first checkpoint of a session: the files as it found them.
 
-Where the workspace is in a git repository its objects are borrowed and its index copied, so that clean files need no
-reading. What is left is read here and stored in packs.
+In a git repository, its objects are borrowed and its index is copied, so that unchanged files need not be
+read. The other files are read and stored in packs.
 """
 
 import os
@@ -33,14 +33,14 @@ from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, 
 from tui_agent.workspace.checkpoints.status import Skips, listed, unfit
 
 BATCH = 32_000_000
-"""Bytes of files that one pack is made of, as they are held in memory."""
+"""Most bytes of files in one pack, held in memory."""
 CONVERTING = ("filter", "working-tree-encoding", "ident")
-"""Attributes by which a file's bytes may differ from what the repository holds at the same length."""
+"""Attributes that can make a file's bytes differ from the repository's at the same length."""
 
 
 @dataclass
 class Gathered:
-    """What a first checkpoint will hold."""
+    """Content of a first checkpoint."""
 
     entries: dict[str, IndexEntry] = field(default_factory=dict)
     skips: Skips = field(default_factory=Skips)
@@ -48,123 +48,125 @@ class Gathered:
 
 
 async def first(shadow: Shadow) -> Baseline:
-    """Keep the files as they are as the first checkpoint."""
-    began = time.time_ns()
+    """Save the current files as the first checkpoint."""
+    started_ns = time.time_ns()
     gathered = Gathered()
     with shadow.draft(empty=True) as draft:
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:
             gathered.entries = await borrowed(shadow, repository)
-        as_of = await run_sync(_as_of, repository, began)
+        as_of = await run_sync(_index_time, repository, started_ns)
         await run_sync(write_index, draft, gathered.entries.values(), as_of)
         paths = set(await listed(shadow, draft)) | await doubtful(shadow, gathered, repository)
         await gather(shadow, gathered, sorted(paths))
         await run_sync(write_index, draft, gathered.entries.values(), as_of)
         untracked = await listed(shadow, draft, ("-o", "--directory"))
-        await run_sync(_note_empty_folders, shadow, untracked)
-        taken = await _taken(shadow, draft)
-        lines = ["Part: -1", *taken.modes.first_lines()]
+        await run_sync(_record_empty_folders, shadow, untracked)
+        draft_checkpoint = await _write_tree(shadow, draft)
+        lines = ["Part: -1", *draft_checkpoint.modes.first_lines()]
         message = "The files as the session found them"
-        made = await commit_tree(shadow, taken.tree, "", author="human", message=message, lines=lines)
+        commit = await commit_tree(
+            shadow, draft_checkpoint.tree, "", author="human", message=message, lines=lines
+        )
         if shadow.head:
             await keep(shadow, shadow.head)
         shadow.tracked = {}
-        await move_head(shadow, made, taken)
+        await move_head(shadow, commit, draft_checkpoint)
     shadow.grown = 0
     shadow.strangers = set(gathered.skips.paths())
-    await run_sync(_note_size, shadow)
-    return Baseline(made, gathered.skips.words())
+    await run_sync(_record_size, shadow)
+    return Baseline(commit, gathered.skips.words())
 
 
-def _as_of(repository: Repository | None, began: int) -> int:
-    """Until when stat data can be trusted: the user's index was written then."""
+def _index_time(repository: Repository | None, started_ns: int) -> int:
+    """Return the time until which stat data can be trusted: when the user's index was written."""
     if repository is None or not (repository.own / "index").exists():
-        return began
-    return min(began, (repository.own / "index").stat().st_mtime_ns)
+        return started_ns
+    return min(started_ns, (repository.own / "index").stat().st_mtime_ns)
 
 
-def _note_size(shadow: Shadow) -> None:
+def _record_size(shadow: Shadow) -> None:
     size = folder_size(shadow.git.folder / "objects")
     put(shadow.git.folder, shadow.git.folder / "first-size", str(size).encode())
 
 
-def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
-    """Write down the folders that hold no file: a restore must not take them for the session's."""
-    found: set[str] = set()
+def _record_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
+    """Save the list of folders without files: a restore must not take them for the session's."""
+    empty_folders: set[str] = set()
     for name in while_wanted(untracked):
         if name.endswith("/"):
-            found |= _without_files(shadow.workspace, name.rstrip("/"))
-    put(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS, listing(sorted(found)))
+            empty_folders |= _empty_folders_in(shadow.workspace, name.rstrip("/"))
+    put(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS, listing(sorted(empty_folders)))
 
 
-def _without_files(workspace: Path, name: str) -> set[str]:
-    places = set()
-    for place, _, names in while_wanted(os.walk(workspace / name)):
+def _empty_folders_in(workspace: Path, name: str) -> set[str]:
+    folders = set()
+    for folder, _, names in while_wanted(os.walk(workspace / name)):
         if names:
             return set()
-        places.add(Path(place).relative_to(workspace).as_posix())
-    return places
+        folders.add(Path(folder).relative_to(workspace).as_posix())
+    return folders
 
 
 async def borrowed(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
-    """The entries of the user's index that hold here, with its objects within reach."""
+    """Return the valid entries of the user's index, and make its objects reachable."""
     try:
-        entries = await run_sync(_own_entries, shadow, repository)
+        entries = await run_sync(_index_entries, shadow, repository)
     except (Unreadable, OSError):
-        return {}  # then every file is read
+        return {}  # every file is read instead
     await run_sync(borrow, shadow.git.folder, repository.common / "objects")
     return entries
 
 
-def _own_entries(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
-    below = shadow.workspace.relative_to(repository.top)
-    prefix = b"" if below == Path() else os.fsencode(below.as_posix()) + b"/"
+def _index_entries(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
+    subfolder = shadow.workspace.relative_to(repository.top)
+    prefix = b"" if subfolder == Path() else os.fsencode(subfolder.as_posix()) + b"/"
     entries = read_index(repository.own / "index")
-    found = {}
+    valid = {}
     for entry in entries:
         if entry.trusted and entry.mode in (0o100644, 0o100755, LINK) and entry.path.startswith(prefix):
             path = entry.path[len(prefix) :]
-            found[os.fsdecode(path)] = IndexEntry(path, entry.stat, entry.oid)
-    return found
+            valid[os.fsdecode(path)] = IndexEntry(path, entry.stat, entry.oid)
+    return valid
 
 
 async def doubtful(shadow: Shadow, gathered: Gathered, repository: Repository | None) -> set[str]:
-    """Files of the user's index whose bytes may not be what the repository holds for them."""
+    """Return files of the user's index whose bytes may differ from the repository's object."""
     if not gathered.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in gathered.entries.values()}
     sizes = await shadow.git.sizes(list(oids), missing=True)
-    other = {path for path, entry in gathered.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
-    return other | await converted(shadow, gathered, repository)
+    different = {path for path, entry in gathered.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
+    return different | await converted(shadow, gathered, repository)
 
 
 async def converted(shadow: Shadow, gathered: Gathered, repository: Repository) -> set[str]:
-    """Files for which the user's attributes name a conversion. Only asks for attributes: no conversion runs."""
-    texts = await run_sync(_attributes, shadow, gathered, repository)
+    """Return files with a conversion in the user's attributes. Only reads attributes; no conversion runs."""
+    texts = await run_sync(_read_attributes, shadow, gathered, repository)
     if not any(word in text for word in CONVERTING for text in texts):
         return set()
     attributes = shadow.git.folder / "info" / "attributes"
-    wanted = "".join(texts[:-1]).encode("utf-8", "surrogateescape")
-    await run_sync(put, shadow.git.folder, attributes, wanted)
+    merged = "".join(texts[:-1]).encode("utf-8", "surrogateescape")
+    await run_sync(put, shadow.git.folder, attributes, merged)
     try:
         out = await shadow.git(
             "check-attr", "-z", "--stdin", *CONVERTING, stdin=listing(list(gathered.entries))
         )
     finally:
-        await _own_attributes(shadow)
+        await _reset_attributes(shadow)
     words = names_of(out)
-    said = zip(words[::3], words[2::3], strict=True)
-    return {path for path, value in said if value not in ("unspecified", "unset")}
+    values = zip(words[::3], words[2::3], strict=True)
+    return {path for path, value in values if value not in ("unspecified", "unset")}
 
 
-async def _own_attributes(shadow: Shadow) -> None:
-    """Bytes are kept as they are again, whatever comes."""
+async def _reset_attributes(shadow: Shadow) -> None:
+    """Restore the store's own attributes, which never convert, even on cancellation."""
     with anyio.CancelScope(shield=True):
         await run_sync(put, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode())
 
 
-def _attributes(shadow: Shadow, gathered: Gathered, repository: Repository) -> list[str]:
-    """The texts of the attributes that hold for the whole workspace, and last of those of its own folders."""
+def _read_attributes(shadow: Shadow, gathered: Gathered, repository: Repository) -> list[str]:
+    """Return the texts of attributes for the whole workspace, and last those of its own folders."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in gathered.entries if path.endswith(".gitattributes")]
@@ -179,21 +181,21 @@ def _regular_text(path: Path) -> str:
 
 
 async def gather(shadow: Shadow, gathered: Gathered, paths: Iterable[str]) -> None:
-    """Read and store what stands at these paths, as far as the limits go."""
-    waiting = iter(paths)
+    """Read and store the files at these paths, within the limits."""
+    pending = iter(paths)
     nested: dict[str, bool] = {}
     while True:
-        batch = await run_sync(_batch, shadow, gathered, waiting, nested)
+        batch = await run_sync(_next_batch, shadow, gathered, pending, nested)
         if not batch:
             return
         await shadow.git("fast-import", "--quiet", "--depth=0", stdin=batch)
 
 
-def _batch(shadow: Shadow, gathered: Gathered, waiting: Iterator[str], nested: dict[str, bool]) -> bytes:
+def _next_batch(shadow: Shadow, gathered: Gathered, pending: Iterator[str], nested: dict[str, bool]) -> bytes:
     stream = bytearray()
     with shadow.files.near() as near:
-        for path in while_wanted(waiting):
-            content = _read(shadow, gathered, path, nested, near)
+        for path in while_wanted(pending):
+            content = _read_file(shadow, gathered, path, nested, near)
             if content is not None:
                 stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
                 if len(stream) >= BATCH:
@@ -201,39 +203,43 @@ def _batch(shadow: Shadow, gathered: Gathered, waiting: Iterator[str], nested: d
     return bytes(stream)
 
 
-def _read(shadow: Shadow, gathered: Gathered, path: str, nested: dict[str, bool], near: Near) -> bytes | None:
-    """The content of one path, whose entry is brought up to date; None where nothing is to be stored."""
+def _read_file(
+    shadow: Shadow, gathered: Gathered, path: str, nested: dict[str, bool], near: Near
+) -> bytes | None:
+    """Return a path's content and update its entry; None if nothing is to be stored."""
     known = gathered.entries.pop(path, None)
     reason = unfit(shadow, path, nested, tracked=known is not None)
     stand = ABSENT
     if not reason:
         stand = near.stand(path, most=shadow.limits.file_bytes, whole=True)
-        reason = _too_much(shadow, gathered, stand)
+        reason = _limit_reason(shadow, gathered, stand)
     if reason:
         gathered.skips.add(reason, path)
         return None
     if not stand.kept or stand.stat is None or stand.content is None or len(stand.content) != stand.size:
-        return None  # it is gone, or is being written: the next look tells
+        return None  # deleted, or being written: the next look handles it
     gathered.entries[path] = entry_of(path, stand.stat, stand.git_mode, stand.oid)
     gathered.read += stand.size
     return None if known is not None and known.oid.hex() == stand.oid else stand.content
 
 
-def _too_much(shadow: Shadow, gathered: Gathered, stand: Stand) -> str:
+def _limit_reason(shadow: Shadow, gathered: Gathered, stand: Stand) -> str:
     limits = shadow.limits
     if stand.kind == "unreadable":
-        return "Files that cannot be read are not kept"
+        return "Files that cannot be read are not saved"
     if stand.kind == "special":
-        return "Pipes, sockets and devices are not kept"
+        return "Pipes, sockets and devices are not saved"
     if stand.kept and stand.size > limits.file_bytes:
-        return f"Files above {size_in_words(limits.file_bytes)} are not kept"
+        return f"Files above {size_in_words(limits.file_bytes)} are not saved"
     if stand.kept and gathered.read + stand.size > limits.total_bytes:
-        return f"The checkpoints' {size_in_words(limits.total_bytes)} are used up, so these are not kept"
+        return (
+            f"The checkpoint limit of {size_in_words(limits.total_bytes)} is reached, so these are not saved"
+        )
     return ""
 
 
-async def _taken(shadow: Shadow, draft: Path) -> Taken:
-    """The draft as a first checkpoint, with the permission bits of everything in it."""
+async def _write_tree(shadow: Shadow, draft: Path) -> Taken:
+    """Write the draft's tree for the first checkpoint, with the permission bits of all files."""
     tree = await shadow.git.one("write-tree", index=draft)
     tracked = await shadow.load(draft)
     bits = await run_sync(all_bits, shadow, tracked)
@@ -242,14 +248,14 @@ async def _taken(shadow: Shadow, draft: Path) -> Taken:
 
 
 def all_bits(shadow: Shadow, tracked: dict[str, Entry]) -> dict[str, tuple[int, int]]:
-    """Git's mode and the permission bits of every file that is there."""
-    return {path: (entry.git_mode, bits) for path, entry, bits in _found_bits(shadow, tracked.items())}
+    """Return git's mode and the permission bits of every existing file."""
+    return {path: (entry.git_mode, bits) for path, entry, bits in _iterate_bits(shadow, tracked.items())}
 
 
-def _found_bits(shadow: Shadow, tracked: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, Entry, int]]:
+def _iterate_bits(shadow: Shadow, tracked: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, Entry, int]]:
     root = f"{shadow.workspace}/"
     for path, entry in while_wanted(tracked):
         try:
             yield path, entry, os.lstat(root + path).st_mode & 0o7777
         except OSError:
-            continue  # it went meanwhile: the next look tells so
+            continue  # deleted meanwhile: the next look handles it

@@ -1,6 +1,6 @@
-"""Work in a thread that ends when nobody waits for it any more.
+"""Cancellation of blocking work in a thread.
 
-Invariant: only reading is done this way; what writes the workspace or moves the newest checkpoint is never cut.
+Invariant: only reading is cancelled this way; writing the workspace or moving the newest checkpoint never is.
 """
 
 import contextlib
@@ -11,14 +11,16 @@ from anyio import NoEventLoopError, from_thread
 
 T = TypeVar("T")
 EVERY = 32
-"""So many items are gone through between two looks at whether to go on."""
+"""Number of items processed between two checks for cancellation."""
 
 
 def while_wanted(items: Iterable[T]) -> Iterator[T]:
-    """These items, for a function that `to_thread.run_sync` runs: cancelled, it raises that there, within `EVERY` of them.
-    Elsewhere just the items."""
-    for at, item in enumerate(items):
-        if not at % EVERY:
+    """Yield the items, checking for cancellation in a function run by `to_thread.run_sync`.
+
+    When cancelled, it raises within `EVERY` items. Outside such a function it only yields the items.
+    """
+    for index, item in enumerate(items):
+        if not index % EVERY:
             with contextlib.suppress(NoEventLoopError):
                 from_thread.check_cancelled()
         yield item

@@ -1,4 +1,4 @@
-"""What checkpoints hold, read without touching the workspace."""
+"""Reader of checkpoints that does not touch the workspace."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from tui_agent.workspace.checkpoints.state import Shadow, disk_fault
 
 
 class KeptFile(NamedTuple):
-    """A file of a checkpoint. `mode` is the whole mode: its kind and the permission bits."""
+    """A file of a checkpoint. `mode` is the full mode: type and permission bits."""
 
     path: str
     size: int
@@ -23,7 +23,7 @@ class KeptFile(NamedTuple):
 
 
 class LineChange(NamedTuple):
-    """A path in which two checkpoints differ, with the lines that came and went; 0 for what is no text."""
+    """A path that differs between two checkpoints, with added and removed lines; 0 for binary files."""
 
     path: str
     added: int
@@ -31,33 +31,35 @@ class LineChange(NamedTuple):
 
 
 async def files_at(shadow: Shadow, commit: str) -> list[KeptFile]:
-    """Every file of a checkpoint, by path."""
+    """Return every file of a checkpoint, sorted by path."""
     await shadow.tree(commit)
     modes = await shadow.modes_at(commit)
     out = await shadow.git("ls-tree", "-r", "-z", "-l", commit)
-    found = []
+    files = []
     for item in names_of(out):
         info, path = item.split("\t", 1)
         mode, _, oid, size = info.split()
         if not size.isdigit():
             raise shadow.git.missing(oid)
         git_mode = int(mode, 8)
-        whole = git_mode | 0o777 if git_mode == LINK else (git_mode & 0o170000) | modes.bits(path, git_mode)
-        found.append(KeptFile(path, int(size), whole))
-    return sorted(found)
+        full_mode = (
+            git_mode | 0o777 if git_mode == LINK else (git_mode & 0o170000) | modes.bits(path, git_mode)
+        )
+        files.append(KeptFile(path, int(size), full_mode))
+    return sorted(files)
 
 
 async def lost(shadow: Shadow, commits: Sequence[str]) -> list[str]:
-    """Those of these commits that are not in the store any more or cannot be read, nor one that stands in for them."""
-    known = {commit: await run_sync(meant, shadow.git.folder, commit) for commit in dict.fromkeys(commits)}
-    if not known:
+    """Return the commits that are missing or unreadable in the store and have no stand-in."""
+    actual = {commit: await run_sync(meant, shadow.git.folder, commit) for commit in dict.fromkeys(commits)}
+    if not actual:
         return []
-    stdin = "".join(f"{other}^{{tree}}\n" for other in known.values()).encode()
+    stdin = "".join(f"{target}^{{tree}}\n" for target in actual.values()).encode()
     ended = await shadow.git.end("cat-file", "--batch-check", stdin=stdin)
     lines = ended.out.splitlines()
-    if ended.code:  # it stops at the first damaged one
-        return [commit for commit, other in known.items() if await _is_lost(shadow, other)]
-    return [commit for commit, line in zip(known, lines, strict=True) if line.endswith(b" missing")]
+    if ended.code:  # git stops at the first damaged one
+        return [commit for commit, target in actual.items() if await _is_lost(shadow, target)]
+    return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
 
 async def _is_lost(shadow: Shadow, commit: str) -> bool:
@@ -65,7 +67,7 @@ async def _is_lost(shadow: Shadow, commit: str) -> bool:
 
 
 async def read_at(shadow: Shadow, commit: str, path: str) -> bytes:
-    """A file's bytes in a checkpoint; of a link, its target. Raises `CheckpointError` where it is not in it."""
+    """Return a file's bytes in a checkpoint, or a link's target. Raises `CheckpointError` if it is not in it."""
     await shadow.tree(commit)
     out = await shadow.git("ls-tree", "-z", commit, "--", path)
     for item in names_of(out):
@@ -73,28 +75,30 @@ async def read_at(shadow: Shadow, commit: str, path: str) -> bytes:
         if name == path and " blob " in info:
             return await shadow.git("cat-file", "blob", info.split(" ")[2])
     raise CheckpointError(
-        f"{path} is not in the checkpoint {commit[:12]}.", hint="Look at the files that are in it."
+        f"{path} is not in the checkpoint {commit[:12]}.", hint="List the files of the checkpoint first."
     )
 
 
 async def difference(shadow: Shadow, before: str, after: str) -> list[LineChange]:
-    """The paths in which two checkpoints differ."""
+    """Return the paths that differ between two checkpoints."""
     for commit in (before, after):
         await shadow.tree(commit)
     options = ("-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
     out = await shadow.git("diff-tree", *options, before, after, "--")
-    found = {}
+    changes = {}
     for item in names_of(out):
         added, removed, path = item.split("\t", 2)
-        found[path] = LineChange(path, *(int(count) if count.isdigit() else 0 for count in (added, removed)))
+        changes[path] = LineChange(
+            path, *(int(count) if count.isdigit() else 0 for count in (added, removed))
+        )
     first, second = await shadow.modes_at(before), await shadow.modes_at(after)
     for path in first.unusual.keys() ^ second.unusual.keys():
-        found.setdefault(path, LineChange(path, 0, 0))
-    return sorted(found.values())
+        changes.setdefault(path, LineChange(path, 0, 0))
+    return sorted(changes.values())
 
 
 async def checkout(shadow: Shadow, commit: str, dest: Path) -> None:
-    """Write the files of a checkpoint into an empty folder, which is made where it is not there."""
+    """Write the files of a checkpoint into an empty folder, which is created if missing."""
     await shadow.tree(commit)
     modes = await shadow.modes_at(commit)
     await run_sync(_empty_folder, dest)
@@ -110,7 +114,7 @@ def _empty_folder(dest: Path) -> None:
     try:
         dest.mkdir(parents=True, exist_ok=True)
         if any(dest.iterdir()):
-            raise CheckpointError(f"{dest} is not empty.", hint="Name a new or an empty folder.")
+            raise CheckpointError(f"{dest} is not empty.", hint="Choose a new or empty folder.")
     except OSError as fault:
         raise disk_fault(dest, fault) from fault
 

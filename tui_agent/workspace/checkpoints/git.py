@@ -1,7 +1,7 @@
-"""The git program, run on the session's own store and on nothing else.
+"""Runner of git on the session's own store.
 
-Invariant: folder, index and configuration are given with every call, so that no repository's configuration, hook,
-filter, pager or monitor is ever read or run.
+Invariant: folder, index and configuration are given with every call, so that no repository's configuration,
+hook, filter, pager or monitor is ever read or run.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ CONFIG = """[core]
 \trecurse = false
 """
 ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
-"""Bytes are kept as they are, whatever the workspace's own attributes say."""
+"""Bytes are stored unchanged, whatever the workspace's own attributes say."""
 
 ALWAYS = (
     "--no-pager",
@@ -70,7 +70,7 @@ ALWAYS = (
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended."""
+    """Result of a program."""
 
     code: int
     out: bytes
@@ -78,14 +78,14 @@ class Ended:
 
 
 Run = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[Ended]]
-"""Runs a program with this standard input, environment and folder. Raises OSError where it cannot be started."""
+"""Run a program with this standard input, environment and folder. Raises OSError if it cannot be started."""
 
 
 async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
-    """The real thing. Cancelled, it ends the program and every program that this one started."""
+    """Run a program. On cancellation it kills the program and all programs that it started."""
     out, err = bytearray(), bytearray()
     pipe = subprocess.PIPE
-    with anyio.CancelScope(shield=True):  # cancelled in the middle, nobody would wait for the program
+    with anyio.CancelScope(shield=True):  # a cancelled start would leave the program without a waiter
         process = await anyio.open_process(
             argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
         )
@@ -128,17 +128,17 @@ class Git:
         return self.folder / "index"
 
     def _environment(self, index: Path, tree: Path, author: str) -> dict[str, str]:
-        kept = {
+        inherited = {
             name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "LC_", "LANG"))
         }
-        who = {
+        identity = {
             f"GIT_{role}_{field}": value
             for role in ("AUTHOR", "COMMITTER")
             for field, value in (("NAME", author), ("EMAIL", f"{author}@localhost"))
         }
         return {
-            **kept,
-            **who,
+            **inherited,
+            **identity,
             "LC_ALL": "C",
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(tree),
@@ -160,9 +160,10 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> Ended:
-        """Run git and say how it ended. `tree` stands for the workspace. Raises `CheckpointError` if it cannot run.
+        """Run git and return its result. `tree` replaces the workspace. Raises `CheckpointError` if git
+        cannot run.
 
-        Where the workspace is gone, the store stands for it: what was kept can still be read.
+        If the workspace is gone, the store replaces it, so that checkpoints can still be read.
         """
         folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
         env = self._environment(index or self.index, folder, author)
@@ -170,7 +171,7 @@ class Git:
             return await self._run((self._program, *ALWAYS, *args), stdin, env, folder)
         except OSError as fault:
             raise CheckpointError(
-                f"git {args[0]} could not be run for the checkpoints: {fault.strerror or fault}.",
+                f"git {args[0]} could not run for the checkpoints: {fault.strerror or fault}.",
                 hint="Nothing was changed.",
             ) from fault
 
@@ -182,87 +183,89 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> bytes:
-        """Run git; its output. Raises `CheckpointError` unless it ends with 0."""
+        """Run git and return its output. Raises `CheckpointError` unless it exits with 0."""
         ended = await self.end(*args, stdin=stdin, index=index, tree=tree, author=author)
         if ended.code:
             raise self.fault(next(arg for arg in args if not arg.startswith("-")), ended)
         return ended.out
 
     def fault(self, what: str, ended: Ended) -> CheckpointError:
-        """The error that says how git failed."""
-        said = ended.err.decode("utf-8", "replace").strip().splitlines()
-        why = (said[-1] if said else f"it ended with {ended.code}").removeprefix("fatal: ").rstrip(".")
-        return self._missed() or CheckpointError(
-            f"The checkpoint store {self.folder} could not be used: git {what}: {why}.",
-            hint="See that the disk has space and that the folder is whole; the workspace is as it was.",
+        """Return the error for a failed git command."""
+        lines = ended.err.decode("utf-8", "replace").strip().splitlines()
+        reason = (lines[-1] if lines else f"it ended with {ended.code}").removeprefix("fatal: ").rstrip(".")
+        return self._borrowed_fault() or CheckpointError(
+            f"The checkpoint store {self.folder} could not be used: git {what}: {reason}.",
+            hint="Check the disk's free space and the folder. The workspace was not changed.",
         )
 
     async def one(
         self, *args: str, stdin: bytes = b"", index: Path | None = None, author: str = "agent"
     ) -> str:
-        """The one line that git prints."""
+        """Run git and return the single line it prints."""
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """The bytes of objects of which the sizes are known. Raises `CheckpointError` where one is not that."""
+        """Return the bytes of objects with known sizes. Raises `CheckpointError` if one does not match."""
         if not sizes:
             return {}
         out = await self("cat-file", "--batch", stdin="".join(f"{name}\n" for name in sizes).encode())
-        found: dict[str, bytes] = {}
-        at = 0
+        contents: dict[str, bytes] = {}
+        offset = 0
         for name, size in sizes.items():
-            head, newline, _ = out[at : at + 80].partition(b"\n")
+            head, newline, _ = out[offset : offset + 80].partition(b"\n")
             if not newline or head.split()[-1] != str(size).encode():
                 raise self.missing(name)
-            at += len(head) + 1
-            found[name] = out[at : at + size]
-            at += size + 1
-        return found
+            offset += len(head) + 1
+            contents[name] = out[offset : offset + size]
+            offset += size + 1
+        return contents
 
     def missing(self, name: str) -> CheckpointError:
-        """The error for an object that is not there."""
-        return self._missed() or CheckpointError(
+        """Return the error for a missing object."""
+        return self._borrowed_fault() or CheckpointError(
             f"The checkpoint store {self.folder} is damaged: the object {name} is missing.",
-            hint="The files of that checkpoint cannot all be shown or put back; the workspace is as it was.",
+            hint="Some files of that checkpoint cannot be shown or restored. The workspace was not changed.",
         )
 
     def require_borrowed(self) -> None:
-        """Raises `CheckpointError` where the store borrows what is gone."""
-        fault = self._missed()
+        """Raise `CheckpointError` if borrowed objects are missing."""
+        fault = self._borrowed_fault()
         if fault is not None:
             raise fault
 
-    def _missed(self) -> CheckpointError | None:
-        """The error where the store borrows what is gone."""
-        missed = where_gone(self.folder)
-        if not missed:
+    def _borrowed_fault(self) -> CheckpointError | None:
+        """Return the error for missing borrowed objects; None if none are missing."""
+        problem = where_gone(self.folder)
+        if not problem:
             return None
         return CheckpointError(
-            f"The checkpoint store {self.folder} is not whole. {missed}.",
-            hint="Put it back there; what was copied of it until then and what the session changed is still in the store.",
+            f"The checkpoint store {self.folder} is incomplete. {problem}.",
+            hint="Move it back. Objects copied before and files changed in the session are still in the store.",
         )
 
     async def sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """The sizes of objects. One that is not there is left out with `missing`, else a `CheckpointError`."""
+        """Return the sizes of objects. A missing one is left out with `missing`, else raises
+        `CheckpointError`.
+        """
         names = list(dict.fromkeys(ids))
         if not names:
             return {}
         out = await self("cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in names).encode())
-        found = {}
+        sizes = {}
         for line in out.decode().splitlines():
             name, _, rest = line.partition(" ")
             if rest != "missing":
-                found[name] = int(rest.rsplit(" ", 1)[1])
+                sizes[name] = int(rest.rsplit(" ", 1)[1])
             elif not missing:
                 raise self.missing(name)
-        return found
+        return sizes
 
 
 def names_of(out: bytes) -> list[str]:
-    """The items of a listing that NUL bytes end."""
+    """Split a NUL-terminated listing."""
     return [os.fsdecode(item) for item in out.split(b"\0") if item]
 
 
 def listing(paths: list[str]) -> bytes:
-    """Paths as git reads them with -z."""
+    """Join paths for git's -z options."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -1,6 +1,6 @@
-"""What git would ignore in a workspace, told to a store that knows only the workspace's own `.gitignore` files.
+"""Ignore patterns from above a workspace, for a store that knows only the workspace's own `.gitignore` files.
 
-Where the workspace is a part of a repository, the patterns above it are rewritten for it.
+If the workspace is a subfolder of a repository, the patterns of the folders above are rewritten for it.
 """
 
 from fnmatch import fnmatchcase
@@ -10,32 +10,32 @@ from tui_agent.config.repository import find_repository, small_text
 
 
 def patterns_from_above(workspace: Path) -> str:
-    """The patterns that hold in the workspace, without those of its own `.gitignore` files."""
+    """Return the patterns that apply in the workspace, except those of its own `.gitignore` files."""
     repository = find_repository(workspace)
     if repository is None:
         return ""
-    below = workspace.relative_to(repository.top).parts
-    lines = _rewritten(small_text(repository.common / "info" / "exclude"), below)
-    for depth in range(len(below)):
-        folder = repository.top.joinpath(*below[:depth])
-        lines += _rewritten(small_text(folder / ".gitignore"), below[depth:])
+    names = workspace.relative_to(repository.top).parts
+    lines = _rewrite_lines(small_text(repository.common / "info" / "exclude"), names)
+    for depth in range(len(names)):
+        folder = repository.top.joinpath(*names[:depth])
+        lines += _rewrite_lines(small_text(folder / ".gitignore"), names[depth:])
     return "".join(f"{line}\n" for line in lines)
 
 
-def _rewritten(text: str, below: tuple[str, ...]) -> list[str]:
+def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
     lines = (line.rstrip("\r") for line in text.split("\n"))
-    found = (rewritten(line, below) for line in lines if line.strip() and not line.startswith("#"))
-    return [line for line in found if line is not None]
+    patterns = (rewritten(line, below) for line in lines if line.strip() and not line.startswith("#"))
+    return [line for line in patterns if line is not None]
 
 
 def rewritten(pattern: str, below: tuple[str, ...]) -> str | None:
-    """A pattern of a folder, for the folder `below` it; None where it says nothing there."""
+    """Rewrite a folder's pattern for the folder `below` it; None if it matches nothing there."""
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")
-    trimmed = body.rstrip("/")
-    if "/" not in trimmed or not below:
+    path_pattern = body.rstrip("/")
+    if "/" not in path_pattern or not below:
         return pattern
-    parts = trimmed.lstrip("/").split("/")
+    parts = path_pattern.lstrip("/").split("/")
     for name in below:
         if parts and parts[0] == "**":
             break
@@ -44,5 +44,5 @@ def rewritten(pattern: str, below: tuple[str, ...]) -> str | None:
         parts = parts[1:]
     if not parts:
         return None
-    folder = "/" if body.endswith("/") else ""
-    return ("!" if negated else "") + "/" + "/".join(parts) + folder
+    suffix = "/" if body.endswith("/") else ""
+    return ("!" if negated else "") + "/" + "/".join(parts) + suffix

@@ -1,4 +1,4 @@
-"""What a checkpoint store may keep, and where there can be none."""
+"""Limits of a checkpoint store, and the conditions under which there can be none."""
 
 import os
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All in bytes, but for `named`."""
+    """Limits in bytes, except `named`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """A file above this is not taken up; one that is kept already stays kept as it grows."""
+    """A new file above this size is not saved; a file already saved stays saved as it grows."""
     total_bytes: int = 1_000 * MEGABYTE
-    """What the store may grow by, the first checkpoint apart; also what a first checkpoint reads at most."""
+    """Most bytes the store may grow by after the first checkpoint, and that the first one reads."""
     baseline_bytes: int = 256 * MEGABYTE
-    """Borrowed objects are copied when all of them together are not more than this."""
+    """Borrowed objects are copied if they are not larger than this in total."""
     shown_bytes: int = MEGABYTE
-    """A file above this is told by its size only."""
+    """Only the size of a larger file is reported."""
     named: int = PATHS_NAMED
-    """Changed paths that are told in detail."""
+    """Most changed paths that are reported in detail."""
 
 
 def limits_of(settings: CheckpointSettings) -> Limits:
-    """The limits that the configuration gives."""
+    """Return the limits from the configuration."""
     return Limits(
         file_bytes=round(settings.file_mb * MEGABYTE),
         total_bytes=round(settings.total_mb * MEGABYTE),
@@ -37,53 +37,57 @@ def limits_of(settings: CheckpointSettings) -> Limits:
 
 
 def git_program(workspace: Path) -> str | None:
-    """The git program, never one that lies in the workspace, or in the project that one stands in: a store is looked at
-    from there too, when its workspace is not known."""
-    here, home = _here(), _home()
-    if here is None or here == here.parent or (home is not None and home.is_relative_to(here)):
+    """Return the git program, never one inside the workspace or the current project.
+
+    A store may be read from inside a project whose workspace is not known.
+    """
+    current, home_folder = _current_folder(), _home_folder()
+    if (
+        current is None
+        or current == current.parent
+        or (home_folder is not None and home_folder.is_relative_to(current))
+    ):
         return find_program("git", workspace, os.environ)
-    return find_program("git", workspace, {"PATH": safe_path(here, os.environ)})
+    return find_program("git", workspace, {"PATH": safe_path(current, os.environ)})
 
 
 def why_unavailable(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
-    """Why there are no checkpoints of this (resolved) workspace; empty where there can be.
+    """Return why a (resolved) workspace has no checkpoints; empty if it can have them.
 
-    `sessions` is the folder of all sessions: a workspace that holds it would keep what the sessions write as they go.
+    `sessions` is the folder of all sessions: a workspace that contains it would save what sessions write.
     """
-    home = _home()
+    home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
-        what = "the home folder" if workspace == home else "a folder that holds the home folder"
-        return (
-            f"There are no checkpoints here: {workspace} is {what}. Start in a project's folder to have them."
-        )
+        description = "your home folder" if workspace == home else "a folder that contains your home folder"
+        return f"There are no checkpoints here: {workspace} is {description}. Start in a project's folder to get them."
     if sessions is not None and sessions.resolve().is_relative_to(workspace):
         return (
-            f"There are no checkpoints here: {workspace} holds the sessions themselves ({sessions}). "
-            "Start in a project's folder, or move the sessions with --data-dir, to have them."
+            f"There are no checkpoints here: {workspace} contains the sessions themselves ({sessions}). "
+            "Start in a project's folder, or move the sessions with --data-dir, to get them."
         )
     if not workspace.is_dir():
         return f"There are no checkpoints: {workspace} is not a folder."
     if program is None:
-        return "There are no checkpoints: the git program was not found. Install git to have them."
+        return "There are no checkpoints: git was not found. Install git to get them."
     return ""
 
 
-def _here() -> Path | None:
+def _current_folder() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # it is gone
+    except OSError:  # the current folder was deleted
         return None
 
 
-def _home() -> Path | None:
+def _home_folder() -> Path | None:
     try:
         return Path.home().resolve()
     except RuntimeError:
-        return None  # a user that the system does not know has none
+        return None  # an unknown user has no home
 
 
 def size_in_words(count: int) -> str:
-    """A size as a person says it."""
+    """Format a size for a sentence, such as `5 MB`."""
     if count >= 1_000 * MEGABYTE:
         return f"{count / 1_000 / MEGABYTE:.3g} GB"
     return f"{count / MEGABYTE:.3g} MB" if count >= MEGABYTE else f"{count / 1_000:.3g} KB"

@@ -1,4 +1,4 @@
-"""The upkeep of the store: packing, making it independent of the user's repository, checking, taking it along."""
+"""Maintenance of the store: packing, copying borrowed objects, verification and export."""
 
 import shutil
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, folder_siz
 from tui_agent.workspace.checkpoints.status import grown
 
 LOOSE = 100
-"""Loose objects from which on packing pays."""
+"""Number of loose objects from which packing is worthwhile."""
 PACKS = 8
 
 
 async def settle(shadow: Shadow) -> bool:
-    """Copy what is borrowed, as far as the quota goes, and pack what is loose. True if anything was done.
+    """Copy borrowed objects up to the quota, and pack loose ones; return True if anything was done.
 
-    Ended at any moment it leaves a whole store, and nothing half done in it.
+    Interruption at any moment leaves a complete store without unfinished files.
     """
 
     async def clear() -> None:
@@ -36,23 +36,23 @@ async def settle(shadow: Shadow) -> bool:
 
 
 async def _settle(shadow: Shadow) -> bool:
-    borrowing = await run_sync(alternates_of(shadow.git.folder).exists)
-    own = copied = False
-    if borrowing and shadow.settled != shadow.head:
-        own = not over_quota(shadow, await needed_bytes(shadow))
-        copied = not own and await copy_needed(shadow)
-    loose, packs = await run_sync(_counted, shadow.git.folder)
-    if own or loose >= LOOSE or packs >= PACKS:
-        await _repack(shadow, own=own, borrowing=borrowing)
-        copied = True
-    if copied:
+    is_borrowing = await run_sync(alternates_of(shadow.git.folder).exists)
+    copy_all = has_changed = False
+    if is_borrowing and shadow.settled != shadow.head:
+        copy_all = not over_quota(shadow, await needed_bytes(shadow))
+        has_changed = not copy_all and await copy_needed(shadow)
+    loose, packs = await run_sync(_count_objects, shadow.git.folder)
+    if copy_all or loose >= LOOSE or packs >= PACKS:
+        await _repack(shadow, own=copy_all, borrowing=is_borrowing)
+        has_changed = True
+    if has_changed:
         shadow.grown = await run_sync(grown, shadow)
     shadow.settled = shadow.head
-    return copied
+    return has_changed
 
 
 async def _repack(shadow: Shadow, *, own: bool, borrowing: bool) -> None:
-    """One pack of everything, with what is borrowed (`own`) or without it."""
+    """Write one pack of all objects, including borrowed ones with `own`."""
     if own:
         await run_sync(release_copies, shadow.git.folder)
     local = () if own or not borrowing else ("-l",)
@@ -65,42 +65,42 @@ async def _repack(shadow: Shadow, *, own: bool, borrowing: bool) -> None:
         await run_sync(put, shadow.git.folder, shadow.git.folder / "first-size", first.encode())
 
 
-def _counted(store: Path) -> tuple[int, int]:
-    """Loose objects and packs, those of copies apart."""
+def _count_objects(store: Path) -> tuple[int, int]:
+    """Return the numbers of loose objects and of packs, without packs of copies."""
     objects = store / "objects"
-    loose = sum(len(list(place.iterdir())) for place in objects.iterdir() if len(place.name) == 2)
+    loose = sum(len(list(folder.iterdir())) for folder in objects.iterdir() if len(folder.name) == 2)
     packs = {path.stem for path in (objects / "pack").glob("*.pack")}
     return loose, len(packs - {path.stem for path in (objects / "pack").glob("*.keep")})
 
 
 async def verify(shadow: Shadow, anew: Sequence[str] = ()) -> list[str]:
-    """What is wrong with the store, in words; empty where nothing is. `anew` was missing and has just been written."""
+    """Return the problems of the store; empty if there are none. `anew` are files that were just recreated."""
     problems: list[str] = []
-    for what in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
-        ended = await shadow.git.end("fsck", *what, "--no-dangling", "--no-progress")
+    for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
+        ended = await shadow.git.end("fsck", *options, "--no-dangling", "--no-progress")
         if ended.code:
             problems += (ended.out + b"\n" + ended.err).decode("utf-8", "replace").splitlines()
-    for pack in await run_sync(_packs, shadow.git.folder):
+    for pack in await run_sync(_pack_indexes, shadow.git.folder):
         ended = await shadow.git.end("verify-pack", str(pack))
         if ended.code:
             problems.append(f"{pack.name}: {ended.err.decode('utf-8', 'replace').strip()}")
     if shadow.head and (await shadow.git.end("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
-    missed = await run_sync(where_gone, shadow.git.folder)
-    if problems and missed:  # git names every object
-        return [f"{missed}; put it back there and all is whole"]
+    borrow_problem = await run_sync(where_gone, shadow.git.folder)
+    if problems and borrow_problem:  # git names every object
+        return [f"{borrow_problem}; move it back to repair the store"]
     if anew:
-        were = "was" if len(anew) == 1 else "were"
-        problems.append(f"{' and '.join(anew)} {were} missing and {were} written anew; that lost nothing")
+        verb = "was" if len(anew) == 1 else "were"
+        problems.append(f"{' and '.join(anew)} {verb} missing and {verb} recreated; nothing was lost")
     return list(dict.fromkeys(line.strip() for line in problems if line.strip()))
 
 
-def _packs(store: Path) -> list[Path]:
+def _pack_indexes(store: Path) -> list[Path]:
     return sorted((store / "objects" / "pack").glob("*.idx"))
 
 
 async def export_bundle(shadow: Shadow, dest: Path) -> None:
-    """One file of all checkpoints that `git clone` takes, with what is borrowed."""
+    """Write all checkpoints, with borrowed objects, into one file that `git clone` accepts."""
     draft = dest.with_name(f".{dest.name}.part")
     try:
         await shadow.git("bundle", "create", "--quiet", str(draft.absolute()), "HEAD", "--all")
@@ -112,13 +112,16 @@ async def export_bundle(shadow: Shadow, dest: Path) -> None:
 
 
 async def size(shadow: Shadow) -> int:
-    """Bytes that the store takes."""
+    """Return the bytes used by the store."""
     return await run_sync(folder_size, shadow.git.folder)
 
 
 async def borrowed(shadow: Shadow) -> str:
-    """What of the first checkpoint is not the store's own, as a sentence; empty where all is, or soon will
-    be; also where what it borrows is gone, which `verify` says."""
+    """Return a sentence about parts of the first checkpoint that are not copied; empty if all are or soon
+    will be.
+
+    Also empty if borrowed objects are missing, which `verify` reports.
+    """
     if not await run_sync(alternates_of(shadow.git.folder).exists):
         return ""
     if await run_sync(where_gone, shadow.git.folder):
@@ -127,16 +130,16 @@ async def borrowed(shadow: Shadow) -> str:
 
 
 def clear_locks(store: Path) -> None:
-    """Remove what a killed git left: its locks and half-written files. The session's own lock must be held."""
-    for left in (*store.glob("*.lock"), *store.glob("draft-*"), *store.glob("refs/**/*.lock")):
-        left.unlink(missing_ok=True)
+    """Remove the locks and unfinished files of a killed git. The session's own lock must be held."""
+    for leftover in (*store.glob("*.lock"), *store.glob("draft-*"), *store.glob("refs/**/*.lock")):
+        leftover.unlink(missing_ok=True)
     clear_drafts(store)
 
 
 def clear_drafts(store: Path) -> None:
-    """Remove half-written objects and packs."""
-    for left in (*store.glob("objects/**/tmp_*"), *store.glob("objects/pack/.tmp-*")):
-        if left.is_dir():
-            shutil.rmtree(left)
+    """Remove unfinished objects and packs."""
+    for leftover in (*store.glob("objects/**/tmp_*"), *store.glob("objects/pack/.tmp-*")):
+        if leftover.is_dir():
+            shutil.rmtree(leftover)
         else:
-            left.unlink(missing_ok=True)
+            leftover.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Permission bits, of which git keeps only one.
+"""Permission bits of files in checkpoints, of which git itself stores only one.
 
-A commit's last paragraph names what differs from the store's usual bits: `Usual: 644 755` in the first commit, then
-`Mode: 600 "path"`, and `Mode: - "path"` where it is as usual again. So every checkpoint's bits follow from the
-commits before it, in any clone.
+A commit's last paragraph lists deviations from the store's usual bits: `Usual: 644 755` in the first commit,
+then `Mode: 600 "path"`, and `Mode: - "path"` when a path is usual again. So every checkpoint's bits follow
+from the commits up to it, in any clone.
 """
 
 import json
@@ -24,15 +24,15 @@ class Modes:
     unusual: Mapping[str, int] = field(default_factory=dict)
 
     def bits(self, path: str, git_mode: int) -> int:
-        """The bits of a file that is in the checkpoint."""
+        """Return the bits of a file in the checkpoint."""
         return self.unusual.get(path, self.usual[git_mode == EXECUTABLE])
 
     def differ(self, path: str, git_mode: int, bits: int) -> bool:
-        """Whether a regular file has other bits than the checkpoint says."""
+        """Return True if a regular file's bits differ from the checkpoint's."""
         return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
 
     def changed(self, found: Mapping[str, tuple[int, int]], gone: Iterable[str]) -> "Modes":
-        """With these (git mode, bits) for the paths that are there, and without those that are gone."""
+        """Return a copy with these (git mode, bits) for existing paths and without the `gone` ones."""
         unusual = dict(self.unusual)
         for path in gone:
             unusual.pop(path, None)
@@ -43,48 +43,50 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def since(self, before: "Modes") -> list[str]:
-        """The lines that lead from `before` to these."""
-        gone = [f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())]
-        new = [
+        """Return the lines that lead from `before` to these modes."""
+        removed_lines = [
+            f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
+        ]
+        changed_lines = [
             f"Mode: {bits:o} {json.dumps(path)}"
             for path, bits in sorted(self.unusual.items())
             if before.unusual.get(path) != bits
         ]
-        return gone + new
+        return removed_lines + changed_lines
 
     def first_lines(self) -> list[str]:
-        """The lines of a first commit."""
+        """Return the lines of a first commit."""
         return [f"Usual: {self.usual[0]:o} {self.usual[1]:o}", *self.since(Modes(self.usual))]
 
 
 def most_usual(found: Iterable[tuple[int, int]]) -> Usual:
-    """The most frequent bits among (git mode, bits)."""
+    """Return the most frequent bits among (git mode, bits)."""
     counts: Counter[tuple[int, int]] = Counter(found)
 
-    def first(git_mode: int, otherwise: int) -> int:
-        seen = [(count, bits) for (mode, bits), count in counts.items() if mode == git_mode]
-        return max(seen)[1] if seen else otherwise
+    def most_frequent(git_mode: int, default: int) -> int:
+        frequencies = [(count, bits) for (mode, bits), count in counts.items() if mode == git_mode]
+        return max(frequencies)[1] if frequencies else default
 
-    plain = first(PLAIN, 0o644)
-    return plain, first(EXECUTABLE, plain | (plain & 0o444) >> 2)
+    plain = most_frequent(PLAIN, 0o644)
+    return plain, most_frequent(EXECUTABLE, plain | (plain & 0o444) >> 2)
 
 
 def trailer(message: str) -> list[str]:
-    """The lines of a commit message's last paragraph."""
+    """Return the lines of a commit message's last paragraph."""
     return message.strip("\n").rsplit("\n\n", 1)[-1].split("\n")
 
 
 def modes_after(messages: Iterable[str]) -> Modes:
-    """The bits after commits whose messages these are, the first one first."""
+    """Return the bits after the commits with these messages, oldest first."""
     usual: Usual = (0o644, 0o755)
     unusual: dict[str, int] = {}
     for message in messages:
         for line in trailer(message):
-            word, _, rest = line.partition(": ")
-            if word == "Usual":
+            key, _, rest = line.partition(": ")
+            if key == "Usual":
                 plain, executable = rest.split()
                 usual, unusual = (int(plain, 8), int(executable, 8)), {}
-            elif word == "Mode":
+            elif key == "Mode":
                 bits, _, name = rest.partition(" ")
                 path = json.loads(name)
                 unusual.pop(path, None)
@@ -94,6 +96,6 @@ def modes_after(messages: Iterable[str]) -> Modes:
 
 
 def mode_paths(message: str) -> set[str]:
-    """The paths whose bits a commit changed."""
+    """Return the paths whose bits a commit changed."""
     lines = [line for line in trailer(message) if line.startswith("Mode: ")]
     return {json.loads(line.split(" ", 2)[2]) for line in lines}

@@ -1,6 +1,7 @@
-"""A store that lost what its newest checkpoint is made of: what is damaged is moved aside, nothing is deleted.
+"""Repair of a store that lost parts of its newest checkpoint: damaged files are moved aside, nothing is
+deleted.
 
-Invariant: what stays in the store is whole by itself; the next checkpoint stores its contents anew.
+Invariant: what remains in the store is complete by itself; the next checkpoint stores its contents again.
 """
 
 import hashlib
@@ -14,15 +15,15 @@ from tui_agent.workspace.checkpoints.git import OBJECT_ID
 from tui_agent.workspace.checkpoints.state import MAIN, Shadow, put
 
 ASIDE = "damaged-"
-"""How the folder's name begins, in the store, into which what is damaged is moved."""
+"""Name prefix of the folder, inside the store, for damaged files."""
 
 
 STAND_INS = "stand-ins"
-"""A file of the store: each lost checkpoint that a later one equals, and that one."""
+"""File of the store with pairs of a lost checkpoint and a later, equal one."""
 
 
 def stand_in(store: Path, lost: str, commit: str) -> None:
-    """From now on `commit` is meant where the lost checkpoint is named: no one but people changed files in between.
+    """Use `commit` wherever the lost checkpoint is named: only the user changed files in between.
 
     Raises OSError.
     """
@@ -32,17 +33,17 @@ def stand_in(store: Path, lost: str, commit: str) -> None:
 
 
 def meant(store: Path, commit: str) -> str:
-    """The checkpoint that stands in for this one; itself where it was not lost. Raises OSError."""
+    """Return the checkpoint that replaces this one; itself if it was not lost. Raises OSError."""
     path = store / STAND_INS
     if path.exists():
         for line in path.read_text("ascii", "replace").splitlines():
-            lost, _, other = line.partition(" ")
-            commit = other if lost == commit else commit
+            lost, _, replacement = line.partition(" ")
+            commit = replacement if lost == commit else commit
     return commit
 
 
 async def is_whole(shadow: Shadow, commit: str) -> bool:
-    """Whether the commits up to this one and every folder of it can be read."""
+    """Return True if all commits up to this one and all of its folders can be read."""
     for words in (
         ("cat-file", "-e", f"{commit}^{{commit}}"),
         ("rev-list", "--quiet", commit, "--"),
@@ -54,18 +55,18 @@ async def is_whole(shadow: Shadow, commit: str) -> bool:
 
 
 async def set_aside(shadow: Shadow) -> None:
-    """Move what is damaged, and what names the checkpoints that are lost, into a folder of the store."""
+    """Move damaged files, and the names of lost checkpoints, into a folder of the store."""
     packs = shadow.git.folder / "objects" / "pack"
-    bad = []
+    damaged = []
     for pack in await run_sync(lambda: sorted(packs.glob("*.pack"))):
         index = pack.with_suffix(".idx")
         if not index.exists() or (await shadow.git.end("verify-pack", str(index))).code:
-            bad.append(pack)
-    await run_sync(_move, shadow.git.folder, bad)
+            damaged.append(pack)
+    await run_sync(_move, shadow.git.folder, damaged)
 
 
 def _move(store: Path, packs: list[Path]) -> None:
-    aside = _free(store)
+    aside = _new_folder_name(store)
     aside.mkdir(mode=0o700)
     for pack in packs:
         for path in pack.parent.glob(f"{pack.stem}.*"):
@@ -73,7 +74,7 @@ def _move(store: Path, packs: list[Path]) -> None:
     for index in (store / "objects" / "pack").glob("*.idx"):
         if not index.with_suffix(".pack").exists():
             index.replace(aside / index.name)
-    for path in _unreadable(store / "objects"):
+    for path in _damaged_objects(store / "objects"):
         path.replace(aside / f"{path.parent.name}{path.name}")
     for name in ("refs", "packed-refs", "index"):
         if (store / name).is_file() or any(path.is_file() for path in (store / name).rglob("*")):
@@ -83,23 +84,23 @@ def _move(store: Path, packs: list[Path]) -> None:
         aside.rmdir()
 
 
-def _free(store: Path) -> Path:
-    taken = sum(1 for _ in store.glob(f"{ASIDE}*"))
-    return store / f"{ASIDE}{taken + 1}"
+def _new_folder_name(store: Path) -> Path:
+    count = sum(1 for _ in store.glob(f"{ASIDE}*"))
+    return store / f"{ASIDE}{count + 1}"
 
 
-def _unreadable(objects: Path) -> list[Path]:
-    """The loose objects whose bytes are not what their name says."""
-    found = []
-    for place in objects.iterdir():
-        if len(place.name) == 2 and place.is_dir():
-            found += [path for path in place.iterdir() if not _sound(place.name + path.name, path)]
-    return found
+def _damaged_objects(objects: Path) -> list[Path]:
+    """Return the loose objects whose bytes do not match their names."""
+    damaged = []
+    for folder in objects.iterdir():
+        if len(folder.name) == 2 and folder.is_dir():
+            damaged += [path for path in folder.iterdir() if not _is_sound(folder.name + path.name, path)]
+    return damaged
 
 
-def _sound(name: str, path: Path) -> bool:
+def _is_sound(name: str, path: Path) -> bool:
     if len(name) != OBJECT_ID:
-        return True  # none of git's objects
+        return True  # not an object of git
     try:
         content = zlib.decompress(path.read_bytes())
     except (zlib.error, OSError):

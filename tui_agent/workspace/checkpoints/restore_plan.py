@@ -1,7 +1,7 @@
-"""What putting the files back to a checkpoint would do.
+"""Plan of restoring files to a checkpoint.
 
-Owned are the paths that a commit of the agent or of a command touched on the way from the common ancestor to the
-source or to the newest checkpoint; nothing else is ever touched, but for what the user names.
+A restore touches only paths that a commit of the agent or of a command changed between the common ancestor
+and the source or the newest checkpoint, and paths that the user names.
 """
 
 import os
@@ -23,14 +23,14 @@ from tui_agent.workspace.checkpoints.touched_paths import Touched, touched
 
 CHANGED_SINCE = "changed since the newest checkpoint"
 CHANGED_BY_YOU = "also changed by you"
-WAS_THERE = "was there before the session changed it, and was not kept"
+WAS_THERE = "existed before the session changed it, and was not saved"
 
 
 @dataclass(frozen=True, slots=True)
 class Putting:
-    """One act with all that it needs. `entry` is None where the path is to be removed.
+    """One act with everything it needs. `entry` is None if the path is to be removed.
 
-    `blocked` says why it cannot be done at all, whatever is asked.
+    `blocked` says why it is impossible, even if the user asks for it.
     """
 
     path: str
@@ -44,28 +44,27 @@ class Putting:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan with its acts, and the permission bits of its source."""
+    """A plan with its acts and the permission bits of its source."""
 
     source: str
     acts: tuple[Putting, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """The small contents of the source that the acts need, by name."""
+    """The small contents of the source that the acts need, by object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Paths that are put back as they were kept first, since the source holds none of them, and the commits that did."""
+    """Paths not in the source that get their first saved version, with the commits that hold it."""
     as_found: frozenset[str] = frozenset()
-    """Paths of which the source holds nothing and that nobody has changed since they were kept first."""
+    """Paths not in the source that nobody changed since they were first saved."""
 
 
 async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> Prepared:
-    """What putting the files back to `source` would do now, with the `named` paths that a checkpoint knows. Changes
-    nothing."""
+    """Plan a restore to `source`, including the `named` paths that a checkpoint knows. Changes nothing."""
     await shadow.tree(source)
     ended = await shadow.git.end("merge-base", source, shadow.head)
     if ended.code:
         raise CheckpointError(
-            f"The checkpoint {source[:12]} and the newest one have no common beginning: what lay between is lost.",
-            hint="Nothing was changed. The conversation can go back there without the files.",
+            f"The checkpoint {source[:12]} and the newest one have no common ancestor: the checkpoints in between are lost.",
+            hint="Nothing was changed. You can still undo the conversation without the files.",
         )
     base = ended.out.decode().strip()
     theirs = (await touched(shadow, base, source)).session
@@ -79,38 +78,42 @@ async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> P
         if path in differing and differing[path][1] is None
     )
     differing.update({path: (shadow.tracked.get(path), entry) for path, (entry, _) in first_kept.items()})
-    meant = modes.changed({path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ())
-    owned = sorted(theirs | ours.session | _fit(shadow, named, differing))
-    acts = await run_sync(_acts, shadow, owned, ours, differing, meant)
-    wanted = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
-    sizes = await shadow.git.sizes(wanted)
+    modes_with_first_kept = modes.changed(
+        {path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ()
+    )
+    owned = sorted(theirs | ours.session | _known_paths(shadow, named, differing))
+    acts = await run_sync(_plan_acts, shadow, owned, ours, differing, modes_with_first_kept)
+    oids = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
+    sizes = await shadow.git.sizes(oids)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.contents(small)
-    put_back = {path: ours.first_kept[path] for path in first_kept}
-    return Prepared(source, tuple(acts), modes, contents, put_back, as_found)
+    first_commits = {path: ours.first_kept[path] for path in first_kept}
+    return Prepared(source, tuple(acts), modes, contents, first_commits, as_found)
 
 
-def _fit(
+def _known_paths(
     shadow: Shadow, named: Collection[str], differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> set[str]:
-    """Those that the user names and of which a checkpoint knows. Raises `CheckpointError` for what is never kept."""
+    """Return the named paths that a checkpoint knows. Raises `CheckpointError` for paths that are never
+    saved.
+    """
     known = {path for path in named if path in shadow.tracked or path in differing}
     for path in named:
         reason = unfit(shadow, path, {}, tracked=path in known)
         if reason:
             raise CheckpointError(
-                f"{path} cannot be put back: {reason[0].lower()}{reason[1:]}.", hint="Nothing was changed."
+                f"{path} cannot be restored: {reason[0].lower()}{reason[1:]}.", hint="Nothing was changed."
             )
     return known
 
 
 def shown(shadow: Shadow, prepared: Prepared) -> RestorePlan:
-    """The plan as it is told."""
-    acts = tuple(_told(act, prepared.contents) for act in prepared.acts)
+    """Return the plan for display."""
+    acts = tuple(_plan_act(act, prepared.contents) for act in prepared.acts)
     return RestorePlan(prepared.source, shadow.head, acts)
 
 
-def _told(act: Putting, contents: Mapping[str, bytes]) -> RestoreAct:
+def _plan_act(act: Putting, contents: Mapping[str, bytes]) -> RestoreAct:
     before = (act.stand.content or b"") if act.stand.kept else b""
     after = (
         before if act.kind == "mode" else contents.get(act.entry.oid, b"") if act.entry is not None else b""
@@ -120,7 +123,7 @@ def _told(act: Putting, contents: Mapping[str, bytes]) -> RestoreAct:
 
 
 def line_counts(before: bytes, after: bytes) -> tuple[int, int]:
-    """Lines that only one side has; 0 for what is no text."""
+    """Return (added, removed) lines, ignoring order; (0, 0) for binary files."""
     if b"\0" in before or b"\0" in after:
         return 0, 0
     old, new = Counter(before.splitlines()), Counter(after.splitlines())
@@ -130,21 +133,20 @@ def line_counts(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: Shadow, ours: Touched, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """What was at a path, with its bits, when it was kept first: for those of which the source holds nothing because
-    nothing was kept yet."""
-    found = {}
+    """Return the first saved version of paths that the source does not have because nothing was saved yet."""
+    versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
-        there = differing[path][1] if path in differing else shadow.tracked.get(path)
-        entry = await shadow.entry_at(commit, path) if path in ours.session and there is None else None
+        source_entry = differing[path][1] if path in differing else shadow.tracked.get(path)
+        entry = await shadow.entry_at(commit, path) if path in ours.session and source_entry is None else None
         if entry is not None:
             if commit not in modes:
                 modes[commit] = await shadow.modes_at(commit)
-            found[path] = entry, modes[commit].bits(path, entry.git_mode)
-    return found
+            versions[path] = entry, modes[commit].bits(path, entry.git_mode)
+    return versions
 
 
-def _acts(
+def _plan_acts(
     shadow: Shadow,
     owned: list[str],
     ours: Touched,
@@ -158,26 +160,26 @@ def _acts(
             source = differing[path][1] if path in differing else head
             stand = near.stand(path, most=shadow.limits.shown_bytes)
             bits = 0 if source is None else modes.bits(path, source.git_mode)
-            kind = _kind(stand, source, bits)
+            kind = _act_kind(stand, source, bits)
             if kind is not None:
                 head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
-                since = "" if same(stand, head, head_bits) else CHANGED_SINCE
-                conflict = since or (CHANGED_BY_YOU if path in ours.humans else "")
+                changed_since = "" if same(stand, head, head_bits) else CHANGED_SINCE
+                conflict = changed_since or (CHANGED_BY_YOU if path in ours.humans else "")
                 if kind == "remove" and path in ours.strangers:
                     conflict = conflict or WAS_THERE
-                acts.append(Putting(path, kind, stand, source, bits, conflict, _blocked_by(stand)))
+                acts.append(Putting(path, kind, stand, source, bits, conflict, _blocking_reason(stand)))
     return blocked_by_places(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
 
 
 def same(stand: Stand, entry: Entry | None, bits: int) -> bool:
-    """Whether what stands there is what a checkpoint holds."""
+    """Return True if the file at a path equals the checkpoint's version."""
     if entry is None:
         return stand.kind in ("absent", "behind", "folder")
-    plain = entry.git_mode == LINK or stand.bits == bits
-    return stand.kept and stand.git_mode == entry.git_mode and stand.oid == entry.oid and plain
+    bits_match = entry.git_mode == LINK or stand.bits == bits
+    return stand.kept and stand.git_mode == entry.git_mode and stand.oid == entry.oid and bits_match
 
 
-def _kind(
+def _act_kind(
     stand: Stand, source: Entry | None, bits: int
 ) -> Literal["write", "create", "remove", "mode"] | None:
     if same(stand, source, bits):
@@ -191,44 +193,44 @@ def _kind(
     return "write"
 
 
-def _blocked_by(stand: Stand) -> str:
+def _blocking_reason(stand: Stand) -> str:
     if stand.kind == "unreadable":
         return "it cannot be read"
-    return "a pipe, socket or device stands there" if stand.kind == "special" else ""
+    return "a pipe, socket or device is there" if stand.kind == "special" else ""
 
 
 def blocked_by_places(shadow: Shadow, acts: list[Putting], chosen: set[str]) -> list[Putting]:
-    """The acts, those blocked for which there is no place once the chosen ones are done."""
+    """Return the acts, marking those blocked that have no place once the chosen ones are done."""
     removed = {act.path for act in acts if act.path in chosen and act.kind in ("remove", "write")}
     links = {act.path for act in acts if act.path in chosen and act.entry is not None}
-    going, known = removed - links, {"."}
+    freed, usable = removed - links, {"."}
     checked = []
     for act in acts:
-        why = act.blocked
-        if not why and act.kind in ("create", "write"):
-            why = _no_place(shadow, act, going, known)
-        checked.append(replace(act, blocked=why) if why else act)
+        reason = act.blocked
+        if not reason and act.kind in ("create", "write"):
+            reason = _place_problem(shadow, act, freed, usable)
+        checked.append(replace(act, blocked=reason) if reason else act)
     return checked
 
 
-def _no_place(shadow: Shadow, act: Putting, removed: set[str], known: set[str]) -> str:
-    """Why there is no place; `known` are folders that were seen to be folders, or to be free."""
+def _place_problem(shadow: Shadow, act: Putting, removed: set[str], usable: set[str]) -> str:
+    """Return why there is no place; `known` are folders known to be folders or free."""
     for parent in reversed(PurePosixPath(act.path).parents):
         name = parent.as_posix()
-        if name not in known and name not in removed:
+        if name not in usable and name not in removed:
             if shadow.files.stand(name, read=False).kind not in ("folder", "absent", "behind"):
-                return f"its folder {name} is no folder now"
-            known.add(name)
-    if act.stand.kind == "folder" and _holds_others(shadow, act.path, removed):
-        return "a folder that holds other files stands in its place"
+                return f"{name} is not a folder any more"
+            usable.add(name)
+    if act.stand.kind == "folder" and _has_other_files(shadow, act.path, removed):
+        return "a folder with other files is in its place"
     return ""
 
 
-def _holds_others(shadow: Shadow, folder: str, removed: set[str]) -> bool:
-    for place, folders, names in os.walk(shadow.workspace / folder):
-        here = Path(place)
-        files = [here / name for name in names]
-        links = [here / name for name in folders if (here / name).is_symlink()]
+def _has_other_files(shadow: Shadow, folder: str, removed: set[str]) -> bool:
+    for parent, folders, names in os.walk(shadow.workspace / folder):
+        parent_path = Path(parent)
+        files = [parent_path / name for name in names]
+        links = [parent_path / name for name in folders if (parent_path / name).is_symlink()]
         if any(file.relative_to(shadow.workspace).as_posix() not in removed for file in (*files, *links)):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Files below one folder, reached component by component and never through a link."""
+"""Files below one folder, reached one component at a time and never through a link."""
 
 import contextlib
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Kind = Literal["file", "link", "absent", "folder", "special", "unreadable", "behind"]
-"""`behind`: a parent is a link or a file, so that nothing of the workspace can be there."""
+"""Kind of a path; `behind`: a parent is a link or a file, so nothing of the workspace can be there."""
 
 PLAIN, EXECUTABLE, LINK = 0o100644, 0o100755, 0o120000
 CHUNK = 1 << 20
@@ -24,7 +24,7 @@ class Blocked(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What stands at a path. `content` is there when it was asked for and is not too large; `oid` when it was read."""
+    """State of a path. `content` is set if requested and not too large; `oid` if the file was read."""
 
     kind: Kind
     bits: int = 0
@@ -35,12 +35,12 @@ class Stand:
 
     @property
     def kept(self) -> bool:
-        """Whether a checkpoint holds such a thing."""
+        """True if a checkpoint can hold it."""
         return self.kind in ("file", "link")
 
     @property
     def git_mode(self) -> int:
-        """Git's mode of it; 0 for what a checkpoint does not hold."""
+        """Git's mode; 0 for kinds that a checkpoint does not hold."""
         if self.kind == "link":
             return LINK
         return 0 if self.kind != "file" else EXECUTABLE if self.bits & 0o100 else PLAIN
@@ -50,7 +50,7 @@ ABSENT = Stand("absent")
 
 
 def object_id(content: bytes) -> str:
-    """Git's name of these bytes."""
+    """Return git's id of these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
@@ -62,12 +62,14 @@ class Anchored:
 
     @contextlib.contextmanager
     def folder(self, parts: list[str]) -> Iterator[int]:
-        """A descriptor of a folder. Raises `Blocked` where a part is no folder, FileNotFoundError where it is absent."""
+        """Yield a folder's descriptor. Raises `Blocked` if a part is not a folder, FileNotFoundError if
+        missing.
+        """
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts:
                 try:
-                    deeper = os.open(part, FOLDER_FLAGS, dir_fd=fd)
+                    next_fd = os.open(part, FOLDER_FLAGS, dir_fd=fd)
                 except NotADirectoryError as fault:
                     raise Blocked(fault.errno, f"{part} is not a folder") from fault
                 except OSError as fault:
@@ -75,21 +77,21 @@ class Anchored:
                         raise
                     raise Blocked(fault.errno, f"{part} is not a folder") from fault
                 os.close(fd)
-                fd = deeper
+                fd = next_fd
             yield fd
         finally:
             os.close(fd)
 
     @contextlib.contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """A descriptor of the path's folder, and its last name."""
+        """Yield a descriptor of the path's folder, and its last name."""
         *parts, name = path.split("/")
         with self.folder(parts) as fd:
             yield fd, name
 
     @contextlib.contextmanager
     def near(self) -> Iterator["Near"]:
-        """For looking at many paths in order."""
+        """Yield a reader for many paths in order."""
         near = Near(self)
         try:
             yield near
@@ -97,13 +99,13 @@ class Anchored:
             near.leave()
 
     def stand(self, path: str, *, read: bool = True, most: int = 0) -> Stand:
-        """What stands there; with `read` its name as an object, with its content where that is up to `most` bytes."""
+        """Return the state of a path; with `read` its object id, and its content up to `most` bytes."""
         with self.near() as near:
             return near.stand(path, read=read, most=most)
 
 
 class Near:
-    """Looks at paths; the folder of the last one stays open for the next."""
+    """Reader of many paths; the last folder stays open for the next path."""
 
     def __init__(self, files: Anchored) -> None:
         self._files = files
@@ -117,13 +119,15 @@ class Near:
         self._fd = -1
 
     def stand(self, path: str, *, read: bool = True, most: int = 0, whole: bool = False) -> Stand:
-        """As `Anchored.stand`; with `whole` what is above `most` bytes is not read at all."""
+        """Return the state of a path as `Anchored.stand`; with `whole`, files above `most` bytes are not
+        read.
+        """
         *parts, name = path.split("/")
         try:
             if self._fd < 0 or parts != self._parts:
                 self.leave()
                 self._fd, self._parts = self._open.enter_context(self._files.folder(parts)), parts
-            return self._stand(self._fd, name, read, most, whole)
+            return self._read_stand(self._fd, name, read, most, whole)
         except Blocked:
             return Stand("behind")
         except FileNotFoundError:
@@ -131,29 +135,29 @@ class Near:
         except PermissionError:
             return Stand("unreadable")
 
-    def _stand(self, fd: int, name: str, read: bool, most: int, whole: bool) -> Stand:
-        found = os.lstat(name, dir_fd=fd)
-        bits = stat.S_IMODE(found.st_mode)
-        if stat.S_ISDIR(found.st_mode):
+    def _read_stand(self, fd: int, name: str, read: bool, most: int, whole: bool) -> Stand:
+        status = os.lstat(name, dir_fd=fd)
+        bits = stat.S_IMODE(status.st_mode)
+        if stat.S_ISDIR(status.st_mode):
             return Stand("folder", bits)
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             target = os.fsencode(os.readlink(name, dir_fd=fd))
-            return Stand("link", bits, len(target), object_id(target), target, found)
-        if not stat.S_ISREG(found.st_mode):
+            return Stand("link", bits, len(target), object_id(target), target, status)
+        if not stat.S_ISREG(status.st_mode):
             return Stand("special", bits)
         file = os.open(name, FILE_FLAGS, dir_fd=fd)
         with os.fdopen(file, "rb", buffering=0) as reader:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
                 return Stand("special", bits)
-            bits, size = stat.S_IMODE(found.st_mode), found.st_size
+            bits, size = stat.S_IMODE(status.st_mode), status.st_size
             if not read or (whole and size > most):
-                return Stand("file", bits, size, stat=found)
+                return Stand("file", bits, size, stat=status)
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-            held = bytearray()
+            data = bytearray()
             while chunk := reader.read(CHUNK):
                 digest.update(chunk)
                 if size <= most:
-                    held += chunk
-        content = bytes(held) if size <= most else None
-        return Stand("file", bits, size, digest.hexdigest(), content, found)
+                    data += chunk
+        content = bytes(data) if size <= most else None
+        return Stand("file", bits, size, digest.hexdigest(), content, status)

@@ -1,4 +1,4 @@
-"""Checkpoints of a workspace in a git store of the session's own, the implementation of `ports.checkpoint`.
+"""Checkpoints of a workspace in the session's own git store, the implementation of `ports.checkpoint`.
 
 Invariant: the user's repository is only read, as files; no program of its configuration ever runs.
 """
@@ -13,15 +13,11 @@ from anyio.to_thread import run_sync
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
 from tui_agent.protocol.events.files import Author
-from tui_agent.workspace.checkpoints import baseline
-from tui_agent.workspace.checkpoints import bundle_import as unbundling
-from tui_agent.workspace.checkpoints import checkpoint_reader as reading
-from tui_agent.workspace.checkpoints import commit as committing
-from tui_agent.workspace.checkpoints import maintenance as settling
-from tui_agent.workspace.checkpoints import repair as mending
-from tui_agent.workspace.checkpoints import restore as restoring
-from tui_agent.workspace.checkpoints import restore_plan as planning
-from tui_agent.workspace.checkpoints import store_setup as opening
+from tui_agent.workspace.checkpoints import baseline, checkpoint_reader, maintenance, store_setup
+from tui_agent.workspace.checkpoints import commit as commit_module
+from tui_agent.workspace.checkpoints import repair as repair_module
+from tui_agent.workspace.checkpoints import restore as restore_module
+from tui_agent.workspace.checkpoints import restore_plan as plan_module
 from tui_agent.workspace.checkpoints.atomic_restore import FileActs
 from tui_agent.workspace.checkpoints.checkpoint_reader import KeptFile, LineChange
 from tui_agent.workspace.checkpoints.git import Git, Run, run_program
@@ -33,9 +29,10 @@ DEFAULT_LIMITS = Limits()
 
 
 class GitShadow:
-    """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path when not given.
+    """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path if not given.
 
-    `sessions` is the folder of all sessions, which the workspace must not hold. Calls wait for each other. The session's lock must be held: one process uses a store.
+    `sessions` is the folder of all sessions, which the workspace must not contain. Calls run one at a time.
+    The session's lock must be held: only one process uses a store.
     """
 
     def __init__(
@@ -55,11 +52,11 @@ class GitShadow:
         self._shadow = Shadow(Git(program or "git", store.absolute(), workspace, run), workspace, limits)
         self._acts = acts or FileActs()
         self._lock = anyio.Lock()
-        self._settling: anyio.CancelScope | None = None
+        self._upkeep_scope: anyio.CancelScope | None = None
 
     @property
     def unavailable(self) -> str:
-        """Why there are no checkpoints, as a sentence; empty where there are."""
+        """Why there are no checkpoints, as a sentence; empty if there are."""
         return self._unavailable
 
     @property
@@ -68,16 +65,16 @@ class GitShadow:
         return self._shadow.head
 
     @asynccontextmanager
-    async def _alone(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[Shadow]:
-        """One call at a time; upkeep gives way."""
+    async def _exclusive(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[Shadow]:
+        """Run one call at a time; maintenance is cancelled by any other call."""
         if self._unavailable:
             raise CheckpointError(self._unavailable)
-        if self._settling is not None and not upkeep:
-            self._settling.cancel()
+        if self._upkeep_scope is not None and not upkeep:
+            self._upkeep_scope.cancel()
         async with self._lock:
             if begun and not self._shadow.head:
                 raise CheckpointError(
-                    "There is no checkpoint yet.", hint="Wait until the first one is taken."
+                    "There is no checkpoint yet.", hint="Wait until the first one is saved."
                 )
             if begun and not upkeep:
                 self._shadow.require_workspace()
@@ -87,136 +84,142 @@ class GitShadow:
                 raise disk_fault(self._shadow.git.folder, fault) from fault
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[Shadow]:
-        """For what needs objects only: names that are gone are written anew."""
-        async with self._alone(begun=False) as shadow:
-            await run_sync(opening.names_anew, shadow.git.folder)
+    async def _read_access(self) -> AsyncIterator[Shadow]:
+        """Open the store for reading objects only; missing refs are recreated."""
+        async with self._exclusive(begun=False) as shadow:
+            await run_sync(store_setup.names_anew, shadow.git.folder)
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Go on from the checkpoint `known`; without one, or where it is lost, keep the files as they are, which is then
-        returned. `unchanged`: the session changed nothing since `known`, so that the new one stands in for it."""
+        """Continue from the checkpoint `known`, or save and return a first one if it is empty or lost.
+
+        `unchanged`: the session changed nothing since `known`, so the new checkpoint replaces it.
+        """
         if self._unavailable:
             return None
-        async with self._alone(begun=False) as shadow:
+        async with self._exclusive(begun=False) as shadow:
             shadow.require_workspace()
-            await opening.open_store(shadow)
-            await run_sync(restoring.recover, shadow, self._acts)
-            if known and await opening.take_up(shadow, known):
+            await store_setup.open_store(shadow)
+            await run_sync(restore_module.recover, shadow, self._acts)
+            if known and await store_setup.take_up(shadow, known):
                 return None
-            made = await baseline.first(shadow)
+            first = await baseline.first(shadow)
             if known and unchanged:
-                await run_sync(mending.stand_in, shadow.git.folder, known, made.commit)
-            return made
+                await run_sync(repair_module.stand_in, shadow.git.folder, known, first.commit)
+            return first
 
     async def look_on(self, known: str) -> bool:
-        """Go on from the checkpoint `known` only to plan: nothing of the workspace is touched, not even what a restore
-        that was cut off has left there. False where it is lost."""
-        async with self._alone(begun=False) as shadow:
+        """Load the checkpoint `known` for planning only; return False if it is lost.
+
+        Nothing in the workspace is touched, not even the leftovers of an interrupted restore.
+        """
+        async with self._exclusive(begun=False) as shadow:
             shadow.require_workspace()
-            await opening.open_store(shadow)
-            return await opening.take_up(shadow, known)
+            await store_setup.open_store(shadow)
+            return await store_setup.take_up(shadow, known)
 
     def notices(self) -> tuple[str, ...]:
-        """What happened to the store by itself since the last call, as sentences for the user."""
-        told = tuple(self._shadow.notices)
+        """Return the automatic actions on the store since the last call, as sentences for the user."""
+        sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
-        return told
+        return sentences
 
     async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
-        """What differs now from the newest checkpoint: at `paths`; or anywhere, and at `also` though it is ignored."""
-        async with self._alone() as shadow:
+        """Return the changes since the newest checkpoint: at `paths`, or anywhere and at ignored paths in
+        `also`.
+        """
+        async with self._exclusive() as shadow:
             return await look(shadow, paths, also)
 
     async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
-        """Those of the paths at which something changed after this time."""
-        async with self._alone() as shadow:
+        """Return the paths where something changed after this time (seconds since 1970)."""
+        async with self._exclusive() as shadow:
             return await run_sync(changed_after, shadow, paths, at)
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
-        """Keep these changes as the newest checkpoint; returns its commit."""
-        async with self._alone() as shadow:
+        """Save these changes as the newest checkpoint; return its commit."""
+        async with self._exclusive() as shadow:
             if not changes:
                 return shadow.head
-            return await committing.commit(shadow, changes, message=message, author=author, part=part)
+            return await commit_module.commit(shadow, changes, message=message, author=author, part=part)
 
     async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
-        """What putting the files back to the checkpoint `source` would do, with the `named` paths in any case."""
-        async with self._alone() as shadow:
-            source = await run_sync(mending.meant, shadow.git.folder, source)
-            return planning.shown(shadow, await planning.prepare(shadow, source, named))
+        """Plan a restore to the checkpoint `source`, always including the `named` paths."""
+        async with self._exclusive() as shadow:
+            source = await run_sync(repair_module.meant, shadow.git.folder, source)
+            return plan_module.shown(shadow, await plan_module.prepare(shadow, source, named))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
-        """Carry out a plan: the free acts, and of those in conflict the ones that `overwrite` names."""
-        async with self._alone() as shadow:
-            return await restoring.restore(shadow, plan, overwrite, self._acts)
+        """Carry out a plan: the conflict-free acts, and those in conflict that `overwrite` names."""
+        async with self._exclusive() as shadow:
+            return await restore_module.restore(shadow, plan, overwrite, self._acts)
 
     async def settle(self) -> bool:
-        """Upkeep, to be called when nothing else is to be done: any other call ends it. True if it did something."""
-        done = False
-        if self._settling is None:
-            with anyio.CancelScope() as self._settling:
+        """Run maintenance when idle; any other call cancels it. Return True if it did something."""
+        has_worked = False
+        if self._upkeep_scope is None:
+            with anyio.CancelScope() as self._upkeep_scope:
                 try:
-                    async with self._alone(upkeep=True) as shadow:
-                        done = await settling.settle(shadow)
+                    async with self._exclusive(upkeep=True) as shadow:
+                        has_worked = await maintenance.settle(shadow)
                 finally:
-                    self._settling = None
-        return done
+                    self._upkeep_scope = None
+        return has_worked
 
     async def files_at(self, commit: str) -> list[KeptFile]:
-        """Every file of a checkpoint."""
-        async with self._reading() as shadow:
-            return await reading.files_at(shadow, commit)
+        """Return every file of a checkpoint."""
+        async with self._read_access() as shadow:
+            return await checkpoint_reader.files_at(shadow, commit)
 
     async def read_at(self, commit: str, path: str) -> bytes:
-        """A file's bytes in a checkpoint; of a link, its target."""
-        async with self._reading() as shadow:
-            return await reading.read_at(shadow, commit, path)
+        """Return a file's bytes in a checkpoint, or a link's target."""
+        async with self._read_access() as shadow:
+            return await checkpoint_reader.read_at(shadow, commit, path)
 
     async def diff(self, before: str, after: str) -> list[LineChange]:
-        """The paths in which two checkpoints differ, with lines that came and went."""
-        async with self._reading() as shadow:
-            return await reading.difference(shadow, before, after)
+        """Return the paths that differ between two checkpoints, with added and removed lines."""
+        async with self._read_access() as shadow:
+            return await checkpoint_reader.difference(shadow, before, after)
 
     async def checkout(self, commit: str, dest: Path) -> None:
         """Write a checkpoint's files into an empty folder."""
-        async with self._reading() as shadow:
-            await reading.checkout(shadow, commit, dest)
+        async with self._read_access() as shadow:
+            await checkpoint_reader.checkout(shadow, commit, dest)
 
     async def export_bundle(self, dest: Path) -> None:
-        """All checkpoints as one file that `git clone` takes."""
-        async with self._reading() as shadow:
-            await settling.export_bundle(shadow, dest)
+        """Write all checkpoints into one file that `git clone` accepts."""
+        async with self._read_access() as shadow:
+            await maintenance.export_bundle(shadow, dest)
 
     async def import_bundle(self, bundle: Path) -> None:
-        """Make the store, which must not be there yet, of such a file. Nothing in it is trusted before it is checked."""
-        async with self._alone(begun=False) as shadow:
-            await unbundling.import_bundle(shadow, bundle)
+        """Create the store from such a file, which is verified completely. The store must not exist yet."""
+        async with self._exclusive(begun=False) as shadow:
+            await store_setup.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """What is wrong with the store; empty where nothing is. What can be written anew is, and is named."""
-        async with self._alone(begun=False) as shadow:
-            anew = await run_sync(opening.names_anew, shadow.git.folder)
-            return await settling.verify(shadow, anew)
+        """Return the problems of the store; empty if there are none. Recreates what it can, and names it."""
+        async with self._exclusive(begun=False) as shadow:
+            recreated = await run_sync(store_setup.names_anew, shadow.git.folder)
+            return await maintenance.verify(shadow, recreated)
 
     async def lost(self, commits: Sequence[str]) -> list[str]:
-        """Those of these checkpoints that are not in the store any more."""
-        async with self._reading() as shadow:
-            return await reading.lost(shadow, commits)
+        """Return the checkpoints that are no longer in the store."""
+        async with self._read_access() as shadow:
+            return await checkpoint_reader.lost(shadow, commits)
 
     async def borrowed(self) -> str:
-        """Why a part of the first checkpoint stays in the user's repository, as a sentence; empty where none does."""
-        async with self._reading() as shadow:
-            return await settling.borrowed(shadow)
+        """Return why parts of the first checkpoint stay in the user's repository; empty if none do."""
+        async with self._read_access() as shadow:
+            return await maintenance.borrowed(shadow)
 
     async def size(self) -> int:
-        """Bytes that the store takes."""
-        async with self._reading() as shadow:
-            return await settling.size(shadow)
+        """Return the bytes used by the store."""
+        async with self._read_access() as shadow:
+            return await maintenance.size(shadow)
 
     async def aclose(self) -> None:
-        """End upkeep and wait for the call that is under way."""
-        if self._settling is not None:
-            self._settling.cancel()
+        """Cancel maintenance and wait for the running call."""
+        if self._upkeep_scope is not None:
+            self._upkeep_scope.cancel()
         async with self._lock:
             return

@@ -1,7 +1,7 @@
-"""What differs from the newest checkpoint.
+"""Changes since the newest checkpoint.
 
-Git's index says which files may have changed and which are new; each of them is then looked at here. The permission
-bits that git does not keep are compared in a thread meanwhile.
+Git's index lists files that may have changed and new ones; each is then examined here. Permission bits that
+git does not store are compared in a thread meanwhile.
 """
 
 import os
@@ -21,43 +21,42 @@ from tui_agent.workspace.checkpoints.git import names_of
 from tui_agent.workspace.checkpoints.git_excludes import patterns_from_above
 from tui_agent.workspace.checkpoints.limits import size_in_words
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, LINK, PLAIN, Stand
-from tui_agent.workspace.checkpoints.special_files import special
 from tui_agent.workspace.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
 
 EXAMPLES = 3
-"""Paths that a word about what was skipped names."""
+"""Most paths named in a sentence about skipped files."""
 SHOWN_TOTAL = 32
-"""How many files of the largest size one look hands about at most, of each side."""
+"""Most files of maximum size whose content one look returns, per side."""
 
 
 @dataclass
 class Skips:
-    """What was not taken, by reason."""
+    """Skipped paths by reason."""
 
     reasons: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, reason: str, path: str) -> None:
-        """One path, for this reason."""
+        """Add a path with its reason."""
         self.reasons.setdefault(reason, []).append(path)
 
     def paths(self) -> list[str]:
-        """All of them."""
+        """Return all skipped paths."""
         return [path for paths in self.reasons.values() for path in paths]
 
     def words(self) -> tuple[str, ...]:
-        """One sentence a reason."""
+        """Return one sentence for each reason."""
         return tuple(f"{reason}: {some(paths)}" for reason, paths in sorted(self.reasons.items()))
 
 
 def some(paths: Sequence[str]) -> str:
-    """The first of these paths, and how many more there are."""
-    named = ", ".join(path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:EXAMPLES])
-    return named + (f" and {len(paths) - EXAMPLES} more" if len(paths) > EXAMPLES else "")
+    """Return the first of these paths, and the number of the others."""
+    listed = ", ".join(path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:EXAMPLES])
+    return listed + (f" and {len(paths) - EXAMPLES} more" if len(paths) > EXAMPLES else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One changed path: what the checkpoint holds and what stands there."""
+    """One changed path: the checkpoint's entry and the current state."""
 
     path: str
     entry: Entry | None
@@ -65,57 +64,88 @@ class Found:
 
 
 async def look(shadow: Shadow, paths: Sequence[str] | None = None, also: Sequence[str] = ()) -> Changes:
-    """What differs now: at `paths`; or anywhere, and at the paths in `also` though they are ignored."""
+    """Return the changes at `paths`, or anywhere and at the ignored paths in `also`."""
     skips = Skips()
     candidates = set(paths) if paths is not None else await anywhere(shadow) | set(also)
     if paths is None:
-        candidates |= await special(shadow, candidates)
-    found = await run_sync(examine, shadow, candidates, skips, paths is not None)
-    shadow.require_workspace()  # it may have gone meanwhile
-    if found:
-        found = await within_quota(shadow, found, skips)
+        candidates |= await _new_special_files(shadow, candidates)
+    changes = await run_sync(examine, shadow, candidates, skips, paths is not None)
+    shadow.require_workspace()  # it may have been deleted meanwhile
+    if changes:
+        changes = await within_quota(shadow, changes, skips)
     if paths is None:
         shadow.checked = frozenset(also)
-    await _note_strangers(shadow, found, skips, named=paths is not None)
+    await _note_strangers(shadow, changes, skips, named=paths is not None)
     return Changes(
-        paths=tuple(each.path for each in found),
-        files=await told(shadow, found),
+        paths=tuple(change.path for change in changes),
+        files=await told(shadow, changes),
         skipped=skips.words(),
     )
 
 
-async def _note_strangers(shadow: Shadow, found: list[Found], skips: Skips, *, named: bool) -> None:
-    new = [each.path for each in found if each.entry is None]
+async def _new_special_files(shadow: Shadow, candidates: Iterable[str]) -> set[str]:
+    """Return the pipes, sockets and devices that are not ignored, which git's listings leave out.
+
+    Only the folders of the checkpoint's files and of the candidates are listed, so nothing is read below an ignored
+    folder, a nested repository or a link.
+    """
+    folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
+    paths = await run_sync(_special_files, shadow, folders | {""})
+    return set(paths) - await strangers.ignored(shadow, paths, None) if paths else set()
+
+
+def _special_files(shadow: Shadow, folders: Iterable[str]) -> list[str]:
+    paths = []
+    for folder in while_wanted(sorted(folders)):
+        try:
+            with shadow.files.folder(folder.split("/") if folder else []) as fd, os.scandir(fd) as entries:
+                names = [entry.name for entry in entries if _is_special(entry)]
+        except OSError:
+            continue  # deleted, replaced or unreadable: the look at its files reports it
+        paths += [f"{folder}/{name}" if folder else name for name in names]
+    return paths
+
+
+def _is_special(entry: "os.DirEntry[str]") -> bool:
+    kinds = (entry.is_symlink(), entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+    return not any(kinds)
+
+
+async def _note_strangers(shadow: Shadow, changes: list[Found], skips: Skips, *, named: bool) -> None:
+    new = [change.path for change in changes if change.entry is None]
     if named:
         await strangers.note_ignored(shadow, new)
     else:
-        await strangers.note_brought_to_light(shadow, new, [each.path for each in found])
+        await strangers.note_brought_to_light(shadow, new, [change.path for change in changes])
         await strangers.note(shadow, [*skips.paths(), *shadow.checked.intersection(new)])
 
 
 def changed_after(shadow: Shadow, paths: Iterable[str], at: float) -> frozenset[str]:
-    """The paths at which something changed after this time: what stands there, or the folder that it is gone from. The time is
-    the one that nobody can set back (of the inode, not of the content)."""
+    """Return the paths where something changed after this time (seconds since 1970).
+
+    That is the file itself, or the folder of a deleted one. Uses the inode's change time, which nobody can
+    set back.
+    """
     with shadow.files.folder([]) as root:
-        return frozenset(path for path in paths if _changed_at(root, path) > at)
+        return frozenset(path for path in paths if _change_time(root, path) > at)
 
 
-def _changed_at(root: int, path: str) -> float:
-    """Reached part by part, so that no link is followed."""
-    found, place = os.stat(root), ""
+def _change_time(root: int, path: str) -> float:
+    """Return the change time of a path, reached component by component so that no link is followed."""
+    status, current = os.stat(root), ""
     for part in path.split("/"):
-        place = f"{place}/{part}" if place else part
+        current = f"{current}/{part}" if current else part
         try:
-            found = os.lstat(place, dir_fd=root)
+            status = os.lstat(current, dir_fd=root)
         except OSError:
-            break  # gone, or not to be looked at: the folder tells
-        if not stat.S_ISDIR(found.st_mode):
+            break  # deleted or unreadable: use the folder's time
+        if not stat.S_ISDIR(status.st_mode):
             break
-    return found.st_ctime
+    return status.st_ctime
 
 
 async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
-    """Every path that may have changed."""
+    """Return every path that may have changed."""
     candidates: set[str] = set()
     faults: list[CheckpointError] = []
     async with anyio.create_task_group() as group:
@@ -141,37 +171,37 @@ async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
 async def listed(
     shadow: Shadow, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
 ) -> list[str]:
-    """The paths that git's index finds changed, removed or new."""
+    """Return the paths that git's index reports as changed, removed or new."""
     await run_sync(write_patterns, shadow)
-    own = [f"--exclude=/{escaped(shadow.own_place)}"] if shadow.own_place else []
+    own_excludes = [f"--exclude=/{escaped(shadow.own_place)}"] if shadow.own_place else []
     out = await shadow.git(
         "ls-files",
         "-z",
         *what,
         "--exclude-standard",
         f"--exclude=/{STAGING}*",
-        *own,
+        *own_excludes,
         index=index,
     )
     return names_of(out)
 
 
 def escaped(path: str) -> str:
-    """A path as a pattern that matches it alone."""
+    """Return a pattern that matches only this path."""
     return "".join(f"\\{char}" if char in "\\*?[] !#" else char for char in path)
 
 
 def write_patterns(shadow: Shadow) -> None:
-    """Tell the store what the folders above the workspace ignore."""
-    wanted = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
+    """Write the ignore patterns from above the workspace into the store."""
+    patterns = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
     path = shadow.git.folder / "info" / "exclude"
-    if not path.exists() or path.read_bytes() != wanted:
-        put(shadow.git.folder, path, wanted)
+    if not path.exists() or path.read_bytes() != patterns:
+        put(shadow.git.folder, path, patterns)
 
 
 def other_bits(shadow: Shadow) -> list[str]:
-    """The files whose permission bits are not those of the checkpoint."""
-    modes, look_at = shadow.modes, os.stat
+    """Return the files whose permission bits differ from the checkpoint's."""
+    modes, stat_file = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
     unusual = modes.unusual
@@ -181,28 +211,28 @@ def other_bits(shadow: Shadow) -> list[str]:
             if git_mode == LINK:
                 continue
             try:
-                found = look_at(path, dir_fd=root, follow_symlinks=False).st_mode
+                mode = stat_file(path, dir_fd=root, follow_symlinks=False).st_mode
             except OSError:
-                continue  # it is gone: git's listing tells that
-            if found & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
+                continue  # deleted: git's listing reports it
+            if mode & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
                 changed.append(path)
     return changed
 
 
 def under_links(shadow: Shadow, candidates: Iterable[str]) -> set[str]:
-    """The checkpoint's files below a folder in whose place something else stands now."""
+    """Return the checkpoint's files below a folder that was replaced by a link."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
         return set()
-    below = tuple(replaced)
-    return {path for path in shadow.tracked if path.startswith(below)}
+    prefixes = tuple(replaced)
+    return {path for path in shadow.tracked if path.startswith(prefixes)}
 
 
 def examine(shadow: Shadow, candidates: Iterable[str], skips: Skips, named: bool) -> list[Found]:
-    """The candidates that really differ, in order. Paths that were named are taken though they are ignored."""
+    """Return the candidates that really differ, sorted. Named paths are examined even if ignored."""
     nested: dict[str, bool] = {}
-    found: list[Found] = []
+    changes: list[Found] = []
     room = SHOWN_TOTAL * shadow.limits.shown_bytes
     with shadow.files.near() as near:
         for path in while_wanted(sorted(candidates)):
@@ -211,89 +241,91 @@ def examine(shadow: Shadow, candidates: Iterable[str], skips: Skips, named: bool
             if reason:
                 skips.add(reason, path)
                 continue
-            detailed = named or len(found) < shadow.limits.named
+            detailed = named or len(changes) < shadow.limits.named
             stand = near.stand(path, read=detailed, most=min(room, shadow.limits.shown_bytes))
             room -= len(stand.content or b"")
             if differs(shadow, path, entry, stand, skips):
-                found.append(Found(path, entry, stand))
-    return found
+                changes.append(Found(path, entry, stand))
+    return changes
 
 
 def unfit(shadow: Shadow, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
-    """Why a path is never kept; empty for one that may be."""
+    """Return why a path is never saved; empty if it may be."""
     parts = path.split("/")
     if path.endswith("/"):
-        return "Repositories in the workspace are not kept"
+        return "Repositories in the workspace are not saved"
     if "" in parts or "." in parts or ".." in parts or "\0" in path:
-        return "Paths outside the workspace are not kept"
+        return "Paths outside the workspace are not saved"
     if any(part.lower() == ".git" for part in parts):
-        return "Git's own files are not kept"
+        return "Git's own files are not saved"
     if path.startswith(STAGING) or (shadow.own_place and f"{path}/".startswith(f"{shadow.own_place}/")):
-        return "The session's own files are not kept"
+        return "The session's own files are not saved"
     if any("\ud800" <= char <= "\udfff" for char in path):
-        return "Names that are not UTF-8 are not kept"
-    if not tracked and any(_nested(shadow, "/".join(parts[:end]), nested) for end in range(1, len(parts))):
-        return "Repositories in the workspace are not kept"
+        return "Names that are not UTF-8 are not saved"
+    if not tracked and any(
+        _is_repository(shadow, "/".join(parts[:end]), nested) for end in range(1, len(parts))
+    ):
+        return "Repositories in the workspace are not saved"
     return ""
 
 
-def _nested(shadow: Shadow, folder: str, known: dict[str, bool]) -> bool:
+def _is_repository(shadow: Shadow, folder: str, known: dict[str, bool]) -> bool:
     if folder not in known:
         known[folder] = os.path.lexists(shadow.workspace / folder / ".git")
     return known[folder]
 
 
 def differs(shadow: Shadow, path: str, entry: Entry | None, stand: Stand, skips: Skips) -> bool:
-    """Whether what stands there is to be kept as a change."""
+    """Return True if the current state is a change to save."""
     if stand.kind == "unreadable":
-        skips.add("Files that cannot be read are not kept", path)
+        skips.add("Files that cannot be read are not saved", path)
         return False
     if stand.kind == "special":
-        skips.add("Pipes, sockets and devices are not kept", path)
+        skips.add("Pipes, sockets and devices are not saved", path)
     if not stand.kept:
         return entry is not None
     if stand.kind == "link" and path.rsplit("/", 1)[-1].lower() == ".gitmodules":
-        skips.add("Git's own files are not kept", path)
+        skips.add("Git's own files are not saved", path)
         return False
     if entry is None:
         if stand.size > shadow.limits.file_bytes:
-            skips.add(f"Files above {size_in_words(shadow.limits.file_bytes)} are not kept", path)
+            skips.add(f"Files above {size_in_words(shadow.limits.file_bytes)} are not saved", path)
         return stand.size <= shadow.limits.file_bytes
     if entry.git_mode != stand.git_mode or shadow.modes.differ(path, entry.git_mode, stand.bits):
         return True
     return not stand.oid or stand.oid != entry.oid
 
 
-async def within_quota(shadow: Shadow, found: list[Found], skips: Skips) -> list[Found]:
-    """Those changes for which the store has room."""
-    new = sum(each.stand.size for each in found)
-    if shadow.grown + new > shadow.limits.total_bytes:
+async def within_quota(shadow: Shadow, changes: list[Found], skips: Skips) -> list[Found]:
+    """Return the changes that fit into the store."""
+    new_bytes = sum(change.stand.size for change in changes)
+    if shadow.grown + new_bytes > shadow.limits.total_bytes:
         shadow.grown = await run_sync(grown, shadow)
     room = shadow.limits.total_bytes - shadow.grown
-    taken = []
-    for each in found:
-        cost = each.stand.size if each.entry is None or each.stand.oid != each.entry.oid else 0
-        if cost <= room or not each.stand.kept:
+    accepted = []
+    for change in changes:
+        cost = change.stand.size if change.entry is None or change.stand.oid != change.entry.oid else 0
+        if cost <= room or not change.stand.kept:
             room -= cost
-            taken.append(each)
+            accepted.append(change)
         else:
             words = size_in_words(shadow.limits.total_bytes)
-            skips.add(f"The checkpoints' {words} are used up, so these are not kept", each.path)
-    return taken
+            skips.add(f"The checkpoint limit of {words} is reached, so these are not saved", change.path)
+    return accepted
 
 
 def grown(shadow: Shadow) -> int:
-    """What the store has grown by since its first checkpoint, measured."""
+    """Measure how much the store has grown since its first checkpoint, in bytes."""
     path = shadow.git.folder / "first-size"
-    noted = path.read_text() if path.exists() else ""
-    first = int(noted) if noted.isdigit() else 0
-    return max(0, folder_size(shadow.git.folder / "objects") - first)
+    recorded = path.read_text() if path.exists() else ""
+    initial = int(recorded) if recorded.isdigit() else 0
+    return max(0, folder_size(shadow.git.folder / "objects") - initial)
 
 
-async def told(shadow: Shadow, found: list[Found]) -> tuple[FileStand, ...]:
-    """The first changes in detail."""
-    first = found[: shadow.limits.named]
-    ids = [each.entry.oid for each in first if each.entry is not None]
+async def told(shadow: Shadow, changes: list[Found]) -> tuple[FileStand, ...]:
+    """Return the first changes in detail."""
+    detailed = changes[: shadow.limits.named]
+    ids = [change.entry.oid for change in detailed if change.entry is not None]
     sizes = await shadow.git.sizes(ids, missing=True)
     room = SHOWN_TOTAL * shadow.limits.shown_bytes
     small = []
@@ -302,14 +334,14 @@ async def told(shadow: Shadow, found: list[Found]) -> tuple[FileStand, ...]:
             small.append(oid)
             room -= size
     contents = await shadow.git.contents({oid: sizes[oid] for oid in small})
-    return tuple(_file_stand(each, sizes, contents) for each in first)
+    return tuple(_file_stand(change, sizes, contents) for change in detailed)
 
 
-def _file_stand(each: Found, sizes: dict[str, int], contents: dict[str, bytes]) -> FileStand:
-    oid = each.entry.oid if each.entry is not None else ""
-    stand = each.stand
+def _file_stand(change: Found, sizes: dict[str, int], contents: dict[str, bytes]) -> FileStand:
+    oid = change.entry.oid if change.entry is not None else ""
+    stand = change.stand
     return FileStand(
-        path=each.path,
+        path=change.path,
         before=contents.get(oid),
         after=stand.content,
         before_size=sizes.get(oid, 0),

@@ -1,4 +1,4 @@
-"""Which paths the commits between two checkpoints touched, and who did."""
+"""Paths that commits between two checkpoints touched, by author."""
 
 from dataclasses import dataclass, field
 
@@ -12,9 +12,12 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Paths that some commits touched: those of agent and commands, those of people, and those at which something had
-    been that no checkpoint held before: unknown (`strangers`), or held by a person's commit (`first_kept`). What a restore
-    left alone, and what a person may have changed after a run broke off, is the session's and a person's too."""
+    """Paths touched by the session (agent and commands) and by people.
+
+    At `strangers` something unknown existed that no checkpoint held; at `first_kept` a person's commit saved
+    it. Paths that a restore skipped, or that a person may have changed after an aborted run, count for both
+    session and people.
+    """
 
     session: set[str] = field(default_factory=set)
     humans: set[str] = field(default_factory=set)
@@ -23,24 +26,24 @@ class Touched:
 
 
 async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
-    """What the commits after `base` up to `tip` touched."""
+    """Return the paths touched by the commits after `base` up to `tip`."""
     out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
     authors: dict[str, str] = {}
-    first: dict[str, set[str]] = {}
-    found = Touched()
+    new_paths: dict[str, set[str]] = {}
+    result = Touched()
     for item in names_of(out):
         commit, author, message = item.lstrip("\n").split("\n", 2)
-        authors[commit], first[commit] = author, named_in(message)
-        bits, left = mode_paths(message), left_in(message)
-        found.session.update(left)
-        found.humans.update(left)
+        authors[commit], new_paths[commit] = author, named_in(message)
+        mode_changes, skipped = mode_paths(message), left_in(message)
+        result.session.update(skipped)
+        result.humans.update(skipped)
         if author == HUMAN:
-            found.humans.update(bits - first[commit])
-            found.first_kept.update({path: origin for path, origin in left.items() if origin})
-            found.first_kept.update(dict.fromkeys(first[commit], commit))  # the oldest comes last
+            result.humans.update(mode_changes - new_paths[commit])
+            result.first_kept.update({path: origin for path, origin in skipped.items() if origin})
+            result.first_kept.update(dict.fromkeys(new_paths[commit], commit))  # the oldest commit comes last
         else:
-            found.session.update(bits)
-            found.strangers.update(first[commit])
+            result.session.update(mode_changes)
+            result.strangers.update(new_paths[commit])
     stdin = "".join(f"{commit}\n" for commit in authors).encode()
     out = await shadow.git(
         "diff-tree", "--stdin", "-r", "-z", "--root", "--name-only", "--no-renames", stdin=stdin
@@ -50,7 +53,7 @@ async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
         if word in authors:
             commit = word
         elif authors.get(commit, HUMAN) != HUMAN:
-            found.session.add(word)
-        elif word not in first.get(commit, ()):
-            found.humans.add(word)
-    return found
+            result.session.add(word)
+        elif word not in new_paths.get(commit, ()):
+            result.humans.add(word)
+    return result

@@ -1,9 +1,9 @@
-"""Files that were there before a call and that no checkpoint held: too large, over the quota, ignored, in a repository
-of their own.
+"""Files that existed before a call and are in no checkpoint: too large, over the quota, ignored, or in
+another repository.
 
-When such a path is kept for the first time, its commit says so (`Before: "path"` in the last paragraph). Where that is a
-person's commit, taken before a call, it holds what was there, and going back puts that back; otherwise nobody knows what
-was there, and going back never removes the path unasked.
+When such a path is first saved, its commit says so (`Before: "path"` in the last paragraph). A person's
+commit, made before a call, holds the previous content, which a restore uses; otherwise that content is
+unknown, and a restore never removes the path without asking.
 """
 
 import json
@@ -25,59 +25,62 @@ LEFT = "Left"
 
 
 def lines_of(shadow: Shadow, paths: Iterable[str]) -> list[str]:
-    """The lines of a commit that keeps these paths."""
+    """Return the lines of a commit that saves these paths."""
     return before_lines(path for path in paths if path not in shadow.tracked and shadow.is_stranger(path))
 
 
 def before_lines(paths: Iterable[str]) -> list[str]:
-    """The lines that say so of these paths."""
+    """Return the `Before` lines of these paths."""
     return [f"{WORD}: {json.dumps(path)}" for path in sorted(paths)]
 
 
 def named_in(message: str) -> set[str]:
-    """The paths of which a commit says that something was there before."""
+    """Return the paths in a commit's `Before` lines."""
     lines = (line.partition(": ") for line in trailer(message))
-    return {str(json.loads(rest)) for word, _, rest in lines if word == WORD}
+    return {str(json.loads(value)) for key, _, value in lines if key == WORD}
 
 
 def left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """The lines that say that these paths are the session's and a person's: a restore left them alone, each with the commit
-    that kept it first, if that counts; or nobody knows who changed them."""
+    """Return the lines for paths that count as both the session's and a person's.
+
+    A restore skipped them, each with the commit that first saved it (if relevant), or their author is
+    unknown.
+    """
     return [f"{LEFT}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
 
 def left_in(message: str) -> dict[str, str]:
-    """The paths that a commit says are the session's and a person's, and the commit that kept each first."""
+    """Return the paths in a commit's `Left` lines, and the commit that first saved each."""
     lines = (line.partition(": ") for line in trailer(message))
-    pairs = (json.loads(rest) for word, _, rest in lines if word == LEFT)
+    pairs = (json.loads(value) for key, _, value in lines if key == LEFT)
     return {str(path): str(commit) for path, commit in pairs}
 
 
 async def note(shadow: Shadow, skipped: Iterable[str]) -> None:
-    """A look at everything has skipped these; what is gone is forgotten."""
+    """Record the paths that a complete look skipped, and forget those that no longer exist."""
     known = shadow.strangers | {path for path in skipped if path not in shadow.tracked}
-    shadow.strangers = await run_sync(_there, shadow.workspace, known)
+    shadow.strangers = await run_sync(_existing, shadow.workspace, known)
 
 
-def _there(workspace: Path, paths: set[str]) -> set[str]:
+def _existing(workspace: Path, paths: set[str]) -> set[str]:
     return {path for path in paths if "\0" not in path and os.path.lexists(workspace / path)}
 
 
 async def note_brought_to_light(shadow: Shadow, new: list[str], changed: Iterable[str]) -> None:
-    """Where the rules of what is ignored changed, what they hid until now may have been there before."""
+    """Record new paths that changed ignore rules hid until now: they may have existed before."""
     if new and any(path.rsplit("/", 1)[-1] == RULES for path in changed):
-        shadow.strangers |= await _ignored_before(shadow, new)
+        shadow.strangers |= await _previously_ignored(shadow, new)
 
 
 async def note_ignored(shadow: Shadow, new: list[str]) -> None:
-    """Of ignored paths nobody knows what was there, but for those that were looked at before."""
+    """Record ignored new paths as unknown, except those that were examined before."""
     unknown = [path for path in new if path not in shadow.checked]
     if unknown:
         shadow.strangers |= await ignored(shadow, unknown, None)
 
 
-async def _ignored_before(shadow: Shadow, paths: list[str]) -> set[str]:
-    """Those that the rules in the newest checkpoint hide."""
+async def _previously_ignored(shadow: Shadow, paths: list[str]) -> set[str]:
+    """Return the paths that the newest checkpoint's rules ignore."""
     rules = {path: entry.oid for path, entry in shadow.tracked.items() if path.rsplit("/", 1)[-1] == RULES}
     sizes = await shadow.git.sizes(list(rules.values()), missing=True)
     texts = await shadow.git.contents(sizes)
@@ -98,10 +101,10 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 
 
 async def ignored(shadow: Shadow, paths: list[str], tree: Path | None) -> set[str]:
-    """Those of the paths that the rules hide: the rules in the workspace, or in `tree`."""
-    stdin = listing([f"./{path}" for path in paths])  # so that no name is taken for a pattern
+    """Return the paths that the ignore rules of the workspace, or of `tree`, hide."""
+    stdin = listing([f"./{path}" for path in paths])  # the prefix keeps names from being read as patterns
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
     ended = await shadow.git.end(*words, stdin=stdin, tree=tree)
     if ended.code not in (0, 1):
-        return set(paths)  # nobody knows: it is asked
+        return set(paths)  # unknown: ask the user
     return {path.removeprefix("./") for path in names_of(ended.out)}

@@ -1,7 +1,7 @@
-"""A repository's configuration, read more strictly than git reads it.
+"""Strict reader of a repository's git configuration.
 
-Invariant: a file is understood only where every line of it is plain and every setting of it is known to be harmless; nothing
-of it is followed.
+Invariant: a file is accepted only if every line is plain and every setting is known to be harmless; no
+include or path in it is followed.
 """
 
 import re
@@ -19,20 +19,20 @@ from tui_agent.workspace.git.stat_cache import SteeredError, read_small
 
 MAX_BYTES = 256_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
-_IDLE = re.compile(r"(?:[#;].*)?")
+_BLANK_OR_COMMENT = re.compile(r"(?:[#;].*)?")
 _SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?:[ \t]++"([^"\\]*)")?\]')
 _SETTING = re.compile(
     r"([A-Za-z][A-Za-z0-9-]*)[ \t]*+"
     r'(?:=[ \t]*+(?:"((?:[^"\\]|\\["\\ntb])*+)"|((?:[^"\\;#]|\\["\\ntb])*+)))?'
 )
-"""A key and its value, in quotes or without. Possessive, so that no line takes long."""
+"""A key and its value, quoted or not. Possessive quantifiers, so that no line takes long."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections in which other tools keep keys: with a hyphen, which keys of git's own never have."""
+"""Sections in which other tools store keys with a hyphen; git's own keys never have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """Settings of a harmless configuration that lead to other folders."""
+    """Settings of a harmless configuration that point to other folders."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""
@@ -59,37 +59,37 @@ def read_config(path: str) -> GitConfig:
 
 
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
-    """Return the settings that lead elsewhere; every other one is harmless."""
-    leading: list[tuple[str, str]] = []
+    """Return the settings that point to other folders; all others are harmless."""
+    redirects: list[tuple[str, str]] = []
     section = subsection = None
-    for whole in text.split("\n"):
-        line = whole.strip(" \t")
-        if _IDLE.fullmatch(line):
-            if whole.endswith("\\"):
+    for raw_line in text.split("\n"):
+        line = raw_line.strip(" \t")
+        if _BLANK_OR_COMMENT.fullmatch(line):
+            if raw_line.endswith("\\"):
                 raise SteeredError(f"a comment in {path} ends with a backslash")
         elif header := _SECTION.fullmatch(line):
             section, subsection = header[1].lower(), header[2]
         elif section is not None and (setting := _SETTING.fullmatch(line)):
             name, value = setting[1].lower(), setting[2] or setting[3] or ""
             if subsection is None and (section, name) in {("core", "hookspath"), ("core", "worktree")}:
-                leading.append((f"{section}.{name}", _plain_path(value, path)))
+                redirects.append((f"{section}.{name}", _plain_path(value, path)))
             elif not _is_harmless(section, subsection, name, value):
                 raise SteeredError(f"{path} sets {section}.{name}")
         else:
             raise SteeredError(f"a line of {path} is not plain")
-    return leading
+    return redirects
 
 
 def _plain_path(value: str, path: str) -> str:
     if not value or "\\" in value or value[0] in "%:":
-        raise SteeredError(f"{path} names no plain folder")
+        raise SteeredError(f"{path} does not name a plain folder")
     return value
 
 
 def _is_harmless(section: str, subsection: str | None, name: str, value: str) -> bool:
     if section not in SECTIONS or section in OPEN_SECTIONS:
         return True
-    if section == "alias":  # commands of git's win over aliases
+    if section == "alias":  # git's own commands win over aliases
         return subsection is None and name not in COMMANDS
     if pattern := VALUES_OF_SECTIONS.get(section):
         return subsection is None and pattern.fullmatch(value) is not None

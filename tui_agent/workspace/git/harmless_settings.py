@@ -1,7 +1,8 @@
-"""The settings of a repository that change nothing harmful where git only looks.
+"""Repository settings that are harmless for git commands that only read.
 
-Invariant: a list of what is known to be harmless, from git's own documentation (2.25 to 2.53). A key of a section that git
-knows and that is not listed counts as harmful: it may name a program, a file, another repository or more configuration.
+Invariant: a list of what is known to be harmless, from git's own documentation (2.25 to 2.53). An unlisted
+key in a section that git knows counts as harmful: it may name a program, a file, another repository or more
+configuration.
 """
 
 import re
@@ -92,10 +93,10 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Sections of git itself of which nothing is listed above."""
+"""Sections of git without any listed key."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
-"""Sections of which every key is harmless."""
+"""Sections in which every key is harmless."""
 _SWITCH = "(?i:|true|false|yes|no|on|off|0|1)"
 _OFF = "(?i:|false|no|off|0)"
 _LFS_SKIP = r"(?: --skip)?"
@@ -105,8 +106,8 @@ _VALUES = {
     "blame.ignorerevsfile": r"\.git-blame-ignore-revs",
     "branch.sort": _SORT,
     "commit.template": r"\.?[\w-]+(?:\.txt)?",
-    "core.fsmonitor": "(?i:|true|false|no|off|0|1)",  # git before 2.36 runs it as a program: `yes` would not end
-    "core.repositoryformatversion": "[01]",  # git takes another one for no repository at all
+    "core.fsmonitor": "(?i:|true|false|no|off|0|1)",  # git before 2.36 runs the value as a program: `yes` would never end
+    "core.repositoryformatversion": "[01]",  # git does not accept a repository with another version
     "core.sshcommand": r"ssh(?: -i [\w./~@-]+| -o IdentitiesOnly=yes| -F /dev/null)*",
     "credential.helper": _HELPER,
     "credential.*.helper": _HELPER,
@@ -131,24 +132,24 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Keys that are harmless with some values only. A file that is named is one that git itself would track."""
+"""Keys that are harmless only with certain values. A named file is one that git itself would track."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Sections of which every key is harmless with some values only."""
+"""Sections in which every key is harmless only with certain values."""
 
 
-def _listed() -> Mapping[str, frozenset[str]]:
+def _parse_listed() -> Mapping[str, frozenset[str]]:
     lines = re.sub(r"\n +", " ", _TEXT).strip().splitlines()
     pairs = [line.split(": ") for line in lines]
     return {section: frozenset(names.lower().split()) for section, names in pairs}
 
 
-_LISTED = _listed()
+_LISTED = _parse_listed()
 KEYS = frozenset(f"{section}.{name}" for section, names in _LISTED.items() for name in names)
-"""Keys that are harmless with any value; `*` stands for a subsection."""
+"""Keys that are harmless with any value; `*` is a subsection."""
 SECTIONS = (
     OPEN_SECTIONS
     | frozenset(_OTHER_SECTIONS.split())
@@ -157,7 +158,7 @@ SECTIONS = (
     | frozenset(key.partition(".")[0] for key in VALUES)
     | {"alias"}
 )
-"""Sections that git or a filter of git's reads; all others are other tools' own."""
+"""Sections that git or one of its filters reads; all others belong to other tools."""
 
 COMMANDS = frozenset(
     [
@@ -251,4 +252,4 @@ COMMANDS = frozenset(
         "worktree",
     ]
 )
-"""Commands that the policy knows: an alias of that name is one where git does not have the command."""
+"""Commands that the policy knows: an alias with such a name counts if git lacks the command."""

@@ -1,6 +1,7 @@
-"""The repositories that the index of a repository links to.
+"""Reader of the repositories that a git index links to (submodules).
 
-Invariant: reads an index as git does, entry by entry, and only of the kinds that it knows whole: versions 2 and 3, SHA-1.
+Invariant: reads an index entry by entry as git does, and only formats that it knows completely: versions 2
+and 3, SHA-1.
 """
 
 import struct
@@ -10,20 +11,20 @@ from tui_agent.workspace.git.stat_cache import SteeredError, read_small
 MAX_BYTES = 50_000_000
 _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">24xI32xH")
-"""The mode and the flags of an entry; times, numbers, the size and the digest are passed over."""
+"""Mode and flags of an entry; times, numbers, size and digest are skipped."""
 _PAIR = struct.Struct(">II")
 _DIGEST_BYTES = 20
 _LINK_MODE = 0o160000
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-"""Those that add no entries. A split or sparse index has another one."""
+"""Extensions that add no entries. A split or sparse index has another one."""
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:
-    """Return the names of the entries that stand for repositories.
+    """Return the names of the entries that are repositories.
 
-    Raises `SteeredError` for an index of another kind or a damaged one, `OSError`.
+    Raises OSError, and `SteeredError` for an unknown or damaged index.
     """
     data = read_small(path, MAX_BYTES)
     try:
@@ -56,7 +57,7 @@ def _parse(data: bytes) -> tuple[bytes, ...]:
 
 
 def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
-    """Make sure that nothing behind the entries adds others, or sends git to read them elsewhere."""
+    """Raise if data after the entries adds others, or makes git read them elsewhere."""
     begin, end = position, len(data) - _DIGEST_BYTES
     while position < end:
         name, (size,) = data[position : position + 4], struct.unpack_from(">I", data, position + 4)
@@ -73,7 +74,7 @@ def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
 
 
 def _check_blocks(content: bytes, positions: list[int]) -> None:
-    """Make sure that the table by which git reads entries in several threads tells the same entries."""
+    """Raise if the table that git uses to read entries in several threads lists other entries."""
     number = 0
     for offset, count in _PAIR.iter_unpack(content[4:]):
         if number >= len(positions) or positions[number] != offset:

@@ -1,7 +1,8 @@
-"""Where git finds a repository: its folder, the one that it shares with others, its work trees and those it links to.
+"""Layout of a git repository: its folder, the folder it shares, its work trees and linked repositories.
 
-Invariant: looks only. A repository lies in one of the given homes, or is the usual folder of a linked work tree or a submodule,
-which names its work tree itself; and git sees it, too, for else it goes on to one above.
+Invariant: only reads. A repository is inside one of the given homes, or is the usual folder of a linked work
+tree or submodule that names its work tree itself; and git sees it too, since otherwise git continues with a
+parent folder.
 """
 
 import os
@@ -19,9 +20,9 @@ MAX_GITLINKS = 1_000
 _POINTER = re.compile(r"([^\x00-\x1f\x7f]+)\n?")
 _GITDIR = "gitdir: "
 SHARED = "../.."
-"""What a linked work tree's folder names as the main repository's."""
+"""Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""What a folder names that shares nothing: so stands in for a missing `commondir` while a sandboxed command runs."""
+"""Content of a `commondir` that shares nothing: the placeholder for a missing one during a sandboxed command."""
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
@@ -30,13 +31,13 @@ class Repository:
     """A repository as git finds it from a folder; all paths are real ones."""
 
     work_tree: str
-    """Empty where git is called in the repository's own folder."""
+    """Empty if git runs in the repository's own folder."""
     folder: str
     shared: str
 
 
 def _read_pointer(path: str) -> str:
-    """Read a file of one line."""
+    """Read a file that has one line."""
     try:
         text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -52,62 +53,62 @@ _indexes = StampedReader(read_gitlinks)
 
 
 def read_pointer(path: str) -> str | None:
-    """Return the only line of a small file; None if there is no file. Raises `SteeredError` for another one."""
+    """Return the only line of a small file; None if it does not exist. Raises `SteeredError` for other files."""
     return _pointers.get(path)
 
 
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
     """Return the repository that git finds from a real folder upwards; None if there is none.
 
-    Raises `SteeredError` if its parts lie in none of the homes and do not belong to its work tree.
+    Raises `SteeredError` if its parts are in none of the homes and do not belong to its work tree.
     """
     path = folder
     while True:
-        if found := open_repository(path, homes):
-            return found
+        if repository := open_repository(path, homes):
+            return repository
         if looks_like_repository(path):
-            found = open_folder("", path)
-            if found.shared != path and not lies_in(found.shared, homes):
+            repository = open_folder("", path)
+            if repository.shared != path and not lies_in(repository.shared, homes):
                 raise SteeredError(f"{path} shares a repository elsewhere")
-            return found
-        above = os.path.dirname(path)  # noqa: PTH120 - many paths, quickly
-        if above == path:
+            return repository
+        parent = os.path.dirname(path)  # noqa: PTH120 - many paths, quickly
+        if parent == path:
             return None
-        path = above
+        path = parent
 
 
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
-    """Return the repository of a real folder with a `.git`; None if git sees none there.
+    """Return the repository of a real folder with a `.git`; None if git does not see one there.
 
     Raises `SteeredError` as `find_repository` does.
     """
-    dot = os.path.join(work_tree, ".git")  # noqa: PTH118
-    stamp = look_at(dot)
+    dot_git = os.path.join(work_tree, ".git")  # noqa: PTH118
+    stamp = look_at(dot_git)
     if stamp is None:
         return None
-    folder = _folder_of(work_tree, dot, stamp[-1])
+    folder = _resolve_dot_git(work_tree, dot_git, stamp[-1])
     if stat.S_ISDIR(stamp[-1]) and not looks_like_repository(folder):
         return None
-    found = open_folder(work_tree, folder)
+    repository = open_folder(work_tree, folder)
     homes = (*homes, work_tree)
-    if not (lies_in(folder, homes) and lies_in(found.shared, homes)) and not _points_back(found):
-        raise SteeredError(f"{dot} leads to a repository elsewhere")
-    return found
+    if not (lies_in(folder, homes) and lies_in(repository.shared, homes)) and not _points_back(repository):
+        raise SteeredError(f"{dot_git} leads to a repository elsewhere")
+    return repository
 
 
-def _folder_of(work_tree: str, dot: str, mode: int) -> str:
+def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
     if stat.S_ISDIR(mode):
-        return dot
+        return dot_git
     if stat.S_ISLNK(mode):
-        return os.path.realpath(dot)
-    named = read_pointer(dot) or ""
-    if not named.startswith(_GITDIR):
-        raise SteeredError(f"{dot} names no repository")
-    return os.path.realpath(os.path.join(work_tree, named.removeprefix(_GITDIR)))  # noqa: PTH118
+        return os.path.realpath(dot_git)
+    pointer = read_pointer(dot_git) or ""
+    if not pointer.startswith(_GITDIR):
+        raise SteeredError(f"{dot_git} does not point to a repository")
+    return os.path.realpath(os.path.join(work_tree, pointer.removeprefix(_GITDIR)))  # noqa: PTH118
 
 
 def looks_like_repository(folder: str) -> bool:
-    """Return False only if git surely sees no repository in a folder, and goes on to the one above."""
+    """Return False only if git certainly sees no repository in a folder and continues with its parent."""
     if look_at(f"{folder}/HEAD") is None:
         return False
     parts = (look_at(f"{folder}/{name}") is not None for name in ("objects", "refs"))
@@ -115,64 +116,66 @@ def looks_like_repository(folder: str) -> bool:
 
 
 def open_folder(work_tree: str, folder: str) -> Repository:
-    """Return the repository whose folder this is, with what it shares with the main work tree.
+    """Return the repository with this git folder, and what it shares with the main work tree.
 
-    Raises `SteeredError` if it shares anything else, or if git may take it for no repository.
+    Raises `SteeredError` if it shares anything else, or if git may not accept it as a repository.
     """
-    found = Repository(work_tree, folder, folder)
+    repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
         worktrees, _ = os.path.split(folder)
         main, name = os.path.split(worktrees)
         if shared != SHARED or name != "worktrees":
             raise SteeredError(f"{folder} shares another repository")
-        found = Repository(work_tree, folder, main)
+        repository = Repository(work_tree, folder, main)
     if not _HEAD.fullmatch(read_pointer(f"{folder}/HEAD") or ""):
         raise SteeredError(f"{folder} has no plain HEAD")
-    for path in (f"{found.shared}/objects", f"{found.shared}/refs"):
+    for path in (f"{repository.shared}/objects", f"{repository.shared}/refs"):
         stamp = look_at(path)
         if stamp is None or not stat.S_ISDIR(stamp[-1]) or not os.access(path, os.X_OK):
-            raise SteeredError(f"{path} is no folder")
-    return found
+            raise SteeredError(f"{path} is not a folder")
+    return repository
 
 
-def _points_back(found: Repository) -> bool:
+def _points_back(repository: Repository) -> bool:
     """Return True if a repository elsewhere names this work tree as its own."""
-    if found.shared != found.folder:
-        back = read_pointer(f"{found.folder}/gitdir")
-        return back is not None and _real(found.folder, back) == f"{found.work_tree}/.git"
-    return found.work_tree in work_trees(found.folder)
+    if repository.shared != repository.folder:
+        pointer = read_pointer(f"{repository.folder}/gitdir")
+        return (
+            pointer is not None and _real_path(repository.folder, pointer) == f"{repository.work_tree}/.git"
+        )
+    return repository.work_tree in work_trees(repository.folder)
 
 
 def lies_in(path: str, homes: Sequence[str]) -> bool:
-    """Return True if a real path is one of the homes or lies below one."""
+    """Return True if a real path is one of the homes or below one."""
     return any(path == home or path.startswith(home.rstrip("/") + "/") for home in homes)
 
 
-def _real(base: str, path: str) -> str:
+def _real_path(base: str, path: str) -> str:
     return os.path.realpath(os.path.join(base, path))  # noqa: PTH118
 
 
 def settings(folder: str) -> Iterator[GitConfig]:
-    """Read the configuration in a repository's folder. Raises `SteeredError` as `read_config` does."""
+    """Yield the configurations in a repository's folder. Raises `SteeredError` as `read_config` does."""
     for name in ("config", "config.worktree"):
         if (config := _configs.get(f"{folder}/{name}")) is not None:
             yield config
 
 
 def work_trees(folder: str) -> tuple[str, ...]:
-    """Return the real folders that the configuration names as the repository's work tree."""
-    return tuple(_real(folder, value) for config in settings(folder) for value in config.work_trees)
+    """Return the real folders that the configuration names as the repository's work trees."""
+    return tuple(_real_path(folder, value) for config in settings(folder) for value in config.work_trees)
 
 
 def gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Find the folders in a work tree that the index links to and that have a repository."""
-    found = _indexes.get(f"{repository.folder}/index") or ()
-    if len(found) > MAX_GITLINKS:
+    """Yield the folders in a work tree that the index links to and that contain a repository."""
+    links = _indexes.get(f"{repository.folder}/index") or ()
+    if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")
-    for name in found:
-        names = os.fsdecode(name).split("/")
+    for link in links:
+        names = os.fsdecode(link).split("/")
         path = "/".join((work_tree, *names))
-        if b"\0" in name or {"", ".", "..", ".git"} & set(names) or os.path.realpath(path) != path:
+        if b"\0" in link or {"", ".", "..", ".git"} & set(names) or os.path.realpath(path) != path:
             raise SteeredError(f"the index of {repository.folder} links to another place")
         if look_at(f"{path}/.git") is not None:
             yield path

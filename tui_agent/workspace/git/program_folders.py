@@ -1,7 +1,7 @@
-"""Folders in which git, also where it only looks, would run programs or read files that nobody named.
+"""Detection of folders in which even read-only git commands would run programs or read unrelated files.
 
-Invariant: looks only, and at a bounded number of files; a repository is trusted only where all that steers git is understood.
-Of the user's own configuration only those folders count that git is told to trust.
+Invariant: only reads a bounded number of files; a repository is trusted only if everything that configures
+git there is understood. From the user's own configuration, only `safe.directory` counts.
 """
 
 import glob
@@ -25,33 +25,37 @@ from tui_agent.workspace.git.repository_files import PartsCheck
 from tui_agent.workspace.git.stat_cache import SteeredError
 
 MAX_MEANT = 200
-"""Folders that one pattern stands for."""
+"""Most folders that one pattern may match."""
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
-"""The only hook that a look at a repository runs."""
+"""The only hook that a read-only git command runs."""
 _TRUSTED_FOLDER = re.compile(r"""(?im)^[ \t]*directory[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$""")
 """A line of `safe.directory`."""
 _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
 def runs_programs(root: str, folders: Collection[str] = ()) -> bool:
-    """Return True if git, where it only looks, may run programs or read files outside because of what lies with a repository.
+    """Return True if read-only git commands may run programs or read outside files because of a repository.
 
-    That is the repository around `root`, or around one of `folders`, names or patterns as seen from there, in which git is
-    started. Also True where git has no work tree in one of them: there it compares any files, tracked or not.
+    Checks the repository around `root` and around each of `folders` (names or patterns relative to it) in
+    which git is started. Also True if git has no work tree in one of them: there it compares any files,
+    tracked or not.
     """
     home = os.path.realpath(root)
     try:
-        started_in = {path for folder in folders or (".",) for path in _folders_meant(root, folder)}
-        around = {path: find_repository(path, (home,)) for path in sorted({home, *started_in})}
-        _Check(home).check_all([repository for repository in around.values() if repository is not None])
-        return not all(_accepts_work_tree(path, around[path]) for path in started_in)
+        working_folders = {path for folder in folders or (".",) for path in _matching_folders(root, folder)}
+        repositories = {path: find_repository(path, (home,)) for path in sorted({home, *working_folders})}
+        _Check(home).check_all([repository for repository in repositories.values() if repository is not None])
+        return not all(_accepts_work_tree(path, repositories[path]) for path in working_folders)
     except (SteeredError, OSError):
         return True
 
 
 def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
-    """Return True if git, started in a folder, has a work tree there; on another file system or of another user it has none."""
+    """Return True if git, started in a folder, has a work tree there.
+
+    It has none on another file system or if another user owns it.
+    """
     if repository is None or not repository.work_tree:
         return False
     top = repository.work_tree
@@ -60,23 +64,23 @@ def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
         return False
     try:
         return os.stat(path).st_dev == parts[0].st_dev  # noqa: PTH116
-    except (FileNotFoundError, NotADirectoryError):  # git does not start there
+    except (FileNotFoundError, NotADirectoryError):  # git cannot start there
         return True
 
 
 def _is_trusted_by_user(work_tree: str) -> bool:
-    """Return True if the user's own configuration lets git use a repository of another user."""
+    """Return True if the user's own configuration lets git use another user's repository."""
     home = os.path.expanduser("~")  # noqa: PTH111
-    more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    config_home = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     trusted: set[str] = set()
-    for path in (f"{home}/.gitconfig", f"{more}/git/config", "/etc/gitconfig"):
+    for path in (f"{home}/.gitconfig", f"{config_home}/git/config", "/etc/gitconfig"):
         with suppress(OSError):
             trusted.update(_TRUSTED_FOLDER.findall(Path(path).read_text("utf-8", "replace")))
     return not trusted.isdisjoint({"*", work_tree})
 
 
-def _folders_meant(root: str, folder: str) -> Iterator[str]:
-    """Find the real folders that a name or a pattern stands for, as the system and as a shell go there."""
+def _matching_folders(root: str, folder: str) -> Iterator[str]:
+    """Yield the real folders that a name or a pattern means, both to the system and to a shell."""
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
         raise SteeredError("any folder may be meant")
@@ -90,7 +94,7 @@ def _folders_meant(root: str, folder: str) -> Iterator[str]:
 
 
 class _Check:
-    """One look at repositories and at all that belongs to them."""
+    """One check of repositories and everything that belongs to them."""
 
     def __init__(self, home: str) -> None:
         self._home = home
@@ -98,10 +102,10 @@ class _Check:
         self._seen: set[Repository] = set()
         self._modules: set[str] = set()
 
-    def check_all(self, waiting: list[Repository]) -> None:
+    def check_all(self, pending: list[Repository]) -> None:
         """Check repositories and those that their indexes link to. Raises `SteeredError`."""
-        while waiting:
-            repository = waiting.pop()
+        while pending:
+            repository = pending.pop()
             if repository in self._seen:
                 continue
             self._seen.add(repository)
@@ -115,20 +119,20 @@ class _Check:
             )
             tops = self._check_repository(repository, homes)
             links = [link for top in tops for link in gitlinks(repository, top)]
-            waiting += [found for link in links if (found := open_repository(link, homes)) is not None]
+            pending += [linked for link in links if (linked := open_repository(link, homes)) is not None]
 
     def _check_repository(self, repository: Repository, homes: Sequence[str]) -> tuple[str, ...]:
         """Check all folders of a repository; return its work trees."""
         tops = tuple(filter(None, (repository.work_tree,)))
-        waiting = list(dict.fromkeys((repository.shared, repository.folder)))
-        for folder in waiting:
+        pending = list(dict.fromkeys((repository.shared, repository.folder)))
+        for folder in pending:
             tops += self._check_folder(folder, tops, homes)
-        while waiting:
-            for folder in self._parts.submodules(waiting.pop()):
+        while pending:
+            for folder in self._parts.submodules(pending.pop()):
                 if folder not in self._modules:
                     self._modules.add(folder)
                     self._check_folder(open_folder("", folder).folder, (), (*homes, folder))
-                    waiting.append(folder)
+                    pending.append(folder)
             if len(self._modules) > MAX_REPOSITORIES:
                 raise SteeredError("too many submodules")
         return tuple(dict.fromkeys(tops))
@@ -136,19 +140,21 @@ class _Check:
     def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
         """Check one folder of a repository; return the work trees that its configuration names."""
         self._parts.check(folder, homes)
-        named = tuple(path for path in work_trees(folder) if _is_work_tree(path, folder))
-        bases = dict.fromkeys((*tops, *named, folder))
+        configured = tuple(path for path in work_trees(folder) if _is_work_tree(path, folder))
+        bases = dict.fromkeys((*tops, *configured, folder))
         hooks = [os.path.expanduser(value) for config in settings(folder) for value in config.hooks]  # noqa: PTH111
-        places = [os.path.join(base, value) for value in hooks for base in bases]  # noqa: PTH118
-        if any(os.access(f"{place}/{_HOOK}", os.X_OK) for place in (f"{folder}/hooks", *places)):
-            raise SteeredError(f"{folder} has a hook that runs at a look")
+        hook_folders = [os.path.join(base, value) for value in hooks for base in bases]  # noqa: PTH118
+        if any(
+            os.access(f"{hook_folder}/{_HOOK}", os.X_OK) for hook_folder in (f"{folder}/hooks", *hook_folders)
+        ):
+            raise SteeredError(f"{folder} has a hook that runs on read-only commands")
         if any(os.path.islink(f"{base}/{_IGNORED_REVISIONS}") for base in bases):  # noqa: PTH114
-            raise SteeredError("revisions to be ignored are read from elsewhere")
-        return named
+            raise SteeredError("ignored revisions are read from elsewhere")
+        return configured
 
 
 def _is_work_tree(path: str, folder: str) -> bool:
-    """Return True if a folder has this repository; False if it has nothing at all. Raise for any other."""
+    """Return True if a folder has this repository, False if it is empty. Raises for any other content."""
     try:
         with os.scandir(path) as entries:
             if next(entries, None) is None:
@@ -156,8 +162,8 @@ def _is_work_tree(path: str, folder: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise SteeredError(f"{path} is no work tree") from error
-    found = open_repository(path, (folder,))
-    if found is None or found.folder != folder:
+        raise SteeredError(f"{path} is not a work tree") from error
+    repository = open_repository(path, (folder,))
+    if repository is None or repository.folder != folder:
         raise SteeredError(f"{folder} has a work tree elsewhere")
     return True

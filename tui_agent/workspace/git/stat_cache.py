@@ -1,7 +1,7 @@
-"""Files and folders of a repository, read again only where they changed.
+"""Cache of values read from a repository's files and folders, valid until these change.
 
-Invariant: looks only, follows no link in the last place, and every read is bounded. What was read a moment after a change
-is not kept: it may have changed again within the same time stamp.
+Invariant: only reads, follows no link in the last place, and every read is bounded. A value read right after
+a change is not cached: the file may have changed again within the same time stamp.
 """
 
 import os
@@ -15,11 +15,11 @@ T = TypeVar("T")
 Stamp = tuple[int, int, int, int, int, int]
 
 _SETTLED_NS = 50_000_000
-_MAX_KEPT = 10_000
+_MAX_CACHED = 10_000
 
 
 class SteeredError(Exception):
-    """A repository is not understood, or steers git to a program or file of its own choice."""
+    """A repository is not understood, or makes git use a program or file of its own choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,60 +30,60 @@ class _CacheEntry(Generic[T]):
 
 
 class StampedReader(Generic[T]):
-    """Remembers what a function read of a path for as long as the file or folder there stays as it is."""
+    """Caches the result of a function for a path while the file or folder there is unchanged."""
 
     def __init__(self, read: Callable[[str], T]) -> None:
         self._read = read
-        self._kept: dict[str, _CacheEntry[T]] = {}
+        self._cache: dict[str, _CacheEntry[T]] = {}
 
     def get(self, path: str) -> T | None:
-        """Return what the function reads there; None if there is nothing.
+        """Return the function's result for a path; None if nothing is there.
 
-        Raises `SteeredError` as the function does, and for what cannot be read.
+        Raises `SteeredError` as the function does, and for unreadable files.
         """
         stamp = look_at(path)
         if stamp is None:
             return None
-        kept = self._kept.get(path)
-        if kept is None or kept.stamp != stamp:
-            kept = self._read_now(path, stamp)
-        if kept.reason:
-            raise SteeredError(kept.reason)
-        return kept.value
+        cached = self._cache.get(path)
+        if cached is None or cached.stamp != stamp:
+            cached = self._read_now(path, stamp)
+        if cached.reason:
+            raise SteeredError(cached.reason)
+        return cached.value
 
     def _read_now(self, path: str, stamp: Stamp) -> _CacheEntry[T]:
         try:
-            kept = _CacheEntry(stamp, self._read(path))
+            cached = _CacheEntry(stamp, self._read(path))
         except SteeredError as error:
-            kept = _CacheEntry(stamp, None, str(error))
+            cached = _CacheEntry(stamp, None, str(error))
         except OSError as error:
-            kept = _CacheEntry(stamp, None, f"{path}: {error.strerror}")
-        if len(self._kept) >= _MAX_KEPT:
-            self._kept.clear()
+            cached = _CacheEntry(stamp, None, f"{path}: {error.strerror}")
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
         if time.time_ns() - stamp[1] > _SETTLED_NS and look_at(path) == stamp:
-            self._kept[path] = kept
-        return kept
+            self._cache[path] = cached
+        return cached
 
 
 def look_at(path: str) -> Stamp | None:
-    """Return what tells one state of a file, folder or link from another; None if there is nothing."""
+    """Return the state of a file, folder or link for comparison; None if nothing is there."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise SteeredError(f"{path} cannot be looked at") from error
+        raise SteeredError(f"{path} cannot be read") from error
     return (info.st_mtime_ns, info.st_ctime_ns, info.st_ino, info.st_dev, info.st_size, info.st_mode)
 
 
 def read_small(path: str, max_bytes: int) -> bytes:
-    """Read a regular file that is no link.
+    """Read a regular file that is not a link.
 
-    Raises `SteeredError` for anything else and for a larger one, `OSError`.
+    Raises OSError, and `SteeredError` for anything else or a larger file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_size > max_bytes:
-            raise SteeredError(f"{path} is no regular file, or too large")
+            raise SteeredError(f"{path} is not a regular file or is too large")
         return file.read(max_bytes)

@@ -1,1 +1,1 @@
-"""The user's own machine as an environment: files, paths, and processes with their children."""
+"""The local environment: files, paths and processes on the user's own machine."""

@@ -1,9 +1,9 @@
-"""A file given its new content as a whole, or not at all.
+"""Atomic replacement of a file's content.
 
-Invariants: until the new content is whole and on the disk, nothing has a name that anyone looks for: it has none at all
-where the file system allows that, else one that cannot be guessed and is never shared (O_EXCL, O_NOFOLLOW). What a
-killed process left under such a name is known by its form and by a lock that died with it, and is taken away at the
-next change in that folder. A link to the old file keeps the old content: hard links are cut, never written through.
+Invariants: until the new content is complete and on disk it is not visible under any known name: it has no
+name at all if the file system allows that, else an unguessable one that is never shared (O_EXCL, O_NOFOLLOW).
+Leftovers of a killed process are recognised by their name and a lock that ended with it, and are removed at
+the next change in that folder. Hard links to the old file keep the old content.
 """
 
 import errno
@@ -21,130 +21,132 @@ from itertools import islice
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
-_NOT_TAKEN_OVER = frozenset({"security.capability", "security.ima", "security.evm"})
-"""Marks that hold for the old content only; writing in place would take them away too."""
+_DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
+"""Attributes that are valid for the old content only; writing in place would remove them too."""
 _ACL = "system.posix_acl_access"
-_NO_NAMELESS = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})
+_UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A file as it stands before a change."""
+    """State of a file before a change."""
 
     digest: str
     found: os.stat_result
     marks: tuple[tuple[str, bytes], ...] = ()
-    """Its extended attributes, access lists among them."""
+    """Its extended attributes, including access lists."""
 
 
 def marks_of(fd: int) -> tuple[tuple[str, bytes], ...]:
-    """The extended attributes that a new file takes over."""
+    """Return the extended attributes that a new file inherits."""
     if sys.platform != "linux":
         return ()
-    found: list[tuple[str, bytes]] = []
+    attributes: list[tuple[str, bytes]] = []
     with suppress(OSError):
         for name in os.listxattr(fd):
-            if name not in _NOT_TAKEN_OVER:
+            if name not in _DROPPED_ATTRIBUTES:
                 with suppress(OSError):
-                    found.append((name, os.getxattr(fd, name)))
-    return tuple(found)
+                    attributes.append((name, os.getxattr(fd, name)))
+    return tuple(attributes)
 
 
 def put(
-    name: str, at: int, data: bytes, standing: Standing | None, ready: Callable[[], None]
+    name: str, folder_fd: int, data: bytes, standing: Standing | None, ready: Callable[[], None]
 ) -> os.stat_result:
-    """Make the file `name` in the open folder, or replace it.
+    """Create or replace the file `name` in the open folder.
 
-    `ready` is called when everything but the new name is done, and stops it by raising. Raises `FileExistsError` where
-    a new file's name was taken meanwhile.
+    `ready` is called just before the new name is set, and stops the change by raising. Raises
+    `FileExistsError` if a new file's name was taken meanwhile.
     """
-    temp = f".tui-agent-{secrets.token_hex(12)}.tmp"
-    fd, named = _opened(temp, at, 0o666 if standing is None else 0o600)
+    temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
+    fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if standing is None else 0o600)
     try:
-        with suppress(OSError):  # some network file systems have no locks; their leftovers are taken at once
+        with suppress(
+            OSError
+        ):  # some network file systems have no locks; there leftovers are removed at once
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write_all(fd, data)
         if standing is not None:
-            _take_over(fd, standing)
+            _copy_metadata(fd, standing)
         os.fsync(fd)
-        found = os.fstat(fd)
+        status = os.fstat(fd)
         if standing is None:
-            _put_new(fd, temp if named else "", name, at, ready)
+            _link_new(fd, temporary if has_name else "", name, folder_fd, ready)
         else:
-            if not named:
-                _give_name(fd, temp, at)
-                named = True
+            if not has_name:
+                _link_open_file(fd, temporary, folder_fd)
+                has_name = True
             ready()
-            os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+            os.replace(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
     except BaseException:
-        if named:
+        if has_name:
             with suppress(OSError):
-                os.unlink(temp, dir_fd=at)
+                os.unlink(temporary, dir_fd=folder_fd)
         raise
     finally:
         os.close(fd)
-    os.fsync(at)
-    return found
+    os.fsync(folder_fd)
+    return status
 
 
-def sweep(at: int) -> int:
-    """Take away what killed processes left in an open folder; how many files that were."""
-    taken = 0
-    with os.scandir(at) as entries:
-        left = [entry.name for entry in islice(entries, MAX_LISTED) if LEFTOVER.fullmatch(entry.name)]
-    for name in left:
+def sweep(folder_fd: int) -> int:
+    """Remove the leftovers of killed processes from an open folder; return their number."""
+    removed = 0
+    with os.scandir(folder_fd) as entries:
+        leftovers = [entry.name for entry in islice(entries, MAX_LISTED) if LEFTOVER.fullmatch(entry.name)]
+    for name in leftovers:
         with suppress(OSError):
-            taken += _taken(name, at)
-    return taken
+            removed += _remove_leftover(name, folder_fd)
+    return removed
 
 
-def _taken(name: str, at: int) -> bool:
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+def _remove_leftover(name: str, folder_fd: int) -> bool:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder_fd)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             return False
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while its maker lives
-        if os.stat(name, dir_fd=at, follow_symlinks=False).st_ino != found.st_ino:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while its writer is alive
+        if os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_ino != status.st_ino:
             return False
-        os.unlink(name, dir_fd=at)
+        os.unlink(name, dir_fd=folder_fd)
     finally:
         os.close(fd)
     return True
 
 
-def _opened(temp: str, at: int, mode: int) -> tuple[int, bool]:
-    """A new file in the folder, and whether it has its name already."""
-    nameless = getattr(os, "O_TMPFILE", 0)
-    if nameless and os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - its name is given by way of this folder
+def _open_temporary(temporary: str, folder_fd: int, mode: int) -> tuple[int, bool]:
+    """Open a new file in the folder; also return whether it already has its name."""
+    unnamed_flag = getattr(os, "O_TMPFILE", 0)
+    if unnamed_flag and os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - the file gets its name through this folder
         try:
-            return os.open(".", nameless | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=at), False
+            return os.open(".", unnamed_flag | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=folder_fd), False
         except OSError as error:
-            if error.errno not in _NO_NAMELESS:
+            if error.errno not in _UNNAMED_UNSUPPORTED:
                 raise
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(temp, flags, mode, dir_fd=at), True
+    return os.open(temporary, flags, mode, dir_fd=folder_fd), True
 
 
-def _give_name(fd: int, name: str, at: int) -> None:
-    os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=at, follow_symlinks=True)
+def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
+    os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=folder_fd, follow_symlinks=True)
 
 
-def _put_new(fd: int, temp: str, name: str, at: int, ready: Callable[[], None]) -> None:
-    """Give a new file its name without ever replacing one that appeared meanwhile."""
-    if not temp:
-        _give_name(fd, name, at)
+def _link_new(fd: int, temporary: str, name: str, folder_fd: int, ready: Callable[[], None]) -> None:
+    """Give a new file its name without replacing one that appeared meanwhile."""
+    if not temporary:
+        _link_open_file(fd, name, folder_fd)
         return
     try:
-        os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)
+        os.link(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
     except FileExistsError:
         raise
     except OSError:
-        # Some file systems have no hard links; there the check and the rename are two operations.
+        # Some file systems have no hard links: there the check and the rename are separate operations.
         ready()
-        os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+        os.replace(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         return
-    os.unlink(temp, dir_fd=at)
+    os.unlink(temporary, dir_fd=folder_fd)
 
 
 def _write_all(fd: int, data: bytes) -> None:
@@ -153,22 +155,22 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _take_over(fd: int, standing: Standing) -> None:
-    """Owner, access lists and mode of the old file, as far as they may be given away.
+def _copy_metadata(fd: int, standing: Standing) -> None:
+    """Copy owner, access lists and mode of the old file, as far as permitted.
 
-    Never the bits that let a program run as its owner or group: they were granted to the old content.
+    Never the set-user-id and set-group-id bits: they were granted to the old content.
     """
-    was = standing.found
+    old = standing.found
     try:
-        os.fchown(fd, was.st_uid, was.st_gid)
+        os.fchown(fd, old.st_uid, old.st_gid)
     except PermissionError:
         with suppress(PermissionError):
-            os.fchown(fd, -1, was.st_gid)
+            os.fchown(fd, -1, old.st_gid)
     if sys.platform == "linux":
         if _ACL not in dict(standing.marks):
-            with suppress(OSError):  # one that the folder gives to every new file
+            with suppress(OSError):  # the folder's default list
                 os.removexattr(fd, _ACL)
         for name, value in standing.marks:
             with suppress(OSError):
                 os.setxattr(fd, name, value)
-    os.fchmod(fd, stat.S_IMODE(was.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
+    os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))

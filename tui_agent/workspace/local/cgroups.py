@@ -1,6 +1,6 @@
-"""The control groups (Linux) below which this program may make groups of its own.
+"""Control groups (Linux) in which this process may create subgroups.
 
-Invariant: looks only; nothing is made here. What is named need not work: the keeper tries, and says what is in force.
+Invariant: only reads. A listed group may still fail; the reaper tries it and reports what is in force.
 """
 
 import os
@@ -11,32 +11,31 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
-    """The folders of this process's own groups that it may write to: of the unified hierarchy, and of an older one
-    that counts processes."""
+    """Return the writable cgroup folders of this process: unified, and the older `pids` hierarchy."""
     try:
-        places = _places(mounts.read_text().splitlines())
+        mount_points = _read_mount_points(mounts.read_text().splitlines())
         lines = own.read_text().splitlines()
     except OSError:
         return []
-    found = []
+    folders = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        place = places.get("pids" if "pids" in controllers.split(",") else controllers)
-        if place is not None and controllers in ("", "pids"):
-            folder = Path(place + path.rstrip("/")) if path != "/" else Path(place)
+        mount_point = mount_points.get("pids" if "pids" in controllers.split(",") else controllers)
+        if mount_point is not None and controllers in ("", "pids"):
+            folder = Path(mount_point + path.rstrip("/")) if path != "/" else Path(mount_point)
             if os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK):
-                found.append(str(folder))
-    return found
+                folders.append(str(folder))
+    return folders
 
 
-def _places(lines: list[str]) -> dict[str, str]:
-    """Where hierarchies are mounted: `` for the unified one, `pids` for the one that counts processes."""
-    found: dict[str, str] = {}
+def _read_mount_points(lines: list[str]) -> dict[str, str]:
+    """Return where hierarchies are mounted: `` for the unified one, `pids` for the one counting processes."""
+    mount_points: dict[str, str] = {}
     for line in lines:
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.split(" ", 2)
+        mount, _, file_system = line.partition(" - ")
+        kind, _, options = file_system.split(" ", 2)
         if kind == "cgroup2":
-            found.setdefault("", before.split(" ")[4])
+            mount_points.setdefault("", mount.split(" ")[4])
         elif kind == "cgroup" and "pids" in options.split(","):
-            found.setdefault("pids", before.split(" ")[4])
-    return found
+            mount_points.setdefault("pids", mount.split(" ")[4])
+    return mount_points

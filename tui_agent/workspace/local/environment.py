@@ -1,14 +1,15 @@
-"""The user's own machine as an environment.
+"""The local environment: files and programs on the user's own machine.
 
-Invariant: nothing here blocks the event loop; files are contained in the workspace (see `contain`), programs leave
-nothing behind (see `spawn`).
+Invariant: nothing here blocks the event loop; files are contained in the workspace (see `paths`), and
+programs leave no process behind (see `subprocesses`).
 """
 
 import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +29,6 @@ from tui_agent.ports.environment import (
 )
 from tui_agent.workspace.git.program_folders import runs_programs
 from tui_agent.workspace.local import subprocesses as spawn
-from tui_agent.workspace.local.descendants import LINUX, carriers
 from tui_agent.workspace.local.file_walk import batch_of, walk
 from tui_agent.workspace.local.files import LocalFiles
 from tui_agent.workspace.local.nofollow import OpenFolder
@@ -37,9 +37,9 @@ from tui_agent.workspace.local.reaper_client import Keeping
 from tui_agent.workspace.sandbox.confined_run import confined
 from tui_agent.workspace.sandbox.confinement import Confinement
 
-UNASKED = Sandbox(why_not="No sandbox was asked for.")
+UNASKED = Sandbox(why_not="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""The variable that every program started here carries, so that strays are found."""
+"""Variable of every program started here, so that stray processes can be found."""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -48,23 +48,23 @@ CHILD_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_CONFIG_PARAMETERS": "'safe.bareRepository=explicit'",
 }
-"""Set for every program: no pager, no question, no colour by terminal. No locale is forced.
+"""Variables set for every program: no pager, no prompts, no terminal colours. The locale stays.
 
-git takes a folder for a repository only where a `.git` stands in it or above: any files can be laid out as a bare one,
-whose configuration names programs that git runs.
+git treats a folder as a repository only if it or a parent has a `.git`: any files can be laid out as a bare
+repository, whose configuration names programs that git runs.
 """
 OURS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Programs that are started unasked, so never ones of the working folder; and what is tried where there is no other."""
+"""Programs that run without asking, so never the workspace's own, with a fallback path."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
 class LocalEnvironment:
-    """Files and processes below `root` on this machine; contract: `ports.environment.Environment`.
+    """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
 
-    `environ` is the base of the programs' environment (this process's own when None); `hidden` names variables that
-    no program is shown, such as the keys of model providers; `grace` is how many seconds a program has between
-    SIGTERM and SIGKILL when its time was up; `keeping` starts and ends the programs;
-    `confinement` is the sandbox that programs run in, but for those that are to run outside it.
+    `environ` is the base of the programs' environment (None: this process's own); `hidden` are variables that
+    no program sees, such as API keys; `grace` is the seconds between SIGTERM and SIGKILL after a timeout;
+    `keeping` starts and ends the programs; `confinement` is the sandbox for all programs except those that
+    run outside it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class LocalEnvironment:
         self._count = 0
         self._keeping = keeping or Keeping()
         self.holding = Holding()
-        """What held the newest program that was started."""
+        """Limits that apply to the newest program."""
         self._closed = False
         self._confinement = confinement
 
@@ -101,7 +101,7 @@ class LocalEnvironment:
 
     @property
     def containment(self) -> Containment:
-        """How its files are reached."""
+        """Access to the environment's files."""
         return self._contain
 
     @property
@@ -110,23 +110,23 @@ class LocalEnvironment:
 
     @property
     def keeper(self) -> int:
-        """The process that all programs stand below; -1 before the first."""
+        """Id of the process that all programs descend from; -1 before the first program."""
         return self._keeping.pid
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run to the end; see the contract and `spawn`."""
+        """Run a program to its end; see `ports.environment` and `subprocesses`."""
         if self._closed:
-            raise EnvironmentFault("The environment is closed: nothing more can be run in it.")
-        folder, entered = await to_thread.run_sync(self._enter, spec)
-        if isinstance(entered, ExecResult):
-            return entered
+            raise EnvironmentFault("The environment is closed; it cannot run more commands.")
+        folder, entry = await to_thread.run_sync(self._open_working_folder, spec)
+        if isinstance(entry, ExecResult):
+            return entry
         try:
-            return await self._exec(spec, on_output, folder, entered)
+            return await self._run_command(spec, on_output, folder, entry)
         finally:
-            os.close(entered)
+            os.close(entry)
 
-    def _enter(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
-        """The folder that a program is started in, and a descriptor of it: whatever becomes of the name, it is that one."""
+    def _open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
+        """Return the working folder's path and a descriptor, so a later rename does not matter."""
         contain = self._contain.at(self.root) if spec.folder else self._contain
         parts = contain.parts(spec.folder or spec.cwd)
         folder = "/".join((self.root.rstrip("/"), *parts))
@@ -137,14 +137,16 @@ class LocalEnvironment:
         except OSError as error:
             raise fault(spec.cwd or folder, error) from error
 
-    async def _exec(self, spec: ExecSpec, on_output: OutputSink, folder: str, entered: int) -> ExecResult:
+    async def _run_command(
+        self, spec: ExecSpec, on_output: OutputSink, folder: str, folder_fd: int
+    ) -> ExecResult:
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
         argv = spec.argv or ("bash", "-c", spec.script)
         command = spawn.Command(
-            argv=(_program(argv[0], env, Path(self.root)), *argv[1:]),
-            folder=entered,
+            argv=(_find_executable(argv[0], env, Path(self.root)), *argv[1:]),
+            folder=folder_fd,
             cwd=folder,
             env=env,
             timeout=spec.timeout,
@@ -153,7 +155,7 @@ class LocalEnvironment:
             stdin=spec.stdin,
             errors=spec.errors,
         )
-        run = partial(spawn.run, keeping=self._keeping, grace=self._grace, on_start=self._held)
+        run = partial(spawn.run, keeping=self._keeping, grace=self._grace, on_start=self._set_holding)
         if self._confinement is None or spec.outside or not self.sandbox.kind:
             return await run(command, on_output)
         return await confined(self._confinement, command, spec, on_output, run)
@@ -164,11 +166,12 @@ class LocalEnvironment:
             return frozenset()
         path = _search_path(os.environ if self._environ is None else self._environ)
         prefix = self.root.rstrip("/") + "/"
-        found = {name: shutil.which(name, path=path) for name in names}
+        paths = {name: shutil.which(name, path=path) for name in names}
         return frozenset(
             name
-            for name, at in found.items()
-            if at is not None and any(one.startswith(prefix) for one in (at, os.path.realpath(at)))
+            for name, location in paths.items()
+            if location is not None
+            and any(spelling.startswith(prefix) for spelling in (location, os.path.realpath(location)))
         )
 
     def scan(self) -> WorkspaceScan:
@@ -184,34 +187,34 @@ class LocalEnvironment:
         return runs_programs(self.root, folders)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """A regular file's content."""
+        """Read a regular file."""
         return await to_thread.run_sync(self._files.read, path, max_bytes)
 
     async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
-        """Replace or create a file; the change and the return cannot be split by cancellation."""
+        """Replace or create a file; cancellation cannot separate the change from the return."""
         return await to_thread.run_sync(self._files.write, path, data, expect)
 
     async def remove(self, path: str, expect: str) -> None:
-        """Remove a file that still has the digest `expect`."""
+        """Remove a file if it still has the digest `expect`."""
         await to_thread.run_sync(self._files.remove, path, expect)
 
     async def stat(self, path: str) -> FileInfo | None:
-        """What is there, a link at the path's end not followed."""
+        """Return what is at a path, without following a link at its end."""
         return await to_thread.run_sync(self._files.stat, path)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """A folder's entries, sorted by name."""
+        """Return a folder's entries, sorted by name."""
         return await to_thread.run_sync(self._files.listdir, path)
 
     async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Files and links below, pulled from a thread in batches."""
-        found = walk(self._contain, path, ignored)
-        while batch := await to_thread.run_sync(batch_of, found):
+        """Yield files and links below a path, read by a thread in batches."""
+        files = walk(self._contain, path, ignored)
+        while batch := await to_thread.run_sync(batch_of, files):
             for item in batch:
                 yield item
 
     def resolve(self, path: str) -> str:
-        """The absolute path after links are followed, wherever it leads."""
+        """Return the absolute path with all links followed, wherever it leads."""
         return self._contain.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -219,17 +222,17 @@ class LocalEnvironment:
         return self._contain.resolve_all(paths)
 
     async def aclose(self) -> int:
-        """End every program that still runs, and strays of earlier ones; returns how many were killed."""
+        """End all running programs and strays of earlier ones; return the number killed."""
         self._closed = True
         killed = await to_thread.run_sync(self._keeping.close)
-        if LINUX:
+        if sys.platform == "linux":
             marker = f"{MARKER}={self._token}-".encode()
             killed += await to_thread.run_sync(_kill_carriers, marker)
         if self._confinement is not None:
             await to_thread.run_sync(self._confinement.close)
         return killed
 
-    def _held(self, holding: Holding) -> None:
+    def _set_holding(self, holding: Holding) -> None:
         self.holding = holding
 
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
@@ -240,22 +243,24 @@ class LocalEnvironment:
 
 
 def _search_path(base: Mapping[str, str]) -> str:
-    """Where programs are found: nothing in the working folder because of its name. Behind everything of the user's own: a
-    bare `python` is found where the system has none."""
-    given = [one for one in base.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
-    return os.pathsep.join([*given, str(Path(sys.executable).parent)])
+    """Return `PATH` without relative entries, so that no program is found in the working folder by its name.
+
+    This interpreter's folder comes last: a bare `python` is found even if the system has none.
+    """
+    entries = [entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
+    return os.pathsep.join([*entries, str(Path(sys.executable).parent)])
 
 
-def _program(name: str, env: Mapping[str, str], workspace: Path) -> str:
-    """The program to start; a bare `python` that is nowhere to be found is this interpreter."""
+def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
+    """Return the program to start; a bare `python` that is not found is this interpreter."""
     if "/" in name:
         return name
     if name in OURS:
         return find_program(name, workspace, env) or OURS[name]
-    found = shutil.which(name, path=env.get("PATH"))
-    if found is None and _is_python(name):
+    path = shutil.which(name, path=env.get("PATH"))
+    if path is None and _is_python(name):
         return sys.executable
-    return found or name
+    return path or name
 
 
 def _is_python(name: str) -> bool:
@@ -265,10 +270,23 @@ def _is_python(name: str) -> bool:
     return version in ("", "3") or (version.startswith("3.") and version[2:].isdigit())
 
 
+def _find_carriers(marker: bytes) -> Iterator[int]:
+    """Yield the processes with a variable that begins with `marker`.
+
+    The last resort, if a command's warden and the reaper were both killed. Linux only; a process that cleared its
+    environment is not found.
+    """
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with suppress(OSError):  # another user's process, or ended
+                if (b"\0" + marker) in (b"\0" + (entry / "environ").read_bytes()):
+                    yield int(entry.name)
+
+
 def _kill_carriers(marker: bytes) -> int:
     killed = 0
     for _ in range(10):
-        strays = list(carriers(marker))
+        strays = list(_find_carriers(marker))
         for pid in strays:
             try:
                 os.kill(pid, 9)

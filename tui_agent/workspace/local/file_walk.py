@@ -1,7 +1,8 @@
-"""All files below a folder, what git ignores left out. Blocking, lazily: pulled in batches from threads.
+"""Walk over all files below a folder, without those git ignores. Blocking and lazy: consumed in batches by
+threads.
 
-Invariants: links are listed, never followed, so there are no loops; every folder is opened through the containment;
-what cannot be read is left out.
+Invariants: links are listed, never followed, so there are no loops; every folder is opened through the
+containment; unreadable folders are left out.
 """
 
 import os
@@ -21,67 +22,67 @@ from tui_agent.workspace.local.paths import MAX_DEPTH, Containment
 NEVER = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 )
-"""Folders that hold no one's work: left out always."""
+"""Folders without user content: always left out."""
 INSTALLED = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
-"""Folders of installed code: left out like ignored ones, also where no ignore file names them."""
-_IGNORE_LIMIT = 1_000_000
-_BATCH = 512
-_BATCH_S = 0.05
+"""Folders of installed code: left out like ignored ones, even if no ignore file lists them."""
+_MAX_IGNORE_BYTES = 1_000_000
+_BATCH_SIZE = 512
+_MAX_BATCH_S = 0.05
 
 
 def walk(contain: Containment, path: str, ignored: bool) -> Iterator[FileInfo]:
-    """Files and links below `path`, in the order of their paths' names."""
+    """Yield files and links below `path`, sorted by name within each folder."""
     start = contain.parts(path)
     top, rules = _rules_above(contain, start) if not ignored else ("", Rules())
-    stack = [_entries(contain, start, top, rules, ignored)]
+    stack = [_list_entries(contain, start, top, rules, ignored)]
     while stack:
-        below = next(stack[-1], None)
-        if below is None:
+        entry = next(stack[-1], None)
+        if entry is None:
             stack.pop()
-        elif isinstance(below, FileInfo):
-            yield below
-        elif len(below[0]) <= MAX_DEPTH:
-            parts, inherited = below
-            stack.append(_entries(contain, parts, top, inherited, ignored))
+        elif isinstance(entry, FileInfo):
+            yield entry
+        elif len(entry[0]) <= MAX_DEPTH:
+            parts, inherited = entry
+            stack.append(_list_entries(contain, parts, top, inherited, ignored))
 
 
-def _entries(
+def _list_entries(
     contain: Containment, parts: tuple[str, ...], top: str, rules: Rules, ignored: bool
 ) -> Iterator[FileInfo | tuple[tuple[str, ...], Rules]]:
-    """One folder's files, and its folders as what is to be entered."""
+    """Yield one folder's files, and its subfolders with the rules that apply in them."""
     base = "/".join(parts)
     try:
-        with contain.folder(parts) as at:
-            found = scan(at, base)
+        with contain.folder(parts) as folder_fd:
+            entries = scan(folder_fd, base)
             if not ignored:
-                text = _ignore_text(at, ".gitignore")
+                text = _read_ignore_file(folder_fd, ".gitignore")
                 rules = rules.below(top + (base + "/" if base else ""), text) if text else rules
     except OSError as error:
         if not parts:
             raise EnvironmentFault(f"The workspace cannot be read: {error.strerror}.") from error
         return
-    for item in found:
+    for item in entries:
         name = item.path[len(base) + 1 :] if base else item.path
-        folder = item.kind == "directory"
-        if folder and name in NEVER:
+        is_folder = item.kind == "directory"
+        if is_folder and name in NEVER:
             continue
-        if not ignored and ((folder and name in INSTALLED) or rules.ignores(top + item.path, folder)):
+        if not ignored and ((is_folder and name in INSTALLED) or rules.ignores(top + item.path, is_folder)):
             continue
-        if folder:
+        if is_folder:
             yield (*parts, name), rules
         elif item.kind != "other":
             yield item
 
 
-def _ignore_text(at: int, name: str) -> str:
+def _read_ignore_file(folder_fd: int, name: str) -> str:
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
     except OSError:
         return ""
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return ""
-        return os.read(fd, _IGNORE_LIMIT).decode("utf-8", "replace")
+        return os.read(fd, _MAX_IGNORE_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
     finally:
@@ -89,59 +90,61 @@ def _ignore_text(at: int, name: str) -> str:
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Rules]:
-    """The rules of the folders above `start`, up to the repository's top.
+    """Return the ignore rules of the folders above `start`, from the repository's top.
 
-    Returned with the workspace's own path as seen from that top (with a `/` at its end, or empty).
+    Also returns the workspace's path relative to that top (with a trailing `/`, or empty).
     """
-    repository = _repository(contain.root)
+    repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]
     top = "".join(name + "/" for name in names)
     rules = Rules()
-    here = repository
+    folder = repository
     base = ""
     for index, name in enumerate([*names, *start, None]):
         with suppress(OSError):
-            at = os.open(here, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 if index == 0:
-                    rules = rules.below("", _ignore_text_in(at, ".git/info/exclude"))
+                    rules = rules.below("", _read_nested_ignore_file(folder_fd, ".git/info/exclude"))
                 if name is not None:
-                    rules = rules.below(base, _ignore_text(at, ".gitignore"))
+                    rules = rules.below(base, _read_ignore_file(folder_fd, ".gitignore"))
             finally:
-                os.close(at)
+                os.close(folder_fd)
         if name is not None:
-            here = f"{here.rstrip('/')}/{name}"
+            folder = f"{folder.rstrip('/')}/{name}"
             base += name + "/"
-    # Whoever looks into an ignored folder on purpose is to see what is there.
+    # A walk that starts in an ignored folder shows its files.
     return top, Rules() if base and rules.ignores_any_of(base.rstrip("/")) else rules
 
 
-def _ignore_text_in(at: int, path: str) -> str:
+def _read_nested_ignore_file(parent_fd: int, path: str) -> str:
     folder, _, name = path.rpartition("/")
     try:
-        below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
+        folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
     except OSError:
         return ""
     try:
-        return _ignore_text(below, name)
+        return _read_ignore_file(folder_fd, name)
     finally:
-        os.close(below)
+        os.close(folder_fd)
 
 
-def _repository(root: str) -> str:
-    """The folder at or above `root` that holds `.git`; `root` itself where there is none."""
+def _repository_top(root: str) -> str:
+    """Return the folder at or above `root` that has a `.git`; `root` itself if there is none."""
     for folder in (Path(root), *Path(root).parents):
         if (folder / ".git").exists():
             return str(folder)
     return root
 
 
-def batch_of(found: Iterator[FileInfo]) -> list[FileInfo]:
-    """The next files of a walk: as many as come in a short time, so that the first are there at once."""
-    until = time.monotonic() + _BATCH_S
+def batch_of(files: Iterator[FileInfo]) -> list[FileInfo]:
+    """Return the next files of a walk: as many as arrive within a short time, so that the first appear at
+    once.
+    """
+    deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
-    for item in islice(found, _BATCH):
+    for item in islice(files, _BATCH_SIZE):
         batch.append(item)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             break
     return batch

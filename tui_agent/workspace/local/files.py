@@ -1,7 +1,7 @@
-"""Reading, replacing and removing files of a local workspace. Blocking: called in threads.
+"""Reading, replacing and removing files of a local workspace. Blocking: call it in threads.
 
-Invariants: only regular files are opened for their content; a file is replaced as a whole or not at all; a change is
-made only where the file still is what the caller knows.
+Invariants: only regular files are opened; a file is replaced completely or not at all; a change is made only
+if the file still has the content that the caller knows.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from tui_agent.workspace.local.path_spelling import MAX_LISTED
 from tui_agent.workspace.local.paths import FILE_FLAGS, Containment, fault, shown
 
 COMPARE_LIMIT = 1_000_000_000
-"""Bytes of a file up to which its digest is taken before it is replaced or removed."""
+"""Most bytes of a file whose digest is computed before it is replaced or removed."""
 _CHUNK = 1 << 20
 
 
 def kind_of(mode: int) -> str:
-    """The kind of thing that a mode tells, as `FileInfo.kind`."""
+    """Return the kind of a file mode, as in `FileInfo.kind`."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -31,32 +31,36 @@ def kind_of(mode: int) -> str:
     return "link" if stat.S_ISLNK(mode) else "other"
 
 
-def info(path: str, found: os.stat_result) -> FileInfo:
-    """A `FileInfo` of what was found at `path`."""
+def info(path: str, status: os.stat_result) -> FileInfo:
+    """Return the `FileInfo` of a path."""
     return FileInfo(
         path=path,
-        kind=kind_of(found.st_mode),  # type: ignore[arg-type]
-        size=found.st_size,
-        mtime_ns=found.st_mtime_ns,
-        mode=stat.S_IMODE(found.st_mode),
+        kind=kind_of(status.st_mode),  # type: ignore[arg-type]
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        mode=stat.S_IMODE(status.st_mode),
     )
 
 
-def _open_regular(name: str, at: int, path: str) -> tuple[int, os.stat_result]:
-    fd = os.open(name, FILE_FLAGS, dir_fd=at)
+def _open_regular(name: str, folder_fd: int, path: str) -> tuple[int, os.stat_result]:
+    fd = os.open(name, FILE_FLAGS, dir_fd=folder_fd)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            what = "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file (a device, pipe or socket)"
-            raise EnvironmentFault(f"{shown(path)} is {what}.")
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            kind = (
+                "a folder"
+                if stat.S_ISDIR(status.st_mode)
+                else "not a regular file (a device, pipe or socket)"
+            )
+            raise EnvironmentFault(f"{shown(path)} is {kind}.")
     except BaseException:
         os.close(fd)
         raise
-    return fd, found
+    return fd, status
 
 
 class LocalFiles:
-    """Files below one root."""
+    """Reads and changes files below one root."""
 
     def __init__(self, containment: Containment) -> None:
         self._contain = containment
@@ -68,10 +72,10 @@ class LocalFiles:
         if not parts:
             raise EnvironmentFault(f"{shown(path)} is a folder.")
         try:
-            with self._contain.folder(parts[:-1]) as at:
-                fd, found = _open_regular(parts[-1], at, path)
+            with self._contain.folder(parts[:-1]) as folder_fd:
+                fd, status = _open_regular(parts[-1], folder_fd, path)
                 try:
-                    data = _read_up_to(fd, found.st_size, max_bytes, path)
+                    data = _read_up_to(fd, status.st_size, max_bytes, path)
                 finally:
                     os.close(fd)
         except OSError as error:
@@ -80,8 +84,8 @@ class LocalFiles:
             path="/".join(parts),
             data=data,
             digest=hashlib.sha256(data).hexdigest(),
-            mtime_ns=found.st_mtime_ns,
-            mode=stat.S_IMODE(found.st_mode),
+            mtime_ns=status.st_mtime_ns,
+            mode=stat.S_IMODE(status.st_mode),
         )
 
     def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
@@ -90,19 +94,19 @@ class LocalFiles:
         if not parts:
             raise EnvironmentFault(f"{shown(path)} is a folder.")
         try:
-            with self._contain.folder(parts[:-1], make=expect is None) as at:
-                self._sweep(at)
-                standing = _standing(parts[-1], at, path)
-                _must_match(standing, expect, path)
-                found = _replace(parts[-1], at, path, data, standing)
+            with self._contain.folder(parts[:-1], make=expect is None) as folder_fd:
+                self._sweep(folder_fd)
+                standing = _read_standing(parts[-1], folder_fd, path)
+                _check_expected(standing, expect, path)
+                status = _replace_file(parts[-1], folder_fd, path, data, standing)
         except OSError as error:
             raise fault(path, error) from error
         return FileContent(
             path="/".join(parts),
             data=data,
             digest=hashlib.sha256(data).hexdigest(),
-            mtime_ns=found.st_mtime_ns,
-            mode=stat.S_IMODE(found.st_mode),
+            mtime_ns=status.st_mtime_ns,
+            mode=stat.S_IMODE(status.st_mode),
         )
 
     def remove(self, path: str, expect: str) -> None:
@@ -111,127 +115,133 @@ class LocalFiles:
         if not parts:
             raise EnvironmentFault(f"{shown(path)} is a folder.")
         try:
-            with self._contain.folder(parts[:-1]) as at:
-                standing = _standing(parts[-1], at, path)
-                _must_match(standing, expect, path)
-                os.unlink(parts[-1], dir_fd=at)
-                os.fsync(at)
+            with self._contain.folder(parts[:-1]) as folder_fd:
+                standing = _read_standing(parts[-1], folder_fd, path)
+                _check_expected(standing, expect, path)
+                os.unlink(parts[-1], dir_fd=folder_fd)
+                os.fsync(folder_fd)
         except OSError as error:
             raise fault(path, error) from error
 
     def stat(self, path: str) -> FileInfo | None:
-        """What is at `path`, a link at its end not followed; None where nothing is."""
+        """Return what is at `path` without following a link at its end; None if nothing is there."""
         parts = self._contain.entry(path)
         try:
-            with self._contain.folder(parts[:-1]) as at:
-                found = os.stat(parts[-1] if parts else ".", dir_fd=at, follow_symlinks=False)
+            with self._contain.folder(parts[:-1]) as folder_fd:
+                status = os.stat(parts[-1] if parts else ".", dir_fd=folder_fd, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise fault(path, error) from error
-        return info("/".join(parts) or ".", found)
+        return info("/".join(parts) or ".", status)
 
     def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """A folder's entries, sorted by name; what vanishes meanwhile is left out."""
+        """Return a folder's entries, sorted by name; files deleted meanwhile are left out."""
         parts = self._contain.parts(path)
         try:
-            with self._contain.folder(parts) as at:
-                found = scan(at, "/".join(parts))
+            with self._contain.folder(parts) as folder_fd:
+                entries = scan(folder_fd, "/".join(parts))
         except OSError as error:
             raise fault(path, error) from error
-        if len(found) > MAX_LISTED:
-            raise EnvironmentFault(f"{shown(path)} holds more than {MAX_LISTED:,} entries.")
-        return tuple(found)
+        if len(entries) > MAX_LISTED:
+            raise EnvironmentFault(f"{shown(path)} has more than {MAX_LISTED:,} entries.")
+        return tuple(entries)
 
-    def _sweep(self, at: int) -> None:
-        """At the first change in a folder: what killed processes left there goes."""
-        found = os.fstat(at)
-        if (found.st_dev, found.st_ino) not in self._swept:
-            self._swept.add((found.st_dev, found.st_ino))
-            sweep(at)
+    def _sweep(self, folder_fd: int) -> None:
+        """Remove leftovers of killed processes, once for each folder that is changed."""
+        status = os.fstat(folder_fd)
+        if (status.st_dev, status.st_ino) not in self._swept:
+            self._swept.add((status.st_dev, status.st_ino))
+            sweep(folder_fd)
 
 
-def scan(at: int, base: str) -> list[FileInfo]:
-    """The entries of an open folder, sorted by name; of more than `MAX_LISTED` one more than that."""
+def scan(folder_fd: int, base: str) -> list[FileInfo]:
+    """Return the entries of an open folder, sorted by name; at most `MAX_LISTED` + 1."""
     prefix = base + "/" if base else ""
-    found: list[FileInfo] = []
-    with os.scandir(at) as entries:
+    infos: list[FileInfo] = []
+    with os.scandir(folder_fd) as entries:
         for entry in islice(entries, MAX_LISTED + 1):
             if LEFTOVER.fullmatch(entry.name):
                 continue
             with suppress(FileNotFoundError):
-                found.append(info(prefix + entry.name, entry.stat(follow_symlinks=False)))
-    found.sort(key=lambda item: item.path)
-    return found
+                infos.append(info(prefix + entry.name, entry.stat(follow_symlinks=False)))
+    infos.sort(key=lambda item: item.path)
+    return infos
 
 
 def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
-    """All of a file, refused as soon as it proves longer than `max_bytes` (its size may be a lie or grow)."""
+    """Read a whole file; refuse it as soon as it is longer than `max_bytes` (its size may be wrong or grow)."""
     if size > max_bytes:
         raise EnvironmentFault(
-            f"{shown(path)} is too big: {size:,} bytes, the limit is {max_bytes:,}.",
-            hint="Look at a piece of it with a command.",
+            f"{shown(path)} is too large: {size:,} bytes, the limit is {max_bytes:,}.",
+            hint="Read a part of it with a command.",
         )
-    return b"".join(_pieces(fd, max_bytes, path))
+    return b"".join(_read_chunks(fd, max_bytes, path))
 
 
-def _pieces(fd: int, limit: int, path: str) -> Iterator[bytes]:
-    left = limit + 1
-    while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
+def _read_chunks(fd: int, limit: int, path: str) -> Iterator[bytes]:
+    remaining = limit + 1
+    while remaining > 0 and (piece := os.read(fd, min(remaining, _CHUNK))):
         yield piece
-        left -= len(piece)
-    if left <= 0:
-        raise EnvironmentFault(f"{shown(path)} is too big: more than {limit:,} bytes.")
+        remaining -= len(piece)
+    if remaining <= 0:
+        raise EnvironmentFault(f"{shown(path)} is too large: more than {limit:,} bytes.")
 
 
-def _standing(name: str, at: int, path: str) -> Standing | None:
+def _read_standing(name: str, folder_fd: int, path: str) -> Standing | None:
     try:
-        fd, found = _open_regular(name, at, path)
+        fd, status = _open_regular(name, folder_fd, path)
     except FileNotFoundError:
         return None
     try:
-        if found.st_size > COMPARE_LIMIT:
-            raise EnvironmentFault(f"{shown(path)} is too big to be changed here: {found.st_size:,} bytes.")
+        if status.st_size > COMPARE_LIMIT:
+            raise EnvironmentFault(f"{shown(path)} is too large to change here: {status.st_size:,} bytes.")
         digest = hashlib.sha256()
-        for piece in _pieces(fd, COMPARE_LIMIT, path):
+        for piece in _read_chunks(fd, COMPARE_LIMIT, path):
             digest.update(piece)
-        return Standing(digest.hexdigest(), found, marks_of(fd))
+        return Standing(digest.hexdigest(), status, marks_of(fd))
     finally:
         os.close(fd)
 
 
-def _must_match(standing: Standing | None, expect: str | None, path: str) -> None:
+def _check_expected(standing: Standing | None, expect: str | None, path: str) -> None:
     if standing is None:
         if expect is not None:
-            raise StaleFile(f"{shown(path)} is no longer there.", hint="Look at the folder again.")
+            raise StaleFile(f"{shown(path)} no longer exists.", hint="List the folder again.")
         return
     if expect is None:
-        raise StaleFile(f"{shown(path)} exists already.", hint="Read it before replacing it.")
+        raise StaleFile(f"{shown(path)} already exists.", hint="Read it before replacing it.")
     if standing.digest != expect:
         raise StaleFile(f"{shown(path)} has changed since it was read.", hint="Read it again.")
 
 
-def _replace(name: str, at: int, path: str, data: bytes, standing: Standing | None) -> os.stat_result:
+def _replace_file(
+    name: str, folder_fd: int, path: str, data: bytes, standing: Standing | None
+) -> os.stat_result:
     if standing is not None and not standing.found.st_mode & 0o222:
         raise EnvironmentFault(
             f"{shown(path)} is write-protected (mode {stat.S_IMODE(standing.found.st_mode):03o}).",
-            hint="Change its mode first if it really is to be changed.",
+            hint="Change its mode first if you really want to change the file.",
         )
 
-    def ready() -> None:
+    def check_again() -> None:
         if standing is None:
-            _must_match(_standing(name, at, path), None, path)
+            _check_expected(_read_standing(name, folder_fd, path), None, path)
         else:
-            _still_the_same(name, at, path, standing)
+            _check_unchanged(name, folder_fd, path, standing)
 
     try:
-        return put(name, at, data, standing, ready)
+        return put(name, folder_fd, data, standing, check_again)
     except FileExistsError as error:
-        raise StaleFile(f"{shown(path)} exists already.", hint="Read it before replacing it.") from error
+        raise StaleFile(f"{shown(path)} already exists.", hint="Read it before replacing it.") from error
 
 
-def _still_the_same(name: str, at: int, path: str, standing: Standing) -> None:
-    now = os.stat(name, dir_fd=at, follow_symlinks=False)
+def _check_unchanged(name: str, folder_fd: int, path: str, standing: Standing) -> None:
+    current = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
     before = standing.found
-    if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+    if (current.st_ino, current.st_size, current.st_mtime_ns) != (
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    ):
         raise StaleFile(f"{shown(path)} has changed since it was read.", hint="Read it again.")

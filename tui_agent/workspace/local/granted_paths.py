@@ -1,9 +1,8 @@
-"""An environment for one call: it also reaches the files outside the workspace that the call was allowed to touch,
-and opens those that were judged, wherever their names lead by now.
+"""An environment wrapper for one call that also reaches the outside files the call was allowed to use.
 
-Invariants: a path outside is opened only where the file that it really is was named; everything else is refused as by
-the inner environment. A path that was judged is the file that it was then: a link that was put there since, in the
-workspace or outside of it, is refused, not followed.
+Invariants: a path outside the workspace is opened only if the file it really leads to was allowed; everything
+else is refused by the inner environment. A path that was approved means the file it led to then: a link
+placed there later, inside or outside the workspace, is refused, not followed.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ from tui_agent.workspace.local.paths import Containment
 
 @runtime_checkable
 class OnThisMachine(Protocol):
-    """An environment whose files are this machine's."""
+    """An environment whose files are on this machine."""
 
     @property
     def containment(self) -> Containment: ...
@@ -38,16 +37,16 @@ class OnThisMachine(Protocol):
 def reaching(
     env: Environment, effects: Sequence[Effect], judged: Mapping[str, str] | None = None
 ) -> Environment:
-    """The environment as a call with these effects sees it, once it was allowed.
+    """Return the environment for a call with these effects after it was allowed.
 
-    `judged` is where its paths led when it was (as `PolicyFacts.resolved`); None while nothing was decided yet. An
-    environment of another machine is returned as it is.
+    `judged` maps its paths to where they led at the decision (as `PolicyFacts.resolved`); None before a
+    decision. An environment on another machine is returned unchanged.
     """
     if not isinstance(env, OnThisMachine):
         return env
     paths = [effect.path for effect in effects if isinstance(effect, Reads | Writes)]
     real = {path: (judged or {}).get(path) or env.resolve(path) for path in paths}
-    outside = frozenset(path for path in real.values() if not _within(path, env.root))
+    outside = frozenset(path for path in real.values() if not _is_within(path, env.root))
     if not outside and judged is None:
         return env
     pinned = real if judged is not None else {}
@@ -55,10 +54,10 @@ def reaching(
 
 
 class ReachingEnvironment:
-    """Wraps an environment of this machine.
+    """Wraps an environment on this machine.
 
-    `outside` are absolute paths, links followed; a folder reaches below. `pinned` are paths as a tool was given them,
-    with the files that they were when the call was judged.
+    `outside` are absolute paths with links followed; a folder includes everything below it. `pinned` maps
+    paths, as given to a tool, to the files they were when the call was judged.
     """
 
     def __init__(
@@ -70,8 +69,8 @@ class ReachingEnvironment:
         self.outside = outside
         self._pinned = {**{real: real for real in pinned.values()}, **pinned}
         for real in set(pinned.values()):
-            if real != inner.root and _within(real, inner.root):
-                self._pinned.setdefault(self._named(real), real)
+            if real != inner.root and _is_within(real, inner.root):
+                self._pinned.setdefault(self._display_path(real), real)
 
     @property
     def name(self) -> str:
@@ -86,91 +85,91 @@ class ReachingEnvironment:
         return self._inner.sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """As the inner environment."""
+        """Run a command in the inner environment."""
         return await self._inner.exec(spec, on_output)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """As the inner environment, or a file that was judged, or one of those outside."""
-        real = self._reached(path)
+        """Read an approved or outside file here, any other in the inner environment."""
+        real = self._local_path(path)
         if real is None:
             return await self._inner.read(path, max_bytes)
-        return self._content(await to_thread.run_sync(self._files.read, real, max_bytes), real)
+        return self._with_display_path(await to_thread.run_sync(self._files.read, real, max_bytes), real)
 
     async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
-        """As the inner environment, or a file that was judged, or one of those outside."""
-        real = self._reached(path)
+        """Write an approved or outside file here, any other in the inner environment."""
+        real = self._local_path(path)
         if real is None:
             return await self._inner.write(path, data, expect)
-        return self._content(await to_thread.run_sync(self._files.write, real, data, expect), real)
+        return self._with_display_path(await to_thread.run_sync(self._files.write, real, data, expect), real)
 
     async def remove(self, path: str, expect: str) -> None:
-        """As the inner environment, or one of those outside. A link is refused, not followed."""
-        real = self._outside(self._inner.resolve(path))
+        """Remove an outside file here, any other in the inner environment. Links are refused."""
+        real = self._allowed_outside(self._inner.resolve(path))
         if real is None:
             await self._inner.remove(path, expect)
         else:
             await to_thread.run_sync(self._files.remove, real, expect)
 
     async def stat(self, path: str) -> FileInfo | None:
-        """As the inner environment, or one of those outside."""
-        real = self._outside(self.resolve(path))
+        """Look up an outside path here, any other in the inner environment."""
+        real = self._allowed_outside(self.resolve(path))
         if real is None:
             return await self._inner.stat(path)
-        found = await to_thread.run_sync(self._files.stat, real)
-        return None if found is None else replace(found, path=real)
+        info = await to_thread.run_sync(self._files.stat, real)
+        return None if info is None else replace(info, path=real)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """As the inner environment, or a folder that was judged, or one outside."""
-        real = self._reached(path)
+        """List an approved or outside folder here, any other in the inner environment."""
+        real = self._local_path(path)
         if real is None:
             return await self._inner.listdir(path)
-        found = await to_thread.run_sync(self._files.listdir, real)
-        return tuple(replace(item, path=self._named("/" + item.path)) for item in found)
+        entries = await to_thread.run_sync(self._files.listdir, real)
+        return tuple(replace(item, path=self._display_path("/" + item.path)) for item in entries)
 
     async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """As the inner environment, or below a folder outside."""
-        real = self._outside(self.resolve(path))
+        """Walk an outside folder here, any other in the inner environment."""
+        real = self._allowed_outside(self.resolve(path))
         if real is None:
             async for item in self._inner.walk(self._pinned.get(path, path), ignored=ignored):
                 yield item
             return
-        found = walk(self._exact.at(real), "", ignored)
-        while batch := await to_thread.run_sync(batch_of, found):
+        files = walk(self._exact.at(real), "", ignored)
+        while batch := await to_thread.run_sync(batch_of, files):
             for item in batch:
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Where a judged path led then; any other as the inner environment."""
+        """Return where an approved path led at the decision; resolve any other in the inner environment."""
         return self._pinned.get(path) or self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """The same for each of several."""
+        """Resolve several paths."""
         return {path: self.resolve(path) for path in paths}
 
     async def aclose(self) -> int:
         """Close the inner environment."""
         return await self._inner.aclose()
 
-    def _reached(self, path: str) -> str | None:
-        """The real path of what is opened here; None where the inner environment decides."""
+    def _local_path(self, path: str) -> str | None:
+        """Return the real path of a file opened here; None if the inner environment decides."""
         real = self._pinned.get(path)
-        return real if real is not None else self._outside(self._inner.resolve(path))
+        return real if real is not None else self._allowed_outside(self._inner.resolve(path))
 
-    def _outside(self, real: str) -> str | None:
-        """`real` where it is outside and was allowed."""
-        if _within(real, self.root):
+    def _allowed_outside(self, real: str) -> str | None:
+        """Return `real` if it is outside the workspace and was allowed; None otherwise."""
+        if _is_within(real, self.root):
             return None
-        return real if any(_within(real, each) for each in self.outside) else None
+        return real if any(_is_within(real, allowed) for allowed in self.outside) else None
 
-    def _named(self, real: str) -> str:
-        """As the inner environment names it: what lies outside by its absolute path."""
+    def _display_path(self, real: str) -> str:
+        """Return the inner environment's name for a path; absolute for outside files."""
         if real == self.root:
             return "."
-        return real[len(self.root.rstrip("/")) + 1 :] if _within(real, self.root) else real
+        return real[len(self.root.rstrip("/")) + 1 :] if _is_within(real, self.root) else real
 
-    def _content(self, content: FileContent, real: str) -> FileContent:
-        return replace(content, path=self._named(real))
+    def _with_display_path(self, content: FileContent, real: str) -> FileContent:
+        return replace(content, path=self._display_path(real))
 
 
-def _within(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,7 +1,7 @@
-"""A hook that is a command: what happens goes in as JSON, its answer comes out as JSON, or as its exit status.
+"""Hooks that are commands: the event goes in as JSON; the answer is JSON output or the exit status.
 
-Invariant: whatever the command does, it ends in time with all that it started, and the reply says what came of it;
-what is no answer is never taken for one.
+Invariant: the command and all its processes end in time, and the reply reports what happened; invalid output
+is never accepted as an answer.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from tui_agent.ports.hook import HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 
 REFUSED = 2
-"""The exit status that says no."""
+"""Exit status that denies the call."""
 MAX_ANSWER = 1 << 20
 MAX_ERRORS = 4_096
 
 
-class _Printed(BaseModel):
-    """What a hook may print."""
+class _HookOutput(BaseModel):
+    """Fields that a hook may print."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -33,7 +33,7 @@ class _Printed(BaseModel):
 
 
 class HookCommand:
-    """Runs one command in an environment, with the session's facts in its variables too."""
+    """Runs one command in an environment, with the session's facts in its variables."""
 
     def __init__(self, env: Environment, command: str, variables: Mapping[str, str]) -> None:
         self._env = env
@@ -41,7 +41,7 @@ class HookCommand:
         self._variables = variables
 
     async def ask(self, asked: JsonMap, time_limit_s: float) -> HookReply:
-        """Run it to its end. Cancelling ends it with all that it started."""
+        """Run the command to its end. Cancelling also ends its processes."""
         spec = ExecSpec(
             script=self._command,
             env=self._variables,
@@ -53,53 +53,55 @@ class HookCommand:
             network=True,
         )
         try:
-            result = await self._env.exec(spec, _unheard)
+            result = await self._env.exec(spec, _discard)
         except EnvironmentFault as fault:
-            return HookReply(fault=f"It could not be run: {fault.message}")
-        return _reply(result)
+            return HookReply(fault=f"The hook could not be run: {fault.message}")
+        return _read_reply(result)
 
 
-def _unheard(data: bytes) -> None:
-    """A hook's output is its answer, and of no interest before it is whole."""
+def _discard(data: bytes) -> None:
+    """Ignore partial output: a hook's answer is read when it has ended."""
 
 
-def _reply(result: ExecResult) -> HookReply:
-    said = result.errors.decode("utf-8", "replace").strip()
+def _read_reply(result: ExecResult) -> HookReply:
+    error_text = result.errors.decode("utf-8", "replace").strip()
     code = result.exit_code
     if result.ended == "timeout":
-        return HookReply(fault=f"It was {result.message}, its time limit.")
+        return HookReply(fault=f"The hook was {result.message} (its time limit).")
     if result.ended != "exited":
-        return HookReply(fault=f"It could not be run: {result.message}")
+        return HookReply(fault=f"The hook could not be run: {result.message}")
     if code == REFUSED:
-        return HookReply(HookAnswer("deny", said), exit_code=code)
+        return HookReply(HookAnswer("deny", error_text), exit_code=code)
     if code != 0:
-        how = result.message or f"ended with {code}"
-        last = said.splitlines()[-1] if said else ""
-        return HookReply(fault=f"It {how}{': ' + last if last else ''}.", exit_code=code)
+        reason = result.message or f"ended with {code}"
+        last_line = error_text.splitlines()[-1] if error_text else ""
+        return HookReply(fault=f"The hook {reason}{': ' + last_line if last_line else ''}.", exit_code=code)
     if result.dropped:
-        return HookReply(fault=f"It printed more than {MAX_ANSWER >> 20} MiB.", exit_code=code)
+        return HookReply(fault=f"The hook printed more than {MAX_ANSWER >> 20} MiB.", exit_code=code)
     answer = read_answer(result.output)
     if isinstance(answer, str):
-        return HookReply(fault=f"What it printed is no answer: {answer}.", exit_code=code)
+        return HookReply(fault=f"The hook's output is not a valid answer: {answer}.", exit_code=code)
     return HookReply(answer, exit_code=code)
 
 
 def read_answer(printed: bytes) -> HookAnswer | str:
-    """The answer that was printed; or why it is none. Nothing printed says nothing."""
+    """Parse a hook's output; return an error text if it is invalid. Empty output is an empty answer."""
     if not printed.strip():
         return HookAnswer()
     try:
         tree: Any = from_json(printed, allow_inf_nan=False)
     except ValueError:
-        return "it is no JSON"
+        return "it is not JSON"
     if not isinstance(tree, dict):
-        return "it is no JSON object"
+        return "it is not a JSON object"
     try:
-        read = _Printed.model_validate(tree)
+        output = _HookOutput.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"][:1])
         return (
-            f"there is no field {name!r}" if first["type"] == "extra_forbidden" else f"{name!r} is not right"
+            f"unknown field {name!r}"
+            if first["type"] == "extra_forbidden"
+            else f"{name!r} has an invalid value"
         )
-    return HookAnswer(read.decision or "", read.reason, read.updated_input, read.additional_context)
+    return HookAnswer(output.decision or "", output.reason, output.updated_input, output.additional_context)

@@ -1,8 +1,12 @@
-"""Which files of a workspace its ignore files leave out of searches, and which they may bring back.
+"""Ignore files of a workspace: which files they hide from searches, and which they may bring back.
 
-Invariant: looks only, and the work of one look is bounded; what lies beyond that is not left out and may be brought back. A file
-counts as left out only by rules that git and other programs read alike and that count where it lies; what may be read in another
-way may bring a file back.
+Invariant: only reads, with bounded work; beyond the bound a file counts as visible. A file counts as left out
+only by rules that git and other programs read alike and that apply where it is; ambiguous rules may bring it
+back.
+
+`pathspec` would not shorten this module: it matches paths by git's rules, which `folds.text.gitignore` does
+here with a bound on the work. This module decides which lines all programs read alike and which may bring
+files back.
 """
 
 import os
@@ -19,17 +23,17 @@ GIT_RULES = ".gitignore"
 IGNORE_FILES = frozenset({GIT_RULES, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names in a folder on which it depends what is left out below it."""
+"""Names in a folder that affect what is left out below it."""
 MAX_BYTES = 300_000
-"""Of all ignore files of one look. Behind them they may bring anything back."""
+"""Most bytes of all ignore files in one look. Beyond that anything may be brought back."""
 MAX_WORK = 500_000
-"""Comparisons of one look. After them nothing is left out and anything may be brought back."""
+"""Most comparisons in one look. Beyond that nothing is left out and anything may be brought back."""
 MAX_STARS = 10
-"""In a pattern that brings files back."""
+"""Most stars in a pattern that brings files back."""
 MAX_PATTERNS = 1_000
-"""Patterns of what may be brought back in one folder; more of them may bring anything back."""
-_READ_DIFFERENTLY = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
-"""Signs in a pattern that programs do not read alike."""
+"""Most patterns for what may be brought back in one folder; with more, anything may be."""
+_AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
+"""Characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -39,19 +43,19 @@ class _FolderRules:
     """Rules and patterns of all ignore files in a folder and above it."""
 
     rules: Rules
-    """Those of git, from the top of the repository on."""
+    """Rules of git, from the top of the repository."""
     in_repository: bool
-    """Outside of one the rules of git do not count to other programs."""
+    """Outside a repository, other programs do not apply git's rules."""
     left_out: bool = False
     """The folder itself is left out."""
     brought_back: tuple[str, ...] = ()
-    """Patterns in lower case for the last names of what may be brought back."""
+    """Lower-case patterns for the last names of files that may be brought back."""
 
 
 class IgnoreFiles:
-    """The ignore files in a workspace and above it, as they are at one moment.
+    """The ignore files in and above a workspace at one moment.
 
-    `names_in` returns those of `CONTROL_NAMES` that are in a folder, as seen from the workspace, with a slash at its end.
+    `names_in` returns the `CONTROL_NAMES` in a folder, given relative to the workspace with a trailing slash.
     """
 
     def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:
@@ -64,22 +68,24 @@ class IgnoreFiles:
         self._work_left = MAX_WORK
 
     def leave_out(self, name: str, *, folder: bool = False) -> bool:
-        """Return True if programs that respect ignore files certainly pass over a file or folder."""
-        found = self._read_folder(name.rpartition("/")[0])
-        return found.left_out or self._ignores(found.rules, name, folder)
+        """Return True if programs that respect ignore files certainly skip a file or folder."""
+        folder_rules = self._read_folder(name.rpartition("/")[0])
+        return folder_rules.left_out or self._ignores(folder_rules.rules, name, folder)
 
     def _ignores(self, rules: Rules, name: str, folder: bool) -> bool:
         self._work_left -= rules.work(name)
         return self._work_left >= 0 and rules.ignores(name, folder)
 
     def may_bring_back(self, name: str) -> bool:
-        """Return True if a `!` line may mean a file or a folder on its way."""
-        shapes = self._read_folder(name.rpartition("/")[0]).brought_back
+        """Return True if a `!` line may match a file or a folder above it."""
+        patterns = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
-        self._work_left -= len(shapes) * len(names)
+        self._work_left -= len(patterns) * len(names)
         if self._work_left < 0:
             return True
-        return any(fits((each,), parts) for parts in map(parts_of, shapes) for each in names)
+        return any(
+            fits((part,), pattern_parts) for pattern_parts in map(parts_of, patterns) for part in names
+        )
 
     def _read_folder(self, folder: str) -> _FolderRules:
         if folder not in self._folders:
@@ -89,7 +95,7 @@ class IgnoreFiles:
         return self._folders[folder]
 
     def _read_top(self) -> _FolderRules:
-        """Read the files in the workspace's own folder, and what those above it bring back."""
+        """Read the files in the workspace's top folder, and what those above it bring back."""
         above = list(folders_above(self._root))
         in_repository = any(os.path.exists(f"{path}/{GIT}") for path in above)  # noqa: PTH110
         patterns = chain.from_iterable(self._brought_back(path, CONTROL_NAMES) for path in above)
@@ -98,50 +104,50 @@ class IgnoreFiles:
     def _read_below(self, folder: str) -> _FolderRules:
         above = self._folders[folder.rpartition("/")[0]]
         left_out = above.left_out or self._ignores(above.rules, folder, True)
-        found = self._read_own(above, f"{folder}/")
-        return _FolderRules(found.rules, found.in_repository, left_out, found.brought_back)
+        own = self._read_own(above, f"{folder}/")
+        return _FolderRules(own.rules, own.in_repository, left_out, own.brought_back)
 
     def _read_own(self, above: _FolderRules, base: str) -> _FolderRules:
-        """Add to the rules above those of the files in one folder."""
+        """Add the rules of one folder's files to the rules above."""
         path, names = f"{self._root}/{base}", self._names_in(base)
         rules, in_repository = above.rules, above.in_repository
-        if not _REPOSITORIES.isdisjoint(names):  # the rules of a repository above end here
+        if not _REPOSITORIES.isdisjoint(names):  # a nested repository starts with no rules from above
             rules = Rules()
         if GIT in names:
             in_repository = os.path.exists(f"{path}{GIT}")  # noqa: PTH110
         if in_repository and GIT_RULES in names:
-            rules = rules.below(base, _common_rules(self._read(f"{path}{GIT_RULES}")))
+            rules = rules.below(base, _common_rules(self._read_limited(f"{path}{GIT_RULES}")))
         patterns = chain(above.brought_back, self._brought_back(path.rstrip("/"), names))
         return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
 
     def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
-        """Return patterns for what the ignore files in a folder may bring back."""
+        """Yield patterns for what the ignore files of a folder may bring back."""
         for name in sorted(names):
             paths = self._exclude_files(f"{folder}/{GIT}") if name == GIT else [f"{folder}/{name}"]
             for path in paths:
-                yield from _returning_patterns(self._read(path))
+                yield from _returning_patterns(self._read_limited(path))
                 if self._bytes_left < 0:
                     yield _ANYTHING
 
     def _exclude_files(self, git: str) -> list[str]:
-        """Return the ignore files in a repository's own folder, to which `.git` leads."""
+        """Return the exclude files of the repository that `.git` is or points to."""
         if os.path.isdir(git):  # noqa: PTH112
             return [f"{git}/info/exclude"]
-        named = self._read(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
-        own = os.path.join(os.path.dirname(git), named)  # noqa: PTH118, PTH120
-        shared = self._read(f"{own}/commondir").decode("utf-8", "replace").strip()
-        return [f"{each}/info/exclude" for each in (own, os.path.join(own, shared))]  # noqa: PTH118
+        target = self._read_limited(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
+        own = os.path.join(os.path.dirname(git), target)  # noqa: PTH118, PTH120
+        shared = self._read_limited(f"{own}/commondir").decode("utf-8", "replace").strip()
+        return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
-    def _read(self, path: str) -> bytes:
-        """Read a file as far as the bytes of this look go, and one byte more if it has more."""
+    def _read_limited(self, path: str) -> bytes:
+        """Read a file up to the remaining byte limit, and one byte more if it is longer."""
         if path not in self._files:
-            self._files[path] = data = _read(path, self._bytes_left + 1)
+            self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)
         return self._files[path]
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Return the folders above a path, the nearest first; the last one is empty: `/`, or where a relative path begins."""
+    """Yield the folders above a path, nearest first; the last is empty: `/`, or the start of a relative path."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -151,30 +157,32 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
     for line in data.decode("utf-8", "replace").removeprefix(_BYTE_ORDER_MARK).splitlines():
         if line.startswith("!"):
             pattern = line[1:].strip().strip("/")
-            unclear = pattern.count("*") > MAX_STARS or _READ_DIFFERENTLY.search(pattern)
-            yield _ANYTHING if unclear else pattern.rpartition("/")[2].lower()
+            is_ambiguous = pattern.count("*") > MAX_STARS or _AMBIGUOUS.search(pattern)
+            yield _ANYTHING if is_ambiguous else pattern.rpartition("/")[2].lower()
 
 
 def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the different patterns; if there are too many, one that fits anything."""
-    found = list(islice(patterns, MAX_PATTERNS + 1))
-    return (_ANYTHING,) if _ANYTHING in found or len(found) > MAX_PATTERNS else tuple(dict.fromkeys(found))
+    """Return the distinct patterns; if there are too many, one that matches anything."""
+    limited = list(islice(patterns, MAX_PATTERNS + 1))
+    return (
+        (_ANYTHING,) if _ANYTHING in limited or len(limited) > MAX_PATTERNS else tuple(dict.fromkeys(limited))
+    )
 
 
 def _common_rules(data: bytes) -> str:
-    """Return the lines that every program reads alike; some programs end at the first one that is not UTF-8."""
+    """Return the lines that every program reads alike; some stop at the first line that is not UTF-8."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data[: error.start].decode("utf-8").rpartition("\n")[0]
     lines = text.split("\n", MAX_LINES)[:MAX_LINES]
-    return "\n".join(line for line in lines if not _READ_DIFFERENTLY.search(line))
+    return "\n".join(line for line in lines if not _AMBIGUOUS.search(line))
 
 
-def _read(path: str, max_bytes: int) -> bytes:
-    """Read the beginning of a file; nothing where there is none."""
+def _read_start(path: str, max_bytes: int) -> bytes:
+    """Read the start of a file; empty if there is none."""
     try:
-        if not os.path.isfile(path):  # noqa: PTH113 - asked for many names before each command
+        if not os.path.isfile(path):  # noqa: PTH113 - called for many names before each command
             return b""
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

@@ -1,8 +1,8 @@
-"""A folder opened by its names, from the root of the file system down, with no link anywhere on the way.
+"""Opening a folder by its names from the root of the file system, refusing links on the way.
 
-Invariant: what is returned is the folder that these names lead to, or nothing: a link that stands in for one of them,
-also one that was put there a moment ago, is refused by the kernel. There are two ways, and they mean the same:
-`openat2` where the kernel has it, one call for the whole way, and elsewhere one folder after the other.
+Invariant: the returned descriptor is the folder that these names lead to; a link in place of any of them,
+even one created a moment ago, is refused by the kernel. `openat2` does this in one call; without it, one
+folder is opened after the other, with the same result.
 """
 
 import ctypes
@@ -16,79 +16,79 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Gives a descriptor that can be read from and synced; raises `OSError`."""
+"""Return a readable, syncable descriptor of a folder. Raises `OSError`."""
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""For folders on the way: they need only be passed through."""
+_PASS_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags for folders that are only passed through."""
 
 _SYS_OPENAT2 = 437
-"""The same number on every machine that is named below."""
+"""The same number on all machines listed below."""
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x"})
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
-_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
-_PIECE = 3500
-"""Bytes of a path that are given to the kernel at once; it takes up to 4,095."""
+_OPEN_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+_MAX_PIECE_BYTES = 3500
+"""Most bytes of a path given to the kernel at once; its limit is 4,095."""
 _RETRIES = 5
 
 
 def one_by_one(names: Sequence[str]) -> int:
-    """Each folder opened from the one above it, its own name not followed."""
-    return _down(names, FOLDER_FLAGS)
+    """Open each folder from the one above it, without following its name."""
+    return _open_each(names, FOLDER_FLAGS)
 
 
 def entered(names: Sequence[str]) -> int:
-    """The same, to start programs in, or to open what is below: also a folder that may not be listed."""
-    return _down(names, _PASSING)
+    """Open a folder to start programs in or to open entries below; it need not be listable."""
+    return _open_each(names, _PASS_FLAGS)
 
 
-def _down(names: Sequence[str], last: int) -> int:
-    at = os.open("/", last if not names else _PASSING)
+def _open_each(names: Sequence[str], last_flags: int) -> int:
+    folder_fd = os.open("/", last_flags if not names else _PASS_FLAGS)
     for index, name in enumerate(names, 1):
         try:
-            below = os.open(name, _PASSING if index < len(names) else last, dir_fd=at)
+            next_fd = os.open(name, _PASS_FLAGS if index < len(names) else last_flags, dir_fd=folder_fd)
         except NotADirectoryError as error:
-            raise _link_or_not(error, name, at) from error
+            raise _name_link_error(error, name, folder_fd) from error
         finally:
-            os.close(at)
-        at = below
-    return at
+            os.close(folder_fd)
+        folder_fd = next_fd
+    return folder_fd
 
 
-def _link_or_not(error: OSError, name: str, at: int) -> OSError:
-    """Linux says "not a directory" of a link that is not followed; a link is called one here."""
+def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
+    """Return ELOOP if the name is a link: Linux reports "not a directory" for a link that is not followed."""
     try:
-        os.readlink(name, dir_fd=at)
+        os.readlink(name, dir_fd=folder_fd)
     except OSError:
         return error
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def at_once(names: Sequence[str]) -> int:
-    """The whole way in one call of the kernel (more of them where the path is longer than it takes)."""
-    at = os.open("/", FOLDER_FLAGS)
-    for piece in _pieces(names):
+    """Open the whole path in one kernel call, or several if it is longer than one call accepts."""
+    folder_fd = os.open("/", FOLDER_FLAGS)
+    for piece in _split_names(names):
         try:
-            below = _openat2(at, piece)
+            next_fd = _openat2(folder_fd, piece)
         finally:
-            os.close(at)
-        at = below
-    return at
+            os.close(folder_fd)
+        folder_fd = next_fd
+    return folder_fd
 
 
-def _pieces(names: Sequence[str]) -> list[bytes]:
+def _split_names(names: Sequence[str]) -> list[bytes]:
     pieces: list[bytes] = []
     for name in map(os.fsencode, names):
-        if pieces and len(pieces[-1]) + len(name) < _PIECE:
+        if pieces and len(pieces[-1]) + len(name) < _MAX_PIECE_BYTES:
             pieces[-1] += b"/" + name
         else:
             pieces.append(name)
     return pieces
 
 
-def _openat2(at: int, path: bytes) -> int:
+def _openat2(folder_fd: int, path: bytes) -> int:
     for _ in range(_RETRIES):
-        fd: int = _syscall()(_SYS_OPENAT2, at, path, _HOW, len(_HOW))
+        fd: int = _syscall()(_SYS_OPENAT2, folder_fd, path, _OPEN_HOW, len(_OPEN_HOW))
         if fd >= 0:
             return fd
         code = ctypes.get_errno()
@@ -107,57 +107,59 @@ def _syscall() -> Callable[..., int]:
 
 @cache
 def kernel_can() -> bool:
-    """Whether this kernel has `openat2`, and nothing (a container's filter) forbids it."""
+    """Return True if this kernel has `openat2` and no filter (of a container) forbids it."""
     if sys.platform != "linux" or platform.machine() not in _MACHINES or sys.maxsize < 2**32:
         return False
-    at = os.open("/", FOLDER_FLAGS)
+    root_fd = os.open("/", FOLDER_FLAGS)
     try:
-        os.close(_openat2(at, b"."))
+        os.close(_openat2(root_fd, b"."))
     except OSError:
         return False
     finally:
-        os.close(at)
+        os.close(root_fd)
     return True
 
 
 def fitting() -> OpenFolder:
-    """The better of the two ways that works here."""
+    """Return the faster of the two ways that works here."""
     return at_once if kernel_can() else one_by_one
 
 
 def made(names: Sequence[str], existing: int) -> int:
-    """The folder as `one_by_one` opens it, with those made that are missing; the first `existing` never are."""
-    at = os.open("/", FOLDER_FLAGS)
+    """Open a folder as `one_by_one` does and create missing parents; the first `existing` names are never
+    created.
+    """
+    folder_fd = os.open("/", FOLDER_FLAGS)
     for index, name in enumerate(names):
         try:
-            below = _opened_or_made(name, at, index >= existing)
+            next_fd = _open_or_make(name, folder_fd, index >= existing)
         finally:
-            os.close(at)
-        at = below
-    readable = os.open(".", FOLDER_FLAGS, dir_fd=at)
-    os.close(at)
+            os.close(folder_fd)
+        folder_fd = next_fd
+    readable = os.open(".", FOLDER_FLAGS, dir_fd=folder_fd)
+    os.close(folder_fd)
     return readable
 
 
-def _opened_or_made(name: str, at: int, may_make: bool) -> int:
+def _open_or_make(name: str, folder_fd: int, may_make: bool) -> int:
     try:
-        return os.open(name, _PASSING, dir_fd=at)
+        return os.open(name, _PASS_FLAGS, dir_fd=folder_fd)
     except NotADirectoryError as error:
-        raise _link_or_not(error, name, at) from error
+        raise _name_link_error(error, name, folder_fd) from error
     except FileNotFoundError:
         if not may_make:
             raise
-    _make_folder(name, at)
-    return os.open(name, _PASSING, dir_fd=at)
+    _make_folder(name, folder_fd)
+    return os.open(name, _PASS_FLAGS, dir_fd=folder_fd)
 
 
-def _make_folder(name: str, at: int) -> None:
+def _make_folder(name: str, parent_fd: int) -> None:
     try:
-        os.mkdir(name, dir_fd=at)
+        os.mkdir(name, dir_fd=parent_fd)
     except FileExistsError:
         return
-    above = os.open(".", FOLDER_FLAGS, dir_fd=at)
+    readable_fd = os.open(".", FOLDER_FLAGS, dir_fd=parent_fd)
     try:
-        os.fsync(above)
+        os.fsync(readable_fd)
     finally:
-        os.close(above)
+        os.close(readable_fd)

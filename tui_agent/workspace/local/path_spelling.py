@@ -1,8 +1,8 @@
-"""The names that a path really has, where a file system opens a file under other spellings too.
+"""The stored spelling of a path on file systems that also open other spellings of a name.
 
-Invariant: no kind of file system is asked for by name. Whether letters count is seen at the file itself: a name that
-opens and is not in its folder's list is another spelling of the listed one with the same number (inode). So links that
-differ only in case stay two files where they are two, and become one where they are one.
+Invariant: the kind of file system is never assumed; the file itself shows whether case matters. A name that
+opens but is not listed in its folder is another spelling of the listed name with the same inode. So links
+that differ only in case stay two files where they are two, and count as one where they are one.
 """
 
 import os
@@ -11,34 +11,34 @@ from collections.abc import Iterator
 from typing import Protocol
 
 MAX_LISTED = 250_000
-"""Entries of a folder that are looked through for a name."""
+"""Most entries of a folder that are searched for a name."""
 
 
 class Names(Protocol):
-    """What a file system says about names; a double folds where this machine's does not."""
+    """Name lookups of a file system; a test double can ignore case where this machine does not."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """Device and number of what the path opens, links not followed; None where nothing is."""
+        """Return device and inode of a path without following links; None if nothing is there."""
         ...
 
     def listed(self, folder: str) -> Iterator[tuple[str, int]]:
-        """The folder's entries with their numbers."""
+        """Yield a folder's entries with their inodes."""
         ...
 
 
 class DiskNames:
-    """The names of this machine's file systems."""
+    """Name lookups on this machine's file systems."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
         """See `Names`."""
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except (OSError, ValueError):
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def listed(self, folder: str) -> Iterator[tuple[str, int]]:
-        """See `Names`; a folder that may not be listed is empty."""
+        """See `Names`; an unreadable folder is empty."""
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -48,47 +48,51 @@ class DiskNames:
 
 
 def spelled(path: str, above: str, names: Names) -> str:
-    """`path` (absolute, links followed) as the folders list it. What stands in `above`, and what is missing, stays."""
+    """Return `path` (absolute, links followed) as its folders list it. `above` and missing names are kept as
+    given.
+    """
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
-    rest = [name for name in path[len(base) :].split("/") if name]
-    for index, name in enumerate(rest):
-        true = _listed_name(base, name, names)
-        if true is None:
-            return "/".join((base, *rest[index:]))
-        base = f"{base}/{true}"
+    remaining = [name for name in path[len(base) :].split("/") if name]
+    for index, name in enumerate(remaining):
+        listed = _listed_name(base, name, names)
+        if listed is None:
+            return "/".join((base, *remaining[index:]))
+        base = f"{base}/{listed}"
     return base or "/"
 
 
 def _listed_name(folder: str, name: str, names: Names) -> str | None:
-    """The name's own spelling in its folder; None where nothing is there."""
-    found = names.identity(f"{folder}/{name}")
-    if found is None:
+    """Return the name's spelling in its folder; None if nothing is there."""
+    identity = names.identity(f"{folder}/{name}")
+    if identity is None:
         return None
-    others = _others(name)
-    if not _odd(name) and not any(names.identity(f"{folder}/{other}") == found for other in others):
+    spellings = _other_spellings(name)
+    if not _is_unusual(name) and not any(
+        names.identity(f"{folder}/{other}") == identity for other in spellings
+    ):
         return name
-    alike: list[str] = []
+    same_inode: list[str] = []
     for count, (listed, number) in enumerate(names.listed(folder or "/")):
         if listed == name or count >= MAX_LISTED:
             return name
-        if number == found[1]:
-            alike.append(listed)
-    near = [listed for listed in alike if _key(listed) == _key(name)]
-    return min(near or alike, default=name)
+        if number == identity[1]:
+            same_inode.append(listed)
+    same_key = [listed for listed in same_inode if _comparison_key(listed) == _comparison_key(name)]
+    return min(same_key or same_inode, default=name)
 
 
-def _others(name: str) -> set[str]:
-    """Spellings that would open the same file where letters or forms of them do not count."""
-    found = {name.swapcase()}
+def _other_spellings(name: str) -> set[str]:
+    """Return spellings that open the same file if case or Unicode forms do not matter."""
+    spellings = {name.swapcase()}
     if not name.isascii():
-        found |= {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
-    return found - {name}
+        spellings |= {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
+    return spellings - {name}
 
 
-def _odd(name: str) -> bool:
-    """Whether some file systems would open it under a name without its end, its marks or its number."""
+def _is_unusual(name: str) -> bool:
+    """Return True if some file systems open the name without its ending, marks or number."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 
-def _key(name: str) -> str:
+def _comparison_key(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()

@@ -1,7 +1,8 @@
-"""Paths of a workspace, opened so that nothing outside it can be reached.
+"""Paths of a workspace, opened so that nothing outside can be reached.
 
-Invariant: what decides is the file that is really opened. A path is resolved once, then its folder is opened from the
-root of the file system without following links (see `opening`), so a link put there in between is refused, not followed.
+Invariant: the file that is actually opened decides. A path is resolved once, then its folder is opened from
+the root of the file system without following links (see `nofollow`), so a link placed there in between is
+refused.
 """
 
 import errno
@@ -15,60 +16,60 @@ from tui_agent.workspace.local.nofollow import OpenFolder, entered, fitting, mad
 from tui_agent.workspace.local.path_spelling import DiskNames, Names, spelled
 
 MAX_DEPTH = 1000
-"""Folders below each other; what lies deeper is not reached."""
+"""Most folders below each other."""
 MAX_WAY = 100
-"""What a path may have beyond that in `..` and slashes to be looked up."""
+"""Most additional `..` and slashes in a path."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
-"""A byte of a name that is no UTF-8, as `shown`."""
+"""A byte of a name that is not UTF-8, as `shown` displays it."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
     errno.ENOENT: "does not exist",
-    errno.ENOTDIR: "lies below something that is no folder",
+    errno.ENOTDIR: "is below something that is not a folder",
     errno.EISDIR: "is a folder",
     errno.ELOOP: "is a link that cannot be followed here",
-    errno.EACCES: "may not be accessed (permission denied)",
-    errno.EPERM: "may not be changed (operation not permitted)",
+    errno.EACCES: "cannot be accessed (permission denied)",
+    errno.EPERM: "cannot be changed (operation not permitted)",
     errno.ENOSPC: "could not be written: the disk is full",
     errno.EDQUOT: "could not be written: the disk quota is used up",
-    errno.EROFS: "lies on a read-only file system",
-    errno.ENAMETOOLONG: "has too long a name",
-    errno.ENXIO: "is no regular file",
+    errno.EROFS: "is on a read-only file system",
+    errno.ENAMETOOLONG: "has a name that is too long",
+    errno.ENXIO: "is not a regular file",
     errno.EMFILE: "could not be opened: too many open files",
 }
 
 
 def fault(path: str, error: OSError) -> EnvironmentFault:
-    """An operating system error about `path`, in words."""
+    """Return the error message for an operating system error about `path`."""
     reason = _REASONS.get(error.errno or 0) or f"failed: {error.strerror or error}"
     return EnvironmentFault(f"{shown(path)} {reason}.")
 
 
 def shown(path: str) -> str:
-    """A path fit for a message: what cannot be printed or encoded is escaped."""
+    """Return a path for a message: unprintable and undecodable characters are escaped."""
     text = path.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text) or "."
 
 
-def _must_be_sound(path: str) -> None:
-    """Raises where no file can have this name."""
+def _check_characters(path: str) -> None:
+    """Raise `EnvironmentFault` if no file can have this name."""
     if "\0" in path:
-        raise EnvironmentFault(f"The path {shown(path)} holds a NUL character.")
+        raise EnvironmentFault(f"The path {shown(path)} contains a NUL character.")
     try:
         os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise EnvironmentFault(f"The path {shown(path)} holds half a character.") from error
+        raise EnvironmentFault(f"The path {shown(path)} contains an incomplete character.") from error
 
 
-def _endless(path: str) -> bool:
+def _is_too_long(path: str) -> bool:
     return len(path) > MAX_PATH or path.count("/") > MAX_DEPTH + MAX_WAY
 
 
 class Containment:
-    """The folder `root` and how to get at what lies below it. Stateless: opens it anew for each use.
+    """Access to everything below the folder `root`. Stateless: the folder is opened again for each use.
 
-    With `exact` a path is taken as the real one that it is: a link anywhere in it is refused.
+    With `exact`, a path must be a real one: a link anywhere in it is refused.
     """
 
     def __init__(
@@ -81,109 +82,109 @@ class Containment:
     ) -> None:
         self.root = root if exact else os.path.realpath(root)
         self._prefix = self.root if self.root.endswith("/") else self.root + "/"
-        self._above = tuple(name for name in self.root.split("/") if name)
+        self._root_names = tuple(name for name in self.root.split("/") if name)
         self._exact = exact
         self._open = open_folder or fitting()
         self._names = names or DiskNames()
 
     def exactly(self) -> "Containment":
-        """The whole file system, opened in the same way, by real paths only."""
+        """Return the same access to the whole file system, by real paths only."""
         return self.at("/")
 
     def at(self, folder: str) -> "Containment":
-        """The same below another folder (its real path), by real paths only."""
+        """Return the same access to another folder (its real path), by real paths only."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
-        """The absolute path after links are followed, as folders spell it, wherever it leads; its end may not exist."""
-        return self._resolved(path, {})
+        """Return the absolute path with links followed, as folders spell it; its end may not exist."""
+        return self._resolve_path(path, {})
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """The same for each of several: the folders that they lie in are looked up once."""
+        """Resolve several paths, looking up each of their folders only once."""
         folders: dict[str, str] = {}
-        return {path: self._resolved(path, folders) for path in paths}
+        return {path: self._resolve_path(path, folders) for path in paths}
 
-    def _resolved(self, path: str, folders: dict[str, str]) -> str:
-        _must_be_sound(path)
-        path = self._meant(path)
-        whole = self._whole(path)
-        if self._exact or _endless(path):  # nothing is looked up of what cannot be opened either
-            return "/" + os.path.normpath(whole).lstrip("/")
+    def _resolve_path(self, path: str, folders: dict[str, str]) -> str:
+        _check_characters(path)
+        path = self._unescape(path)
+        absolute = self._absolute(path)
+        if self._exact or _is_too_long(path):  # a path that cannot be opened is not looked up
+            return "/" + os.path.normpath(absolute).lstrip("/")
         try:
-            return self._followed(whole, folders)
+            return self._follow_links(absolute, folders)
         except OSError as error:
             raise EnvironmentFault(f"The path {shown(path)} cannot be resolved: {error}.") from error
 
-    def _whole(self, path: str) -> str:
+    def _absolute(self, path: str) -> str:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
-    def _meant(self, path: str) -> str:
-        """The path; where nothing has it, that of the file which is `shown` so, since nobody can type its name."""
-        if self._exact or "\\udc" not in path or _endless(path) or os.path.lexists(self._whole(path)):  # noqa: PTH - as above
+    def _unescape(self, path: str) -> str:
+        """Return the path; if it does not exist, the file `shown` in this way, whose name cannot be typed."""
+        if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):  # noqa: PTH - as above
             return path
-        named = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)
-        return named if os.path.lexists(self._whole(named)) else path
+        unescaped = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)
+        return unescaped if os.path.lexists(self._absolute(unescaped)) else path
 
-    def _followed(self, path: str, folders: dict[str, str]) -> str:
-        """An absolute path where it leads, by that of its folder, which stands in `folders` from then on."""
+    def _follow_links(self, path: str, folders: dict[str, str]) -> str:
+        """Resolve an absolute path through its folder, which is cached in `folders`."""
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
-            return self._looked_up(path)
-        above = folders.get(folder)
-        if above is None:
-            above = folders[folder] = self._looked_up(folder or "/")
-        whole = f"{above.rstrip('/')}/{name}"
-        if os.path.islink(whole):  # noqa: PTH114 - a thousand times for a long line
-            return self._looked_up(path)
-        return spelled(whole, above, self._names)
+            return self._real_path(path)
+        real_folder = folders.get(folder)
+        if real_folder is None:
+            real_folder = folders[folder] = self._real_path(folder or "/")
+        real = f"{real_folder.rstrip('/')}/{name}"
+        if os.path.islink(real):  # noqa: PTH114 - called a thousand times for a long line
+            return self._real_path(path)
+        return spelled(real, real_folder, self._names)
 
-    def _looked_up(self, path: str) -> str:
+    def _real_path(self, path: str) -> str:
         real = os.path.realpath(path)
         return self.root if real == self.root else spelled(real, self.root, self._names)
 
     def parts(self, path: str) -> tuple[str, ...]:
-        """The names from the root to the resolved path. Raises where it leads outside."""
-        return self._inside(path, self.resolve(path))
+        """Return the names from the root to the resolved path. Raises if it is outside."""
+        return self._names_below_root(path, self.resolve(path))
 
     def entry(self, path: str) -> tuple[str, ...]:
-        """The same, but a link at the end of the path stands for itself."""
-        _must_be_sound(path)
-        path = self._meant(path)
+        """Return the same, but a link at the end of the path is not followed."""
+        _check_characters(path)
+        path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
         if self._exact or name in ("", ".", ".."):
             return self.parts(path)
-        above = self.resolve(folder + slash).rstrip("/")
-        return self._inside(path, spelled(f"{above}/{name}", above or "/", self._names))
+        real_folder = self.resolve(folder + slash).rstrip("/")
+        return self._names_below_root(path, spelled(f"{real_folder}/{name}", real_folder or "/", self._names))
 
-    def _inside(self, path: str, real: str) -> tuple[str, ...]:
+    def _names_below_root(self, path: str, real: str) -> tuple[str, ...]:
         if real == self.root:
             return ()
         if not real.startswith(self._prefix):
             raise EnvironmentFault(
-                f"{shown(path)} lies outside the workspace.", hint="Use a path inside the workspace."
+                f"{shown(path)} is outside the workspace.", hint="Use a path inside the workspace."
             )
         parts = tuple(real[len(self._prefix) :].split("/"))
-        if len(parts) > MAX_DEPTH or _endless(path):
+        if len(parts) > MAX_DEPTH or _is_too_long(path):
             raise EnvironmentFault(
                 f"{shown(path)[:80]}… is longer than {MAX_PATH:,} characters or {MAX_DEPTH:,} folders."
             )
         return parts
 
     def enter(self, parts: tuple[str, ...]) -> int:
-        """A descriptor of the folder to start programs in, links refused on the whole way; whoever asks closes it."""
-        return entered((*self._above, *parts))
+        """Return a descriptor of the folder to start programs in, refusing links; the caller closes it."""
+        return entered((*self._root_names, *parts))
 
     @contextmanager
     def folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-        """A descriptor of the folder, links refused on the whole way; `make` creates what is missing below the root."""
-        names = (*self._above, *parts)
+        """Yield a descriptor of the folder, refusing links; `make` creates missing folders below the root."""
+        names = (*self._root_names, *parts)
         try:
-            at = self._open(names)
+            folder_fd = self._open(names)
         except FileNotFoundError:
             if not make:
                 raise
-            at = made(names, len(self._above))
+            folder_fd = made(names, len(self._root_names))
         try:
-            yield at
+            yield folder_fd
         finally:
-            os.close(at)
+            os.close(folder_fd)

@@ -1,14 +1,14 @@
-"""The keeper, a small process that stands between this program and all that its tools start.
+"""The reaper: a small process between this program and everything its tools start.
 
-It is run by its path, loads nothing but the standard library, and forks a *warden* for each command. The warden is the
-command's parent and takes in every descendant that loses its own (Linux: a subreaper), so that nothing a command does to
-leave it (another session, a double fork, an empty environment, another name) takes it out of the warden's tree.
+It runs by its path, uses only the standard library, and forks a *warden* for each command. The warden is the
+command's parent and adopts every orphaned descendant (Linux: a subreaper), so nothing a command does to
+detach (another session, a double fork, an empty environment, another name) removes it from the warden's tree.
 
-Invariant: a warden ends with the last process of its tree, and ends them all when its line to the program is cut, by
-whatever cause. Where a command kills its warden, the keeper takes in and ends what was below it.
+Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to the program
+is closed for any reason. If a command kills its warden, the reaper adopts and kills what was below it.
 
-The line of a warden, one message a line. To the program: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (as
-`subprocess` counts), `gone KILLED`. From it: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
+Messages on a warden's socket, one per line. To the program: `started PID JSON`, `failed WHERE ERRNO`, `ended
+CODE` (as `subprocess` counts), `gone KILLED`. From it: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
 """
 
 import ctypes
@@ -30,44 +30,44 @@ from typing import Any, NoReturn
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MOST_FILES = 65_536
-"""Open files that a command may have at most: with an unlimited number programs that close them all take for ever."""
+"""Most open files of a command: with an unlimited number, programs that close them all take forever."""
 EASIER_TO_KILL = 500
-"""Added to the commands' `oom_score_adj`: where memory runs out they go before the program that started them."""
+"""Added to the commands' `oom_score_adj`, so that they are killed before the program that started them."""
 ROUND_S = 0.01
-"""Between two rounds of killing what is new."""
+"""Seconds between two rounds of killing new processes."""
 DEAF = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MOST_GIVEN = 32
-"""Descriptors that come with an order."""
+"""Most descriptors sent with an order."""
 ABOVE = 64
-"""Descriptors are moved up here before they take the places that the command finds them at."""
-_LENGTH = 4
+"""Descriptors are moved above this number before they are placed where the command expects them."""
+_LENGTH_BYTES = 4
 
 
 def main() -> None:
-    """Serve the line on descriptor 0 until it is cut, and until every warden has ended."""
+    """Serve the socket on descriptor 0 until it is closed and every warden has ended."""
     options = json.loads(sys.argv[1])
-    for sign in DEAF:
-        signal.signal(sign, signal.SIG_IGN)
+    for signal_number in DEAF:
+        signal.signal(signal_number, signal.SIG_IGN)
     with suppress(OSError):
         os.setsid()
-    line = socket.socket(fileno=os.dup(0))
-    os.dup2(1, 0)  # nothing is to be read there
+    channel = socket.socket(fileno=os.dup(0))
+    os.dup2(1, 0)  # the command must not read from the socket
     os.closerange(
-        3, line.fileno()
+        3, channel.fileno()
     )  # what whoever started the program left open is none of the commands' business
-    os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
-    Keeper(line, options, become_reaper()).run()
+    os.closerange(channel.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    Keeper(channel, options, become_reaper()).run()
 
 
 def become_reaper() -> bool:
-    """Take in orphans of descendants; False where the system has no such thing."""
+    """Adopt orphaned descendants; return False if the system cannot do that."""
     if not LINUX:
         return False
     return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 class Wakes:
-    """Tells of ended children by a descriptor."""
+    """A pipe that becomes readable when a child ends."""
 
     def __init__(self) -> None:
         self.read, self._write = os.pipe()
@@ -77,44 +77,44 @@ class Wakes:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def clear(self) -> None:
-        """Forget what woke us."""
+        """Discard pending notifications."""
         with suppress(BlockingIOError):
             while os.read(self.read, 512):
                 pass
 
 
 class Keeper:
-    """Takes orders from the program and starts a warden for each."""
+    """Receives orders from the program and starts a warden for each."""
 
     def __init__(self, line: socket.socket, options: dict[str, Any], adopts: bool) -> None:
         self._line = line
         self._options = options
-        self._adopts = adopts
+        self._is_subreaper = adopts
         self._wakes = Wakes()
         self._wardens: set[int] = set()
         self._open = True
-        self._strays = False
+        self._has_strays = False
         self._killed = 0
 
     def run(self) -> None:
-        """Serve until the line is cut and nothing is left."""
-        while self._open or self._wardens or self._strays:
+        """Serve until the socket is closed and no process is left."""
+        while self._open or self._wardens or self._has_strays:
             poll = select.poll()
             poll.register(self._wakes.read, select.POLLIN)
             if self._open:
                 poll.register(self._line, select.POLLIN)
-            ready = {fd for fd, _ in poll.poll(int(ROUND_S * 1000) if self._strays else None)}
+            ready = {fd for fd, _ in poll.poll(int(ROUND_S * 1000) if self._has_strays else None)}
             self._wakes.clear()
             if self._line.fileno() in ready:
-                self._order()
+                self._take_order()
             self._reap()
-            if self._strays:
+            if self._has_strays:
                 self._killed += kill_below(os.getpid(), self._wardens)
-                self._strays = any_below(os.getpid(), self._wardens)
+                self._has_strays = any_below(os.getpid(), self._wardens)
         with suppress(OSError):
             self._line.sendall(f"{self._killed}\n".encode())
 
-    def _order(self) -> None:
+    def _take_order(self) -> None:
         received = receive(self._line)
         if received is None:
             self._open = False
@@ -130,7 +130,7 @@ class Keeper:
     def _become_warden(self, order: dict[str, Any], control: int, given: list[int]) -> NoReturn:
         try:
             self._line.close()
-            adopts = become_reaper() if self._adopts else False
+            adopts = become_reaper() if self._is_subreaper else False
             killed = Warden(socket.socket(fileno=control), order, self._options, adopts).run(given)
             os._exit(min(killed, 100))
         finally:
@@ -148,11 +148,11 @@ class Keeper:
             if child in self._wardens:
                 self._wardens.discard(child)
                 self._killed += max(code, 0)
-            self._strays |= self._adopts and not 0 <= code <= 100
+            self._has_strays |= self._is_subreaper and not 0 <= code <= 100
 
 
 class Warden:
-    """Starts one command, takes in what leaves it, and ends them all."""
+    """Starts one command, adopts its orphans, and ends them all."""
 
     def __init__(
         self, line: socket.socket, order: dict[str, Any], options: dict[str, Any], adopts: bool
@@ -160,89 +160,92 @@ class Warden:
         self._line = line
         self._order = order
         self._options = options
-        self._adopts = adopts
+        self._is_subreaper = adopts
         self._wakes = Wakes()
         self._leader = 0
-        self._heard = b""
+        self._buffer = b""
         self._kill_at: float | None = None
         self._killed: set[int] = set()
         self._groups = Groups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
-        """Start the command in the first of these descriptors, with the others; serve the line until nothing of it is left; how many had to be
-        killed."""
+        """Start the command and serve the socket until its tree is empty; return the number of killed
+        processes.
+
+        `given` are the working folder's descriptor and those that the command receives.
+        """
         if not self._start(given):
             return 0
         poll = select.poll()
         poll.register(self._wakes.read, select.POLLIN)
         poll.register(self._line, select.POLLIN)
-        while not self._gone():
-            for fd, _ in poll.poll(self._patience()):
-                if fd == self._line.fileno() and not self._listen():
+        while not self._is_tree_empty():
+            for fd, _ in poll.poll(self._poll_timeout_ms()):
+                if fd == self._line.fileno() and not self._read_messages():
                     poll.unregister(self._line)
             self._wakes.clear()
             self._reap()
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._end(signal.SIGKILL)
         self._groups.remove()
-        self._say(f"gone {len(self._killed)}")
+        self._send_line(f"gone {len(self._killed)}")
         return len(self._killed)
 
     def _start(self, given: list[int]) -> bool:
         order, where = self._order, "cwd"
-        folder, *high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, ABOVE) for each in given]
-        for each in given:
-            os.close(each)
+        folder, *moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE) for descriptor in given]
+        for descriptor in given:
+            os.close(descriptor)
         try:
             os.fchdir(folder)
             where = "program"
-            held = {**self._limits(), "reaper": self._adopts}
-            with self._groups as kinds:
+            limits = {**self._limits(), "reaper": self._is_subreaper}
+            with self._groups as group_limits:
                 self._leader = os.posix_spawn(
                     order["argv"][0],
                     order["argv"],
                     order["env"],
                     file_actions=[
-                        (os.POSIX_SPAWN_DUP2, each, place)
-                        for each, place in zip(high, order["places"], strict=True)
+                        (os.POSIX_SPAWN_DUP2, descriptor, place)
+                        for descriptor, place in zip(moved, order["places"], strict=True)
                     ],
                     setsid=True,
                     setsigmask=(),
                     setsigdef=(*DEAF, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD),
                 )
         except OSError as error:
-            self._say(f"failed {where} {error.errno}")
+            self._send_line(f"failed {where} {error.errno}")
             self._groups.remove()
             return False
-        except ValueError:  # a NUL in a word
-            self._say(f"failed {where} {errno.EINVAL}")
+        except ValueError:  # a NUL in an argument
+            self._send_line(f"failed {where} {errno.EINVAL}")
             self._groups.remove()
             return False
         finally:
-            for each in (folder, *high):
-                os.close(each)
-        self._say(f"started {self._leader} {json.dumps({**held, **kinds})}")
+            for descriptor in (folder, *moved):
+                os.close(descriptor)
+        self._send_line(f"started {self._leader} {json.dumps({**limits, **group_limits})}")
         return True
 
     def _limits(self) -> dict[str, object]:
-        """Bound what the command may use; returns what is in force of it."""
+        """Apply the resource limits of the command; return those in force."""
         lower(resource.RLIMIT_CORE, 0)
         lower(resource.RLIMIT_NOFILE, MOST_FILES)
         with suppress(OSError):
             path = Path("/proc/self/oom_score_adj")
             path.write_text(str(max(int(path.read_text()), EASIER_TO_KILL)))
-        most = self._options["uid_processes"]
-        if most:
-            lower(resource.RLIMIT_NPROC, most)
-        return {"uid_processes": most}
+        max_processes = self._options["uid_processes"]
+        if max_processes:
+            lower(resource.RLIMIT_NPROC, max_processes)
+        return {"uid_processes": max_processes}
 
-    def _patience(self) -> int | None:
+    def _poll_timeout_ms(self) -> int | None:
         if self._kill_at is None:
             return None
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(ROUND_S * 1000))
 
-    def _listen(self) -> bool:
-        """Take in what the program says; False when the line is cut: it is gone, and so is its wish to wait."""
+    def _read_messages(self) -> bool:
+        """Read messages of the program; return False if the socket is closed because the program is gone."""
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -250,7 +253,7 @@ class Warden:
         if not data:
             self._kill_at = time.monotonic()
             return False
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
             word, _, rest = line.decode().partition(" ")
             if word == "end" and self._kill_at is None:
@@ -267,105 +270,107 @@ class Warden:
             if not child:
                 return
             if child == self._leader:
-                self._say(f"ended {os.waitstatus_to_exitcode(status)}")
+                self._send_line(f"ended {os.waitstatus_to_exitcode(status)}")
 
-    def _gone(self) -> bool:
-        """Whether nothing is left: then there is no child, for each that lost its parent has become one."""
+    def _is_tree_empty(self) -> bool:
+        """Return True if no process is left: orphans have become children, so there is no child either."""
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
-            return self._adopts or not group_lives(self._leader)
+            return self._is_subreaper or not group_lives(self._leader)
         return False
 
-    def _end(self, sign: signal.Signals) -> None:
+    def _end(self, signal_number: signal.Signals) -> None:
         if not LINUX:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._leader, sign)
-        found = below(os.getpid())
-        if sign == signal.SIGKILL:
-            self._killed.update(pid for pid, _ in found)
+                os.killpg(self._leader, signal_number)
+        processes = below(os.getpid())
+        if signal_number == signal.SIGKILL:
+            self._killed.update(pid for pid, _ in processes)
             self._groups.kill()
         if (
-            sign == signal.SIGTERM and self._order["wrapped"]
+            signal_number == signal.SIGTERM and self._order["wrapped"]
         ):  # what is inside would be killed with its holder
-            found = [each for each in found if each[0] != self._leader]
-        for pid, parent in found:
-            send(pid, parent, sign)
-            if sign == signal.SIGTERM:  # a stopped one could not heed it
+            processes = [process for process in processes if process[0] != self._leader]
+        for pid, parent in processes:
+            send(pid, parent, signal_number)
+            if signal_number == signal.SIGTERM:  # a stopped process must continue to handle SIGTERM
                 send(pid, parent, signal.SIGCONT)
 
-    def _say(self, message: str) -> None:
-        with suppress(OSError):  # the program is gone: the cut line says so too
+    def _send_line(self, message: str) -> None:
+        with suppress(OSError):  # the program is gone; the closed socket shows it too
             self._line.sendall(message.encode() + b"\n")
 
 
 class Groups:
-    """The control groups of one command, below those that may be written: no process leaves them unseen.
+    """The control groups of one command, inside the writable ones: no process can leave them unnoticed.
 
-    Entered while the command is started; what is in force is what could be made.
+    Entered while the command starts; returns the limits that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
         self._bases = [Path(base) for base in bases]
         self._name = name
         self._processes = processes
-        self._made: list[Path] = []
+        self._created: list[Path] = []
 
     def __enter__(self) -> dict[str, object]:
-        held: dict[str, object] = {"cgroup_kill": False, "cgroup_processes": 0}
+        limits: dict[str, object] = {"cgroup_kill": False, "cgroup_processes": 0}
         for base in self._bases:
-            made = base / self._name
+            group = base / self._name
             with suppress(OSError):
-                made.mkdir()
-                self._made.append(made)
-                if (made / "pids.max").exists():
-                    (made / "pids.max").write_text(str(self._processes))
-                    held["cgroup_processes"] = self._processes
-                (made / "cgroup.procs").write_text("0")
-                held["cgroup_kill"] = held["cgroup_kill"] or (made / "cgroup.kill").exists()
-        return held
+                group.mkdir()
+                self._created.append(group)
+                if (group / "pids.max").exists():
+                    (group / "pids.max").write_text(str(self._processes))
+                    limits["cgroup_processes"] = self._processes
+                (group / "cgroup.procs").write_text("0")
+                limits["cgroup_kill"] = limits["cgroup_kill"] or (group / "cgroup.kill").exists()
+        return limits
 
     def __exit__(self, *error: object) -> None:
-        for made in self._made:
+        for group in self._created:
             with suppress(OSError):
-                (made.parent / "cgroup.procs").write_text("0")
+                (group.parent / "cgroup.procs").write_text("0")
 
     def kill(self) -> None:
-        """Kill all in them at once, where the kernel does that."""
-        for made in self._made:
+        """Kill all their processes at once, if the kernel supports that."""
+        for group in self._created:
             with suppress(OSError):
-                (made / "cgroup.kill").write_text("1")
+                (group / "cgroup.kill").write_text("1")
 
     def remove(self) -> None:
-        """Take them away again."""
-        for made in self._made:
+        """Remove the groups."""
+        for group in self._created:
             with suppress(OSError):
-                made.rmdir()
-        self._made.clear()
+                group.rmdir()
+        self._created.clear()
 
 
-def lower(which: int, most: int) -> None:
-    """Bound a resource where it is not bounded closer already."""
+def lower(which: int, maximum: int) -> None:
+    """Lower a resource limit, unless it is already lower."""
     soft, hard = resource.getrlimit(which)
-    wanted = most if soft == resource.RLIM_INFINITY else min(soft, most)
+    target = maximum if soft == resource.RLIM_INFINITY else min(soft, maximum)
     with suppress(ValueError, OSError):
-        resource.setrlimit(which, (wanted, wanted if which != resource.RLIMIT_NOFILE else hard))
+        resource.setrlimit(which, (target, target if which != resource.RLIMIT_NOFILE else hard))
 
 
 def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """An order with its descriptors (the line of the warden, the folder, then the command's); None when the line was cut."""
+    """Return an order and its descriptors (the warden's socket, the folder, the command's); None if the
+    socket is closed.
+    """
     try:
-        data, descriptors, _, _ = socket.recv_fds(line, _LENGTH, MOST_GIVEN)
-        while data and len(data) < _LENGTH:
-            data += line.recv(_LENGTH - len(data))
-        left = int.from_bytes(data, "big") if data else 0
+        data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MOST_GIVEN)
+        while data and len(data) < _LENGTH_BYTES:
+            data += line.recv(_LENGTH_BYTES - len(data))
+        remaining = int.from_bytes(data, "big") if data else 0
         pieces = []
-        while left:
-            piece = line.recv(min(left, 1 << 16))
+        while remaining:
+            piece = line.recv(min(remaining, 1 << 16))
             if not piece:
                 return None
             pieces.append(piece)
-            left -= len(piece)
+            remaining -= len(piece)
     except OSError:
         return None
     if not data:
@@ -376,7 +381,7 @@ def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
 
 
 def below(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """All live descendants of a process with their parents, but for the trees of `without`."""
+    """Return all live descendants of a process with their parents, except the trees of `without`."""
     if not LINUX:
         return []
     children: dict[int, list[int]] = {}
@@ -385,17 +390,17 @@ def below(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
             parent = parent_of(int(name))
             if parent is not None:
                 children.setdefault(parent, []).append(int(name))
-    left, found, leave = [root], [], set(without)
-    while left:
-        parent = left.pop()
-        mine = [pid for pid in children.get(parent, ()) if pid not in leave]
-        found += [(pid, parent) for pid in mine]
-        left += mine
-    return found
+    pending, descendants, excluded = [root], [], set(without)
+    while pending:
+        parent = pending.pop()
+        own_children = [pid for pid in children.get(parent, ()) if pid not in excluded]
+        descendants += [(pid, parent) for pid in own_children]
+        pending += own_children
+    return descendants
 
 
 def parent_of(pid: int) -> int | None:
-    """The parent of a process; None where it is gone or only waits to be reaped."""
+    """Return the parent of a process; None if it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - a scan that must be quick
             text = file.read()
@@ -406,26 +411,26 @@ def parent_of(pid: int) -> int | None:
 
 
 def any_below(root: int, without: Iterable[int]) -> bool:
-    """Whether there are live descendants outside the trees of `without`."""
+    """Return True if there are live descendants outside the trees of `without`."""
     return bool(below(root, without))
 
 
 def kill_below(root: int, without: Iterable[int]) -> int:
-    """Kill them; returns how many."""
+    """Kill these descendants; return their number."""
     return sum(send(pid, parent, signal.SIGKILL) for pid, parent in below(root, without))
 
 
-def send(pid: int, parent: int, sign: signal.Signals) -> bool:
-    """Signal a process if it still is the child of the one that it was seen with: numbers are given again."""
+def send(pid: int, parent: int, signal_number: signal.Signals) -> bool:
+    """Signal a process if it is still the child of the parent it was seen with: process ids are reused."""
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     except OSError:
         return False
     try:
         if handle is None:
-            os.kill(pid, sign)
+            os.kill(pid, signal_number)
         elif parent_of(pid) == parent:
-            signal.pidfd_send_signal(handle, sign)
+            signal.pidfd_send_signal(handle, signal_number)
         else:
             return False
     except OSError:
@@ -437,7 +442,7 @@ def send(pid: int, parent: int, sign: signal.Signals) -> bool:
 
 
 def group_lives(group: int) -> bool:
-    """Whether a process group still has members."""
+    """Return True if a process group still has members."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):

@@ -1,7 +1,8 @@
-"""This program's side of the keeper: starts commands through it and waits for their end.
+"""Client of the reaper: starts commands through it and waits for them.
 
-Invariant: what a command started is gone when `Child.end` returns, and soon after this process ends however it ends: the
-sockets to the keeper and its wardens are held by this process alone, so the kernel cuts them.
+Invariant: when `Child.end` returns, all processes of the command are gone; they also end soon after this
+process does, however it ends: only this process holds the sockets to the reaper and its wardens, so the
+kernel closes them.
 """
 
 import json
@@ -26,115 +27,114 @@ from tui_agent.workspace.local import reaper as keeper
 from tui_agent.workspace.local.cgroups import own_groups
 
 START_S = 20.0
-"""How long a start may take; a machine under load is slow to fork."""
+"""Seconds that a start may take; a machine under load forks slowly."""
 CLOSE_S = 5.0
 MOST_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
-"""Processes and threads that one command may have at a time, where that can be bounded: as many as builds use on so
-many cores, and no more, since those that only fork take the processor from everything else until they are ended."""
-_LINE = 4096
+"""Process limit per command: enough for a parallel build, low enough to stop a fork bomb."""
+_RECEIVE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A command that could not be started: what the error number is about (`cwd` or `program`)."""
+    """A command that could not be started: `where` says what the error is about (`cwd` or `program`)."""
 
     where: str
     errno: int
 
 
 class KeeperFault(Exception):
-    """The keeper itself could not be started, or is gone."""
+    """The reaper could not be started, or is gone."""
 
 
 class Child:
-    """A running command and all that came of it; to be used by one task at a time, but for `kill`."""
+    """A running command and its processes; for one task at a time, except `kill`."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
-        self._heard = b""
+        self._buffer = b""
         self.pid = 0
         self.holding = Holding()
         self.code: int | None = None
-        """How the command itself ended, as `subprocess` counts; None as long as it runs."""
+        """Exit code of the command itself, as `subprocess` counts; None while it runs."""
         self.gone = False
 
     def await_start(self) -> Refused | None:
-        """Wait until it runs. Blocking: meant for a thread."""
+        """Wait until the command runs or is refused. Blocking: call it in a thread."""
         self._line.settimeout(START_S)
-        while b"\n" not in self._heard:
-            data = self._line.recv(_LINE)
+        while b"\n" not in self._buffer:
+            data = self._line.recv(_RECEIVE_BYTES)
             if not data:
-                raise KeeperFault("The keeper of commands ended before the command began.")
-            self._heard += data
+                raise KeeperFault("The reaper process ended before the command started.")
+            self._buffer += data
         self._line.setblocking(False)
-        line, _, self._heard = self._heard.partition(b"\n")
-        word, first, rest = line.decode().split(" ", 2)
-        if word == "failed":
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        kind, first, rest = line.decode().split(" ", 2)
+        if kind == "failed":
             self.gone = True
             return Refused(first, int(rest))
-        told = json.loads(rest)
+        limits = json.loads(rest)
         self.pid = int(first)
         self.holding = Holding(
-            reaper=told["reaper"],
-            cgroup_kill=told["cgroup_kill"],
-            processes=told["cgroup_processes"] or told["uid_processes"],
-            by="cgroup" if told["cgroup_processes"] else "uid" if told["uid_processes"] else "",
+            reaper=limits["reaper"],
+            cgroup_kill=limits["cgroup_kill"],
+            processes=limits["cgroup_processes"] or limits["uid_processes"],
+            by="cgroup" if limits["cgroup_processes"] else "uid" if limits["uid_processes"] else "",
         )
-        self._take(b"")
+        self._parse_messages(b"")
         return None
 
     async def wait(self) -> None:
-        """Return when the command itself has ended; what it started may go on."""
+        """Wait until the command itself has ended; its other processes may continue."""
         while self.code is None and not self.gone:
-            await self._more()
+            await self._receive_more()
 
     async def end(self, grace: float) -> None:
-        """End all: SIGTERM, up to `grace` seconds, SIGKILL. Returns when nothing is left."""
-        self._say(f"end {grace:g}")
+        """End all its processes: SIGTERM, up to `grace` seconds, then SIGKILL. Returns when none is left."""
+        self._send_line(f"end {grace:g}")
         while not self.gone:
-            await self._more()
+            await self._receive_more()
 
     def kill(self) -> None:
-        """Kill all at once, without waiting."""
-        self._say("kill")
+        """Kill all its processes without waiting."""
+        self._send_line("kill")
 
     def close(self) -> None:
-        """Let go of the line; whatever were left is killed."""
+        """Close the socket; remaining processes are killed."""
         self._line.close()
 
-    async def _more(self) -> None:
+    async def _receive_more(self) -> None:
         await anyio.wait_readable(self._line)
         try:
-            data = self._line.recv(_LINE)
+            data = self._line.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        self._take(data)
-        if not data:  # its warden was killed; the keeper ends what was below it
+        self._parse_messages(data)
+        if not data:  # its warden was killed; the reaper kills what was below it
             self.gone = True
             self.code = -signal.SIGKILL if self.code is None else self.code
 
-    def _take(self, data: bytes) -> None:
-        *lines, self._heard = (self._heard + data).split(b"\n")
+    def _parse_messages(self, data: bytes) -> None:
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
-            word, _, rest = line.decode().partition(" ")
-            if word == "ended":
+            kind, _, rest = line.decode().partition(" ")
+            if kind == "ended":
                 self.code = int(rest)
-            elif word == "gone":
+            elif kind == "gone":
                 self.gone = True
 
-    def _say(self, message: str) -> None:
+    def _send_line(self, message: str) -> None:
         if not self.gone and self._line.fileno() >= 0:
             with suppress(OSError):
                 self._line.send(message.encode() + b"\n")
 
 
 class Keeping:
-    """The keeper of one environment's commands.
+    """The reaper of one environment's commands.
 
-    `processes` is how many one command may have, where that can be bounded; `groups` tells below which control groups
-    others may be made.
+    `processes` is the limit of processes per command, where it can be enforced; `groups` returns the control
+    groups in which others may be created.
     """
 
     def __init__(
@@ -159,16 +159,17 @@ class Keeping:
         *,
         wrapped: bool = False,
     ) -> Child | Refused:
-        """Start a command in a folder, given by a descriptor of it. `given` are the descriptors that it has, by the
-        number at which it finds each; `wrapped`: it only holds another, which is to hear a SIGTERM in its place. Blocking: meant for a thread.
+        """Start a command in the folder of a descriptor. Blocking: call it in a thread.
 
-        Raises `KeeperFault`, and OSError where descriptors or memory have run out.
+        `given` maps the numbers at which the command finds descriptors to our descriptors. `wrapped`: the
+        program only runs another one, which receives the SIGTERM instead. Raises `KeeperFault`, and OSError
+        without free descriptors or memory.
         """
-        ours, theirs = socket.socketpair()
-        child = Child(ours)
+        own_end, warden_end = socket.socketpair()
+        child = Child(own_end)
         try:
-            with theirs, self._lock:
-                line = self._started()
+            with warden_end, self._lock:
+                line = self._connect()
                 self._count += 1
                 order = {
                     "argv": list(argv),
@@ -178,8 +179,8 @@ class Keeping:
                     "wrapped": wrapped,
                 }
                 data = json.dumps(order).encode()
-                sent = [theirs.fileno(), folder, *given.values()]
-                socket.send_fds(line, [len(data).to_bytes(4, "big")], sent)
+                descriptors = [warden_end.fileno(), folder, *given.values()]
+                socket.send_fds(line, [len(data).to_bytes(4, "big")], descriptors)
                 line.sendall(data)
             refused = child.await_start()
         except BaseException:
@@ -192,7 +193,9 @@ class Keeping:
         return child
 
     def close(self) -> int:
-        """Kill all that runs and let the keeper go; how many processes there were. Blocking: meant for a thread."""
+        """Kill all running commands and end the reaper; return the number of processes. Blocking: call in a
+        thread.
+        """
         with self._lock:
             self._closed = True
             line, self._line = self._line, None
@@ -203,72 +206,75 @@ class Keeping:
         with line:
             line.shutdown(socket.SHUT_WR)
             line.settimeout(CLOSE_S)
-            said = b""
+            reply = b""
             with suppress(OSError):
                 while data := line.recv(64):
-                    said += data
-        self._reap(CLOSE_S if said else 0.0)
-        return int(said or b"0")
+                    reply += data
+        self._reap(CLOSE_S if reply else 0.0)
+        return int(reply or b"0")
 
-    def _started(self) -> socket.socket:
-        """The line to the keeper, which is started where it is not yet, or where it was killed."""
+    def _connect(self) -> socket.socket:
+        """Return the socket to the reaper, starting it if it is not running."""
         if self._closed:
             raise KeeperFault("The environment is closed.")
-        if self._line is not None and not _is_cut(self._line):
+        if self._line is not None and not _is_closed(self._line):
             return self._line
         if self._line is not None:
             self._line.close()
             self._reap(0.0)
-        ours, theirs = socket.socketpair()
+        own_end, reaper_end = socket.socketpair()
         options = {
             "groups": list(self._groups()),
             "processes": self._processes,
             "uid_processes": uid_processes(self._processes),
         }
-        with theirs:
+        with reaper_end:
             try:
                 self.pid = os.posix_spawn(
                     sys.executable,
                     [sys.executable, "-I", "-S", "-X", "utf8", keeper.__file__, json.dumps(options)],
                     {},
                     file_actions=[
-                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                        (os.POSIX_SPAWN_DUP2, reaper_end.fileno(), 0),
                         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
                         (os.POSIX_SPAWN_DUP2, 1, 2),
                     ],
                 )
             except OSError as error:
-                ours.close()
-                raise KeeperFault(f"The keeper of commands could not be started: {error}.") from error
-        self._line = ours
-        release = weakref.finalize(self, ours.close)  # also where nobody closes the environment
+                own_end.close()
+                raise KeeperFault(f"The reaper process could not be started: {error}.") from error
+        self._line = own_end
+        release = weakref.finalize(self, own_end.close)  # also if nobody closes the environment
         release.atexit = False
-        return ours
+        return own_end
 
-    def _reap(self, patience: float) -> None:
-        end = time.monotonic() + patience
+    def _reap(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
         with suppress(ChildProcessError, OSError):
             if hasattr(os, "pidfd_open"):
                 handle = os.pidfd_open(self.pid)
-                select.select([handle], [], [], max(0.0, end - time.monotonic()))
+                select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
                 os.close(handle)
             os.waitpid(self.pid, os.WNOHANG if hasattr(os, "pidfd_open") else 0)
 
 
-def _is_cut(line: socket.socket) -> bool:
-    """The keeper says nothing before its end: what can be read is that."""
+def _is_closed(line: socket.socket) -> bool:
+    """Return True if the reaper is gone: it sends nothing before its end, so a readable socket means that."""
     return bool(select.select([line], [], [], 0)[0])
 
 
 def uid_processes(processes: int) -> int:
-    """How many processes this user may have in all so that one command can start `processes`; 0 where the kernel does
-    not count (a privileged user) or tells nothing."""
+    """Return the process limit of this user that lets one command start `processes`; 0 if the kernel has
+    none.
+
+    The kernel does not count for a privileged user.
+    """
     if os.getuid() == 0 or not keeper.LINUX:
         return 0
-    mine, count = os.getuid(), 0
+    own_uid, count = os.getuid(), 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                if entry.stat().st_uid == mine:
+                if entry.stat().st_uid == own_uid:
                     count += sum(1 for _ in (entry / "task").iterdir())
     return count + processes

@@ -1,8 +1,8 @@
-"""Programs that are run to their end, with nothing of theirs left behind.
+"""Running programs to their end, leaving no process behind.
 
-Invariants: a program has its own session and process group, no terminal and a standard input that ends; stdout and
-stderr share one pipe, so their order is real, unless they are wanted apart; whatever way the run ends, every process
-that it started is ended too (see `keeping`).
+Invariants: a program has its own session and process group, no terminal, and a standard input that ends;
+stdout and stderr share one pipe, which keeps their order, unless they are wanted separately; however a run
+ends, all processes it started are ended too (see `reaper`).
 """
 
 import errno
@@ -23,19 +23,19 @@ from tui_agent.ports.environment import ExecResult, Holding, OutputSink
 from tui_agent.workspace.local.reaper_client import Child, KeeperFault, Keeping
 
 TERMINATE_GRACE_S = 2.0
-"""How long a program may take to end after SIGTERM when its time was up."""
+"""Seconds between SIGTERM and SIGKILL after a timeout."""
 CANCEL_GRACE_S = 0.1
-"""The same when a person interrupted: the prompt is to be back within 300 ms."""
+"""The same after an interrupt by the user, who expects the prompt within 300 ms."""
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
-_OF_SIGNALS = range(129, 160)
-_LAST_WORDS_S = 0.5
-"""How long output is still awaited after the program ended, while others hold the pipe."""
+_SIGNAL_CODES = range(129, 160)
+_FINAL_OUTPUT_S = 0.5
+"""Seconds to wait for more output after the program ended while other processes hold the pipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to start: the folder, by a descriptor (`cwd` only names it), and the whole environment."""
+    """A program to start: the folder as a descriptor (`cwd` is only its name), and the whole environment."""
 
     argv: tuple[str, ...]
     folder: int
@@ -47,13 +47,15 @@ class Command:
     stdin: bytes = b""
     errors: int | None = None
     given: Mapping[int, int] = field(default_factory=dict)
-    """More descriptors, by the number at which the program finds each."""
+    """More descriptors, keyed by the number at which the program finds them."""
     wrapped: bool = False
-    """What is started only holds another program, and ends with it: that one is asked to end, not its holder."""
+    """The program only runs another one and ends with it: SIGTERM is sent to that one instead."""
 
 
 class Collected:
-    """Output as it comes: all of it to the sink, `limit` bytes kept, the last `newest` of them from its end."""
+    """Collects output: passes everything to the sink and keeps `limit` bytes, the last `newest` of them from
+    the end.
+    """
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:
         self._room = max(limit - newest, 0)
@@ -64,30 +66,31 @@ class Collected:
         self._size = 0
 
     def take(self, data: bytes) -> None:
+        """Add output."""
         self._size += len(data)
-        rest = data
+        remaining = data
         if len(self._first) < self._room:
             room = self._room - len(self._first)
             self._first += data[:room]
-            rest = data[room:]
-        if self._newest and rest:
-            self._last += rest
+            remaining = data[room:]
+        if self._newest and remaining:
+            self._last += remaining
             if len(self._last) > 2 * self._newest:
                 del self._last[: -self._newest]
         self._sink(data)
 
     @property
     def dropped(self) -> int:
-        """How many bytes were not kept."""
+        """Number of bytes that were not kept."""
         return self._size - len(self._first) - min(len(self._last), self._newest)
 
     @property
     def cut_at(self) -> int:
-        """Where they were."""
+        """Offset at which bytes were dropped."""
         return len(self._first)
 
     def output(self) -> bytes:
-        """What was kept."""
+        """Return the bytes that were kept."""
         return bytes(self._first) + bytes(self._last[-self._newest :] if self._newest else b"")
 
 
@@ -98,13 +101,13 @@ async def run(
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[Holding], None] | None = None,
 ) -> ExecResult:
-    """Run to the end. `on_start` is told what holds the program.
+    """Run a program to its end. `on_start` receives the limits in force.
 
-    When the caller is cancelled, everything is ended first, then the cancellation goes on.
+    If the caller is cancelled, everything is ended before the cancellation continues.
     """
     began = time.monotonic()
     collected = Collected(command.max_output, sink, command.newest)
-    errors = None if command.errors is None else Collected(command.errors, _unheard)
+    errors = None if command.errors is None else Collected(command.errors, _discard)
     streams, write_ends = _pipes(collected, errors)
     try:
         try:
@@ -117,15 +120,15 @@ async def run(
         try:
             if on_start is not None:
                 on_start(program.holding)
-            ended = await _attend(program, streams, command.timeout, grace)
+            ended = await _wait_for_end(program, streams, command.timeout, grace)
         finally:
             program.close()
     finally:
         for read_end in streams:
             os.close(read_end)
     code = program.code
-    if command.wrapped and code is not None and code in _OF_SIGNALS:
-        code = 128 - code  # its holder tells of a signal as a shell does
+    if command.wrapped and code is not None and code in _SIGNAL_CODES:
+        code = 128 - code  # the wrapper reports a signal as a shell does
     return ExecResult(
         exit_code=None if ended == "timeout" else _shell_code(code),
         ended="timeout" if ended == "timeout" else "exited",
@@ -133,20 +136,20 @@ async def run(
         dropped=collected.dropped,
         cut_at=collected.cut_at,
         duration_ms=(time.monotonic() - began) * 1000,
-        message=_said(ended, code, command.timeout),
+        message=_describe_end(ended, code, command.timeout),
         errors=b"" if errors is None else errors.output(),
     )
 
 
-def _unheard(data: bytes) -> None:
-    """Nobody follows what is kept apart."""
+def _discard(data: bytes) -> None:
+    """Ignore output that is only collected."""
 
 
-def _pipes(*wanted: Collected | None) -> tuple[dict[int, Collected], list[int]]:
-    """A pipe for each: the ends to read, with what takes in what comes, and the ends to write to."""
+def _pipes(*collectors: Collected | None) -> tuple[dict[int, Collected], list[int]]:
+    """Create a pipe for each collector; return the read ends with their collectors, and the write ends."""
     streams: dict[int, Collected] = {}
     write_ends: list[int] = []
-    for collected in wanted:
+    for collected in collectors:
         if collected is not None:
             read_end, write_end = os.pipe()
             os.set_blocking(read_end, False)
@@ -155,15 +158,15 @@ def _pipes(*wanted: Collected | None) -> tuple[dict[int, Collected], list[int]]:
     return streams, write_ends
 
 
-def _given(data: bytes) -> int:
-    """A descriptor from which exactly this can be read; no name leads to it."""
+def _input_descriptor(data: bytes) -> int:
+    """Return a nameless descriptor from which exactly this data can be read."""
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     if sys.platform == "linux":
         descriptor = os.memfd_create("stdin")
     else:
-        with tempfile.TemporaryFile() as nameless:
-            descriptor = os.dup(nameless.fileno())
+        with tempfile.TemporaryFile() as file_on_disk:
+            descriptor = os.dup(file_on_disk.fileno())
     with os.fdopen(descriptor, "wb", closefd=False) as file:
         file.write(data)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -171,36 +174,36 @@ def _given(data: bytes) -> int:
 
 
 def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Child | ExecResult:
-    program, stdin = command.argv[0], _given(command.stdin)
+    program, stdin = command.argv[0], _input_descriptor(command.stdin)
     given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.given}
     try:
         started = keeping.launch(command.argv, command.folder, command.env, given, wrapped=command.wrapped)
     except (KeeperFault, OSError) as error:
-        return _not_started("failed", f"{program} could not be started: {error}")
+        return _start_failure("failed", f"{program} could not be started: {error}")
     finally:
         os.close(stdin)
     if isinstance(started, Child):
         return started
     match started.errno:
         case errno.ENOENT | errno.ENOTDIR if started.where == "cwd":
-            return _not_started("not_found", f"The folder {command.cwd} does not exist.")
+            return _start_failure("not_found", f"The folder {command.cwd} does not exist.")
         case errno.ENOENT:
-            return _not_started("not_found", f"There is no program {program}.")
+            return _start_failure("not_found", f"The program {program} was not found.")
         case errno.EACCES | errno.EPERM:
-            what = command.cwd if started.where == "cwd" else program
-            return _not_started("failed", f"{what} may not be executed (permission denied).")
+            name = command.cwd if started.where == "cwd" else program
+            return _start_failure("failed", f"{name} cannot be executed (permission denied).")
         case number:
-            return _not_started("failed", f"{program} could not be started: {os.strerror(number)}.")
+            return _start_failure("failed", f"{program} could not be started: {os.strerror(number)}.")
 
 
-def _not_started(ended: str, message: str) -> ExecResult:
+def _start_failure(ended: str, message: str) -> ExecResult:
     return ExecResult(None, "not_found" if ended == "not_found" else "failed", b"", 0, 0.0, message)
 
 
-async def _attend(
+async def _wait_for_end(
     child: Child, streams: Mapping[int, Collected], timeout: float | None, patience: float
 ) -> str:
-    """Read and wait until the program ends or its time is up, then end what is left of it."""
+    """Read output until the program ends or times out, then end the rest of its processes."""
     ended = "cancelled"
     grace = CANCEL_GRACE_S
     try:
@@ -209,7 +212,7 @@ async def _attend(
                 for read_end, collected in streams.items():
                     group.start_soon(_read, read_end, collected)
                 await child.wait()
-                group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
+                group.cancel_scope.deadline = anyio.current_time() + _FINAL_OUTPUT_S
             ended = "exited"
         if scope.cancelled_caught:
             ended, grace = "timeout", patience
@@ -234,7 +237,7 @@ async def _read(read_end: int, collected: Collected) -> None:
 
 
 def _drain(read_end: int, collected: Collected) -> None:
-    """What still stands in the pipe (at most its size)."""
+    """Read what is left in the pipe (at most its size)."""
     with suppress(BlockingIOError):
         for _ in range(32):
             data = os.read(read_end, _CHUNK)
@@ -244,13 +247,13 @@ def _drain(read_end: int, collected: Collected) -> None:
 
 
 def _shell_code(returncode: int | None) -> int | None:
-    """The exit code as a shell tells it: 128 and the signal's number for a program that a signal ended."""
+    """Return the exit code as a shell reports it: 128 plus the signal's number after a signal."""
     if returncode is None:
         return None
     return returncode if returncode >= 0 else 128 - returncode
 
 
-def _said(ended: str, returncode: int | None, timeout: float | None) -> str:
+def _describe_end(ended: str, returncode: int | None, timeout: float | None) -> str:
     if ended == "timeout":
         return f"stopped after {timeout:g} s"
     if returncode is not None and returncode < 0:

@@ -1,1 +1,1 @@
-"""Confinement of commands: bubblewrap with seccomp and Landlock on Linux, Seatbelt on macOS."""
+"""Sandbox for commands: bubblewrap with seccomp and Landlock on Linux, Seatbelt on macOS."""

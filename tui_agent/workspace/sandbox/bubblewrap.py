@@ -1,6 +1,7 @@
-"""Bubblewrap's command line: the whole file system read-only, and what a command may write laid over it.
+"""Bubblewrap's command line: the whole file system read-only, with a command's writable places mounted over
+it.
 
-Invariant: pure. Order is what counts: later places lie over earlier ones.
+Invariant: pure. The order matters: later mounts cover earlier ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,34 +10,36 @@ from dataclasses import dataclass
 from tui_agent.workspace.sandbox.mounts import Places
 
 AT = (3, 4)
-"""The descriptors at which bubblewrap finds its filter, and says what became of the command."""
+"""Descriptors of bubblewrap's seccomp filter and of its status output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Private:
-    """Folders of this program that lie at a command's own places: they last as long as the session."""
+    """The product's folders and files that are mounted at a command's own places; they last as long as the
+    session.
+    """
 
     temporary: str
     longer: str
-    """At /var/tmp."""
+    """Mounted at /var/tmp."""
     empty: str
     blank: str
-    """A file with nothing in it."""
+    """An empty file."""
     shut: str
-    """A file that nobody may open."""
+    """A file without any permission."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this machine's bubblewrap can do, and what of the system must be covered."""
+    """Capabilities of this machine's bubblewrap, and the parts of the system to cover."""
 
     program: str
     nested: bool = True
-    """It can forbid more user namespaces."""
+    """It can forbid nested user namespaces."""
     settings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     folders: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
-    """Of those that a command has for itself, the ones that are here."""
+    """The private folders of commands that exist on this machine."""
 
 
 def arguments(
@@ -49,44 +52,48 @@ def arguments(
     filtered: bool,
     at: tuple[int, int] = AT,
 ) -> list[str]:
-    """Everything in front of the command, with the `--` before it. `folder` is where it starts."""
+    """Return everything before the command, including the `--`. `folder` is the working folder."""
     own = {"/tmp": private.temporary, "/var/tmp": private.longer}
-    words = [machine.program, "--unshare-user"]
-    words += ["--disable-userns"] if machine.nested else []
-    words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    words += [] if network else ["--unshare-net"]
-    words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    words += _each("--ro-bind-try", machine.settings)
-    words += _over("/dev/null", machine.secrets)
-    for place in machine.folders:
-        words += ["--bind", own[place], place] if place in own else ["--tmpfs", place]
-    words += _each("--ro-bind-try", found.shown)
-    words += _each("--ro-bind" if found.read_only else "--bind", found.writable)
-    words += _each("--ro-bind", found.kept)
-    words += _over("/dev/null", found.sockets)
-    for path, stand in zip(found.masked, standing(found, private), strict=True):
-        words += ["--ro-bind", stand, path.rstrip("/")]
-    # These last: nothing that is laid at a name of the workspace can uncover them.
+    options = [machine.program, "--unshare-user"]
+    options += ["--disable-userns"] if machine.nested else []
+    options += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    options += [] if network else ["--unshare-net"]
+    options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    options += _bind_each("--ro-bind-try", machine.settings)
+    options += _cover_each("/dev/null", machine.secrets)
+    for private_folder in machine.folders:
+        options += (
+            ["--bind", own[private_folder], private_folder]
+            if private_folder in own
+            else ["--tmpfs", private_folder]
+        )
+    options += _bind_each("--ro-bind-try", found.shown)
+    options += _bind_each("--ro-bind" if found.read_only else "--bind", found.writable)
+    options += _bind_each("--ro-bind", found.kept)
+    options += _cover_each("/dev/null", found.sockets)
+    for path, cover in zip(found.masked, standing(found, private), strict=True):
+        options += ["--ro-bind", cover, path.rstrip("/")]
+    # Hidden paths come last, so that no mount of the workspace can uncover them.
     for path in found.hidden:
-        words += ["--ro-bind", private.empty if path.endswith("/") else "/dev/null", path.rstrip("/")]
-    words += ["--chdir", folder, "--json-status-fd", str(at[1])]
-    words += ["--seccomp", str(at[0])] if filtered else []
-    return [*words, "--"]
+        options += ["--ro-bind", private.empty if path.endswith("/") else "/dev/null", path.rstrip("/")]
+    options += ["--chdir", folder, "--json-status-fd", str(at[1])]
+    options += ["--seccomp", str(at[0])] if filtered else []
+    return [*options, "--"]
 
 
 def standing(found: Places, private: Private) -> list[str]:
-    """What is laid at each of the places that are masked."""
+    """Return the file or folder mounted over each masked path."""
     mask = private.blank if found.blank else private.shut
     return [private.empty if path.endswith("/") else found.stands.get(path, mask) for path in found.masked]
 
 
-def _each(option: str, paths: Iterable[str]) -> Iterator[str]:
+def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         yield from (option, path, path)
 
 
-def _over(source: str, paths: Iterable[str]) -> Iterator[str]:
-    """Lay something unreadable over each: a device of a file system on which devices count for nothing."""
+def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
+    """Mount an unreadable device over each path, on a file system that ignores devices."""
     for path in paths:
         yield from ("--ro-bind", source, path)

@@ -1,7 +1,7 @@
-"""One confined command, from its making ready to what the sandbox refused it.
+"""One confined run: preparation, execution, and what the sandbox denied.
 
-Invariant: what could not be confined was not run; cancelling lets go of everything that it held. What is said while a
-sandbox is made in vain is no output of the command.
+Invariant: a command that could not be confined was not run; cancelling releases all its resources. Output of
+a failed attempt to create a sandbox is not output of the command.
 """
 
 import os
@@ -22,11 +22,13 @@ from tui_agent.workspace.sandbox.extra_mounts import Opened
 from tui_agent.workspace.sandbox.output_notes import notes
 
 FAILED = 1
-"""What bubblewrap itself ends with."""
-_BY = b"bwrap: "
-_LONGEST = 4096
+"""Exit code of bubblewrap itself."""
+_BWRAP_PREFIX = b"bwrap: "
+_MAX_LINE_BYTES = 4096
 TRIES = 3
-"""Making a sandbox fails where a file system is mounted or taken away at that moment; nothing has run then."""
+"""Attempts: creating a sandbox fails if a file system is mounted or removed at that moment, before anything
+ran.
+"""
 
 
 async def confined(
@@ -36,30 +38,32 @@ async def confined(
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> ExecResult:
-    """Run a command in the sandbox; `run` runs what it is made into, its output goes to the sink."""
-    absent = await to_thread.run_sync(_absent, command)
-    if absent is not None:
-        return absent
+    """Run a command in the sandbox; `run` executes the prepared command, `sink` receives its output."""
+    missing = await to_thread.run_sync(_missing_program, command)
+    if missing is not None:
+        return missing
     for _ in range(TRIES):
-        heard = _Heard(sink)
-        result, began, made = await _tried(confinement, command, spec, heard.take, run)
-        if began or result.ended != "exited" or result.exit_code != FAILED:
-            heard.pass_on()
-            break  # else a file system came or went while it was being made
+        output_filter = _OutputFilter(sink)
+        result, has_started, confined_command = await _run_once(
+            confinement, command, spec, output_filter.take, run
+        )
+        if has_started or result.ended != "exited" or result.exit_code != FAILED:
+            output_filter.pass_on()
+            break  # otherwise a file system changed while the sandbox was created
     else:
-        said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
-        return _not_run(f"It was not run, for the sandbox could not be made: {said[:500]}")
-    if result.ended != "exited" or made is None:
+        text = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
+        return _refused_result(f"The command was not run: the sandbox could not be created: {text[:500]}")
+    if result.ended != "exited" or confined_command is None:
         return result
-    kept = Kept()
+    denial = Kept()
     if result.exit_code:
-        said = (result.output + result.errors).decode("utf-8", "replace")
-        if made.masked and not spec.looks:
-            kept = await to_thread.run_sync(kept_from, said, made.masked)
-        if not kept.why:
-            kept = Kept(
+        text = (result.output + result.errors).decode("utf-8", "replace")
+        if confined_command.masked and not spec.looks:
+            denial = await to_thread.run_sync(kept_from, text, confined_command.masked)
+        if not denial.why:
+            denial = Kept(
                 blocked(
-                    _without_stand_ins(said, made.stand_ins),
+                    _without_stand_ins(text, confined_command.stand_ins),
                     result.exit_code,
                     confinement.bounds,
                     network=spec.network,
@@ -67,57 +71,63 @@ async def confined(
                     read_only=spec.read_only,
                 )
             )
-    told: tuple[str, ...] = ()
-    if not kept.why and (made.masked or made.stand_ins):
-        words = spec.argv or (spec.script,)
-        look = partial(
-            notes, words, command.cwd, result.output, made.masked, made.stand_ins, looks=spec.looks
+    output_notes: tuple[str, ...] = ()
+    if not denial.why and (confined_command.masked or confined_command.stand_ins):
+        argv = spec.argv or (spec.script,)
+        collect_notes = partial(
+            notes,
+            argv,
+            command.cwd,
+            result.output,
+            confined_command.masked,
+            confined_command.stand_ins,
+            looks=spec.looks,
         )
-        told = await to_thread.run_sync(look)
-    return replace(result, blocked=kept.why, wanted=kept.files, notes=told)
+        output_notes = await to_thread.run_sync(collect_notes)
+    return replace(result, blocked=denial.why, wanted=denial.files, notes=output_notes)
 
 
-class _Heard:
-    """Passes output on, but for one line by bubblewrap: it may be all there is, and then nothing has run."""
+class _OutputFilter:
+    """Passes output on, except a single line by bubblewrap: if that is all, nothing has run."""
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
-        self._held: bytes | None = b""
-        """None where it is certain that there is more."""
+        self._held_line: bytes | None = b""
+        """None once it is certain that the command itself has output."""
 
     def take(self, data: bytes) -> None:
-        """More output."""
-        if self._held is None:
+        """Add output."""
+        if self._held_line is None:
             self._sink(data)
             return
-        self._held += data
-        line, _, more = self._held.partition(b"\n")
-        if more or len(line) > _LONGEST or line[: len(_BY)] != _BY[: len(line)]:
+        self._held_line += data
+        line, _, more = self._held_line.partition(b"\n")
+        if more or len(line) > _MAX_LINE_BYTES or line[: len(_BWRAP_PREFIX)] != _BWRAP_PREFIX[: len(line)]:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """What was held back is output."""
-        held, self._held = self._held, None
-        if held:
-            self._sink(held)
+        """Pass on the line that was held back."""
+        line, self._held_line = self._held_line, None
+        if line:
+            self._sink(line)
 
 
-def _without_stand_ins(said: str, stand_ins: Sequence[str]) -> str:
-    """What a command said but that it could not tidy away what stands there for the sandbox alone."""
+def _without_stand_ins(output: str, stand_ins: Sequence[str]) -> str:
+    """Remove messages about placeholders of the sandbox that the command could not delete."""
     names = "|".join(re.escape(Path(path).name) for path in stand_ins)
-    return re.sub(rf"^.*failed to remove '?(?:{names})\b.*$", "", said, flags=re.M) if names else said
+    return re.sub(rf"^.*failed to remove '?(?:{names})\b.*$", "", output, flags=re.M) if names else output
 
 
-async def _tried(
+async def _run_once(
     confinement: Confinement,
     command: Command,
     spec: ExecSpec,
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, Confined | None]:
-    """How it ended, whether it began at all, and what it was made into."""
+    """Run once; return the result, whether the command started, and the prepared command."""
     info = os.fstat(command.folder)
-    ready = confinement.command(
+    context = confinement.command(
         command.argv,
         Opened(command.cwd, info.st_dev, info.st_ino),
         command.env,
@@ -131,35 +141,35 @@ async def _tried(
         hides_home=spec.hides_home,
     )
     try:
-        made = await to_thread.run_sync(ready.__enter__)
+        prepared = await to_thread.run_sync(context.__enter__)
     except NotConfined as error:
-        return _not_run(f"It was not run, for it cannot be confined: {error}"), False, None
+        return _refused_result(f"The command was not run: it cannot run in the sandbox: {error}"), False, None
     try:
-        started = replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True)
+        started = replace(command, argv=prepared.argv, env=prepared.env, given=prepared.given, wrapped=True)
         result = await run(started, sink)
-        return result, made.began(), made
+        return result, prepared.began(), prepared
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(ready.__exit__, None, None, None)
+            await to_thread.run_sync(context.__exit__, None, None, None)
 
 
-def _absent(command: Command) -> ExecResult | None:
-    """What it would end with where there is no such program or folder: inside the sandbox nobody could tell."""
+def _missing_program(command: Command) -> ExecResult | None:
+    """Return the result for a missing program or folder, which bubblewrap could not report clearly."""
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
-        return _none("not_found", f"The folder {command.cwd} does not exist.")
+        return _failed_result("not_found", f"The folder {command.cwd} does not exist.")
     if "/" not in command.argv[0] or not program.exists():
-        return _none("not_found", f"There is no program {command.argv[0]}.")
+        return _failed_result("not_found", f"The program {command.argv[0]} was not found.")
     if program.is_dir() or not os.access(program, os.X_OK):
-        return _none("failed", f"{command.argv[0]} may not be executed (permission denied).")
+        return _failed_result("failed", f"{command.argv[0]} cannot be executed (permission denied).")
     if "\0" in "".join(command.argv):
-        return _none("failed", f"{command.argv[0]} could not be started: Invalid argument.")
+        return _failed_result("failed", f"{command.argv[0]} could not be started: Invalid argument.")
     return None
 
 
-def _not_run(why: str) -> ExecResult:
-    return replace(_none("failed", why), blocked=why)
+def _refused_result(why: str) -> ExecResult:
+    return replace(_failed_result("failed", why), blocked=why)
 
 
-def _none(ended: str, message: str) -> ExecResult:
+def _failed_result(ended: str, message: str) -> ExecResult:
     return ExecResult(None, "not_found" if ended == "not_found" else "failed", b"", 0, 0.0, message)

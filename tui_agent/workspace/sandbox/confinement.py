@@ -1,7 +1,7 @@
-"""Commands of one environment, made to run confined.
+"""Preparation of one environment's commands to run confined.
 
-Invariant: a command that cannot be confined as was promised is not run at all. What a sandbox needs of temporary
-folders, descriptors and placeholders is let go of when the command has ended, the private folders at the end.
+Invariant: a command that cannot be confined as promised is not run at all. Temporary folders, descriptors and
+placeholders of a command are released when it has ended, the private folders at the end of the session.
 """
 
 import fcntl
@@ -28,47 +28,49 @@ from tui_agent.workspace.sandbox.own_files import is_own, top
 from tui_agent.workspace.sandbox.placeholders import Placeholders
 from tui_agent.workspace.sandbox.variables import by_time_and_size, inside
 
-_STATUS_ROOM = 4096
+_MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""A folder younger than this may not have its lock yet."""
+"""A folder younger than this may not be locked yet."""
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
 
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """A command as it is started: `given` are more descriptors, by the number at which it finds each."""
+    """A prepared command: `given` are more descriptors, keyed by the number at which it finds them."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     given: Mapping[int, int] = field(default_factory=dict)
     status: int = -1
     masked: tuple[SecretFile, ...] = ()
-    """Files of the workspace that it must not read."""
+    """Workspace files that it must not read."""
     stand_ins: tuple[str, ...] = ()
-    """Names that stand empty for what must not come to be."""
+    """Paths with empty placeholders for files that must not be created."""
 
     def began(self) -> bool:
-        """Whether the command itself was started, once it has ended: until then only the sandbox was made."""
+        """Return True if the command itself was started; call it after the end. Before, only the sandbox
+        existed.
+        """
         if self.status < 0:
             return True
         with suppress(BlockingIOError):
-            return b'"exit-code"' in os.read(self.status, _STATUS_ROOM)
+            return b'"exit-code"' in os.read(self.status, _MAX_STATUS_BYTES)
         return False
 
 
 class NotConfined(Exception):
-    """A command cannot be confined as was promised; the words say why."""
+    """A command cannot be confined as promised; the message says why."""
 
 
 class Confinement:
-    """The sandbox of one environment. `records` is a folder of the product's that all its processes share.
+    """The sandbox of one environment. `records` is a folder of the product shared by all its processes.
 
-    Everything but `sandbox` blocks: meant for a thread.
+    All methods block: call them in a thread.
     """
 
     def __init__(self, found: Found, bounds: Bounds, records: Path) -> None:
-        self._found = found
+        self._support = found
         self.bounds = bounds
         self._secrets = (
             SecretFiles(bounds.root, bounds.secret, bounds.readable, bounds.steering)
@@ -79,8 +81,8 @@ class Confinement:
         self._lock = Lock()
         self._records = records
         self._private: Path | None = None
-        self._held = -1
-        """The lock on the private folders: whoever can take it knows that their owner is gone."""
+        self._lock_fd = -1
+        """The lock on the private folders: another process can take it only when their owner is gone."""
         why_not = found.why_not or bounds.refusal()
         self.sandbox = Sandbox(why_not=why_not) if why_not else Sandbox(found.kind, told(found, bounds))
 
@@ -100,126 +102,158 @@ class Confinement:
         read_only: bool = False,
         hides_home: bool = False,
     ) -> Iterator[Confined]:
-        """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
-        that were allowed to this command (see `opened`), `shown` files with secrets; `own`, `looks`, `read_only` and
-        `hides_home` as in `ExecSpec`, `shut` its `sealed`. Raises `NotConfined`."""
+        """Prepare a command to start in a folder; its resources are released at the end. Raises
+        `NotConfined`.
+
+        `writable` are outside places allowed to this command (see `extra_mounts.opened`), `shown` are secret
+        files it may read; `own`, `looks`, `read_only` and `hides_home` as in `ExecSpec`, `shut` is its
+        `sealed`.
+        """
         why_not = self.bounds.refusal()
         if why_not:
             raise NotConfined(why_not)
         try:
-            private = self._folders()
-            # What only looks makes no repository: so a plain `ls` shows no stand-ins without a dot.
-            makes = not (looks or read_only) and os.access(self.bounds.root, os.W_OK)
-            bare = bare_top(self.bounds.root) if makes else BareTop()
-            missing = [] if read_only else self._missing(bare, shut=shut)
+            private = self._private_folders()
+            # A read-only command cannot create a repository, so a plain `ls` needs no placeholders.
+            can_create = not (looks or read_only) and os.access(self.bounds.root, os.W_OK)
+            bare_parts = bare_top(self.bounds.root) if can_create else BareTop()
+            missing_paths = [] if read_only else self._missing_paths(bare_parts, shut=shut)
             with (
-                self._placeholders.held(missing, bare.parts) as held,
-                opened(self.bounds, writable) as more,
+                self._placeholders.held(missing_paths, bare_parts.parts) as placeholders,
+                opened(self.bounds, writable) as extra,
             ):
-                found = places(self.bounds, argv, env, [each.path for each in more], own)
-                found = replace(found, kept=(*found.kept, *bare.kept(held)))
-                if hides_home:
-                    found = replace(found, hidden=(*found.hidden, *home_places(self.bounds, env)))
-                if shut:
-                    writes, kept = sealed(found.writable, found.kept, self.bounds.root)
-                    found = replace(found, writable=writes, kept=kept)
-                masked = self._masked(found, shown, looks=looks)
-                covers = self._found.machine is not None and not looks
-                stands = _unchanged(masked, Path(private.shut).with_name("unchanged")) if covers else {}
-                found = replace(found, masked=tuple(each.path for each in masked), blank=looks)
-                found = replace(found, stands=stands, read_only=read_only)
-                temporary = private.temporary if self._found.machine is None else "/tmp"
+                extra_paths = [place.path for place in extra]
+                kept = bare_parts.kept(placeholders)
+                mounts = self._mounts(argv, env, extra_paths, own, kept, shut=shut, hides_home=hides_home)
+                masked = self._masked_files(mounts, shown, looks=looks)
+                replacements = {}
+                if self._support.machine is not None and not looks:
+                    replacements = _unchanged_copies(masked, Path(private.shut).with_name("unchanged"))
+                mounts = replace(mounts, masked=tuple(file.path for file in masked), blank=looks)
+                mounts = replace(mounts, stands=replacements, read_only=read_only)
+                temporary = private.temporary if self._support.machine is None else "/tmp"
                 env = inside(env, temporary, read_only=read_only)
-                env = by_time_and_size(env) if stands else env
-                if self._found.machine is None:
-                    words = seatbelt.arguments(found, private.temporary, (), network=network)
-                    yield Confined((*words, *argv), env, masked=masked, stand_ins=held)
+                env = by_time_and_size(env) if replacements else env
+                if self._support.machine is None:
+                    options = seatbelt.arguments(mounts, private.temporary, (), network=network)
+                    yield Confined((*options, *argv), env, masked=masked, stand_ins=placeholders)
                 else:
-                    guards = tuple(
-                        noted(found, bubblewrap.standing(found, private), [each.path for each in more])
+                    context = self._bubblewrap_command(
+                        self._support.machine, mounts, private, folder, extra, network=network
                     )
-                    with _descriptors(self._found.filter) as (given, status):
-                        words = self._words(self._found.machine, found, private, folder.path, network=network)
-                        shim = _shim(found, (Opened(".", folder.device, folder.inode), *more), guards)
-                        yield Confined((*words, *shim, *argv), env, given, status, masked, held)
+                    with context as (words, given, status):
+                        yield Confined((*words, *argv), env, given, status, masked, placeholders)
         except OSError as error:
             raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
 
     def secret_files(self) -> tuple[SecretFile, ...]:
-        """The files of the workspace that may hold secrets, as they are now."""
+        """Return the workspace files that may hold secrets now."""
         return () if self._secrets is None else self._secrets.look()
 
     def scan(self) -> WorkspaceScan:
-        """Look at the names of the workspace that change what a command means."""
+        """Return the names in the workspace that change what a command means."""
         return WorkspaceScan() if self._secrets is None else self._secrets.scan()
 
     def own(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""
-        machine = self._found.machine
+        machine = self._support.machine
         if machine is None:
             return frozenset()
         with self._lock:
             base = self._private
-        private = [each for each in paths if top(each).rpartition("/")[0] in machine.folders]
-        return frozenset(each for each in private if is_own(each, base))
+        private_paths = [path for path in paths if top(path).rpartition("/")[0] in machine.folders]
+        return frozenset(path for path in private_paths if is_own(path, base))
 
     @property
     def secrets_cut(self) -> str:
-        """Why not all of the workspace was looked at for them, as a sentence; empty where it was."""
+        """Why the search for secrets was incomplete, as a sentence; empty if it was complete."""
         return "" if self._secrets is None else self._secrets.cut
 
     def close(self) -> None:
-        """Take the private folders away, once no command runs any more."""
+        """Remove the private folders; call it when no command runs any more."""
         with self._lock:
             private, self._private = self._private, None
-            held, self._held = self._held, -1
+            lock_fd, self._lock_fd = self._lock_fd, -1
         if private is not None:
             shutil.rmtree(private, ignore_errors=True)
-            os.close(held)
+            os.close(lock_fd)
 
-    def _masked(self, found: Places, shown: Collection[str], *, looks: bool) -> tuple[SecretFile, ...]:
-        """What of the workspace a command must not read. What its repository holds, as it is, any command that does more
-        than look may read from there, and would commit or pack it wrongly where it were covered."""
-        inside = f"{self.bounds.root.rstrip('/')}/"
-        covered = {each.rstrip("/") for each in found.hidden}
+    def _masked_files(self, mounts: Places, shown: Collection[str], *, looks: bool) -> tuple[SecretFile, ...]:
+        """Return the workspace files that a command must not read.
+
+        Files that the repository contains unchanged stay visible to commands that may write: such a command
+        could read them from there, and would commit or pack them wrongly if they were covered.
+        """
+        prefix = f"{self.bounds.root.rstrip('/')}/"
+        hidden = {file.rstrip("/") for file in mounts.hidden}
         return tuple(
-            each
-            for each in self.secret_files()
-            if (looks or not each.in_git)
-            and each.path not in shown
-            and each.path.rstrip("/") not in covered
-            and (each.path.startswith(inside) or not private_place(each.path))
+            file
+            for file in self.secret_files()
+            if (looks or not file.in_git)
+            and file.path not in shown
+            and file.path.rstrip("/") not in hidden
+            and (file.path.startswith(prefix) or not private_place(file.path))
         )
 
-    def _words(
+    def _mounts(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        extra: Sequence[str],
+        own: Sequence[str],
+        kept: Sequence[str],
+        *,
+        shut: bool,
+        hides_home: bool,
+    ) -> Places:
+        mounts = places(self.bounds, argv, env, extra, own)
+        mounts = replace(mounts, kept=(*mounts.kept, *kept))
+        if hides_home:
+            mounts = replace(mounts, hidden=(*mounts.hidden, *home_places(self.bounds, env)))
+        if shut:
+            writable, read_only = sealed(mounts.writable, mounts.kept, self.bounds.root)
+            mounts = replace(mounts, writable=writable, kept=read_only)
+        return mounts
+
+    @contextmanager
+    def _bubblewrap_command(
         self,
         machine: bubblewrap.Machine,
-        found: Places,
+        mounts: Places,
         private: bubblewrap.Private,
-        folder: str,
+        folder: Opened,
+        extra: Sequence[Opened],
         *,
         network: bool,
-    ) -> list[str]:
-        filtered = self._found.filter is not None
-        return bubblewrap.arguments(machine, found, private, folder, network=network, filtered=filtered)
+    ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
+        """Yield everything before the command, its descriptors and the one of bubblewrap's status output."""
+        covers = bubblewrap.standing(mounts, private)
+        guards = tuple(noted(mounts, covers, [place.path for place in extra]))
+        filtered = self._support.filter is not None
+        with _descriptors(self._support.filter) as (given, status):
+            options = bubblewrap.arguments(
+                machine, mounts, private, folder.path, network=network, filtered=filtered
+            )
+            same_files = (Opened(".", folder.device, folder.inode), *extra)
+            yield [*options, *_landlock_command(mounts, same_files, guards)], given, status
 
-    def _missing(self, bare: BareTop, *, shut: bool) -> list[str]:
-        """Names that must not come to be: at the top of the workspace, and in its repository."""
+    def _missing_paths(self, bare_parts: BareTop, *, shut: bool) -> list[str]:
+        """Return paths that must not be created: at the top of the workspace, and in its repository."""
         git = git_places(self.bounds.root)
-        mine = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
-        wanted = [*mine, *bare.absent, *(f"{git.folder}/{name}" for name in git.absent if not shut)]
-        # Where this program may make nothing, its commands may not either.
-        return [path for path in wanted if os.access(Path(path).parent, os.W_OK)]
+        settings = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
+        paths = [*settings, *bare_parts.absent, *(f"{git.folder}/{name}" for name in git.absent if not shut)]
+        # Commands cannot create a file where this program cannot.
+        return [path for path in paths if os.access(Path(path).parent, os.W_OK)]
 
-    def _folders(self) -> bubblewrap.Private:
+    def _private_folders(self) -> bubblewrap.Private:
         with self._lock:
             base = self._private
             if base is None or not all(
                 (base / name).exists() for name in (*_FOLDERS, *_FILES)
-            ):  # or tidied away
-                if self._held >= 0:
-                    os.close(self._held)
-                base, self._held = _own_folder(self._records / "private")
+            ):  # or removed by a clean-up program
+                if self._lock_fd >= 0:
+                    os.close(self._lock_fd)
+                base, self._lock_fd = _create_locked_folder(self._records / "private")
                 self._private = base
                 for name in _FOLDERS:
                     (base / name).mkdir(mode=0o500 if name == "empty" else 0o700)
@@ -228,92 +262,94 @@ class Confinement:
         return bubblewrap.Private(*(str(base / name) for name in (*_FOLDERS, *_FILES)))
 
 
-def _unchanged(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """For files that were changed since their repository took them: files that nobody may open, and that look to git like
-    the version it has. So it takes them for unchanged, and neither fails nor records them."""
-    found: dict[str, str] = {}
-    for each in masked:
-        if each.held is not None:
-            size, seconds = each.held
-            made = folder / f"{size}-{seconds}"
-            if not made.exists():
+def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
+    """Return unreadable files that git takes for the committed version of changed secret files.
+
+    So git treats those files as unchanged: it neither fails on them nor records them.
+    """
+    copies: dict[str, str] = {}
+    for file in masked:
+        if file.held is not None:
+            size, seconds = file.held
+            copy = folder / f"{size}-{seconds}"
+            if not copy.exists():
                 folder.mkdir(mode=0o700, exist_ok=True)
-                descriptor, draft = tempfile.mkstemp(dir=folder)
+                descriptor, temporary = tempfile.mkstemp(dir=folder)
                 os.truncate(descriptor, size)
                 os.utime(descriptor, (seconds, seconds))
                 os.fchmod(descriptor, 0)
                 os.close(descriptor)
-                Path(draft).replace(made)
-            found[each.path] = str(made)
-    return found
+                Path(temporary).replace(copy)
+            copies[file.path] = str(copy)
+    return copies
 
 
-def _own_folder(place: Path) -> tuple[Path, int]:
-    """A new folder with a lock on it. Folders that a killed process left are taken away."""
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for left in place.iterdir():
-        with suppress(FileNotFoundError):  # another start was quicker
-            if time.time() - left.stat().st_mtime > _SETTLED_S:
-                _take_away(left)
-    made = Path(tempfile.mkdtemp(dir=place))
-    held = os.open(made, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    return made, held
+def _create_locked_folder(parent: Path) -> tuple[Path, int]:
+    """Create a locked folder, and remove folders that killed processes left."""
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for leftover in parent.iterdir():
+        with suppress(FileNotFoundError):  # another process removed it
+            if time.time() - leftover.stat().st_mtime > _SETTLED_S:
+                _remove_if_unlocked(leftover)
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    lock_fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    fcntl.flock(lock_fd, fcntl.LOCK_EX)
+    return folder, lock_fd
 
 
-def _take_away(left: Path) -> None:
-    """Remove a folder, unless its owner still holds it."""
-    lock = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
+def _remove_if_unlocked(folder: Path) -> None:
+    """Remove a folder unless its owner still holds its lock."""
+    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     except BlockingIOError:
         return
     finally:
         os.close(lock)
 
 
-def told(found: Found, bounds: Bounds) -> tuple[str, ...]:
-    """What is in force, for a person."""
-    lines = [f"Commands run in {found.kind}: they write only to the workspace and to a /tmp of their own."]
-    lines += [f"The user opened {each} to them as well." for each in bounds.writable]
-    lines.append("They reach no network unless that is allowed, see no keys, and no other processes.")
-    if found.machine is not None:
+def told(support: Found, bounds: Bounds) -> tuple[str, ...]:
+    """Describe the sandbox for the user."""
+    lines = [f"Commands run in {support.kind}: they can write only to the workspace and to a private /tmp."]
+    lines += [f"They can also write to {folder} (from your settings)." for folder in bounds.writable]
+    lines.append("They have no network unless it is allowed, and they cannot see keys or other processes.")
+    if support.machine is not None:
         lines.append(
-            "A filter refuses dangerous system calls."
-            if found.filter is not None
-            else "This processor's system calls are not known here, so none are filtered."
+            "A filter blocks dangerous system calls."
+            if support.filter is not None
+            else "System calls are not filtered: this processor is not supported."
         )
         lines.append(
-            f"Landlock (ABI {found.landlock}) guards files once more."
-            if found.landlock
-            else "The kernel has no Landlock as a further line."
+            f"Landlock (ABI {support.landlock}) also protects files."
+            if support.landlock
+            else "The kernel does not support Landlock."
         )
     return tuple(lines)
 
 
 @contextmanager
 def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """The filter to read, and the line on which bubblewrap says what became of the command."""
+    """Open the seccomp filter for reading, and bubblewrap's status output."""
     status, status_in = os.pipe()
-    opened = [status, status_in]
+    descriptors = [status, status_in]
     try:
         os.set_blocking(status, False)
         given = {bubblewrap.AT[1]: status_in}
         if calls is not None:
             filter_end, filter_in = os.pipe()
-            opened.append(filter_end)
+            descriptors.append(filter_end)
             given[bubblewrap.AT[0]] = filter_end
             os.write(filter_in, calls)
             os.close(filter_in)
         yield given, status
     finally:
-        for each in opened:
-            os.close(each)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
-def _shim(found: Places, known: Sequence[Opened], guards: Sequence[str]) -> list[str]:
-    """What makes sure that these are what they were, restricts itself by Landlock and then becomes the command."""
+def _landlock_command(mounts: Places, opened_places: Sequence[Opened], guards: Sequence[str]) -> list[str]:
+    """Return the command that verifies these files, restricts itself by Landlock and becomes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
-    same = [f"={each.device}:{each.inode}:{each.path}" for each in known]
-    return [*python, *same, *guards, *found.written, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
+    identities = [f"={place.device}:{place.inode}:{place.path}" for place in opened_places]
+    return [*python, *identities, *guards, *mounts.written, "/tmp", "/var/tmp", "/dev", "/proc", "--"]

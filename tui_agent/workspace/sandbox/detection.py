@@ -1,6 +1,6 @@
-"""Whether commands can be confined here: tried once in a process, on the real thing.
+"""Detection of whether commands can be confined here, by one real attempt per process.
 
-Invariant: never raises; what is missing is told in one sentence. Nothing is installed or changed.
+Invariant: never raises; the reason for missing support is one sentence. Nothing is installed or changed.
 """
 
 import os
@@ -25,58 +25,60 @@ TRY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is. `machine` is set where bubblewrap works, `filter` where this processor's calls are known."""
+    """Sandbox support. `machine` is set if bubblewrap works, `filter` if this processor's system calls are
+    known.
+    """
 
     kind: str = ""
     why_not: str = ""
     machine: bubblewrap.Machine | None = None
     filter: bytes | None = None
     landlock: int = 0
-    """The kernel's ABI; 0 where it has none."""
+    """The kernel's Landlock ABI; 0 if it has none."""
 
 
 @cache
-def _begun() -> "Future[Found]":
+def _detection() -> "Future[Found]":
     future: Future[Found] = Future()
-    Thread(target=partial(_fill, future), name="sandbox-detection", daemon=True).start()
+    Thread(target=partial(_run_detection, future), name="sandbox-detection", daemon=True).start()
     return future
 
 
-def _fill(future: "Future[Found]") -> None:
+def _run_detection(future: "Future[Found]") -> None:
     try:
-        future.set_result(_look())
-    except OSError as fault:  # no room for a try, for one
-        future.set_result(Found(why_not=f"Whether there is one cannot be tried: {fault.strerror or fault}."))
+        future.set_result(_detect())
+    except OSError as fault:  # no disk space, for example
+        future.set_result(Found(why_not=f"The sandbox could not be tested: {fault.strerror or fault}."))
     except BaseException as fault:
-        future.set_exception(fault)  # else whoever waits waits for ever
+        future.set_exception(fault)  # otherwise callers of `found` would wait forever
         raise
 
 
 def begin() -> None:
-    """Start to look, in a thread; `found` then waits less."""
-    _begun()
+    """Start detection in a thread, so that `found` waits less."""
+    _detection()
 
 
 def found() -> Found:
-    """What there is, from the first look of this process. Blocks until that is over."""
-    return _begun().result()
+    """Return the result of this process's detection. Blocks until it is finished."""
+    return _detection().result()
 
 
-def _look() -> Found:
+def _detect() -> Found:
     system = platform.system()
     if system == "Linux":
-        return _bubblewrap()
+        return _detect_bubblewrap()
     if system == "Darwin":
-        return _seatbelt()
-    return Found(why_not="There is no sandbox for this system.")
+        return _detect_seatbelt()
+    return Found(why_not="This system is not supported.")
 
 
-def _bubblewrap() -> Found:
-    name = _outside("bwrap")
+def _detect_bubblewrap() -> Found:
+    name = _find_system_program("bwrap")
     if name is None:
-        return Found(why_not="bubblewrap is not installed (its program is called bwrap).")
+        return Found(why_not="bubblewrap is not installed (program: bwrap).")
     calls = program(platform.machine())
-    said = ""
+    problem = ""
     with tempfile.TemporaryDirectory(prefix="tui-agent-try-") as folder:
         private = bubblewrap.Private(folder, folder, folder, folder, folder)
         for nested in (True, False):
@@ -86,41 +88,46 @@ def _bubblewrap() -> Found:
                 settings=tuple(system_settings()),
                 secrets=tuple(system_secrets()),
                 folders=tuple(
-                    each for each in PRIVATE if Path(each).is_dir() and not Path(each).is_symlink()
+                    path for path in PRIVATE if Path(path).is_dir() and not Path(path).is_symlink()
                 ),
             )
-            said = _tried(partial(_words, machine, private, calls), calls)
-            if not said:
+            problem = _try_sandbox(partial(_bubblewrap_options, machine, private, calls), calls)
+            if not problem:
                 return Found("bubblewrap", "", machine, calls, Kernel().abi())
-    return Found(why_not=f"bubblewrap cannot make a sandbox here: {said}")
+    return Found(why_not=f"bubblewrap cannot create a sandbox here: {problem}")
 
 
-def _outside(name: str) -> str | None:
-    """A program of the system: what confines commands never comes from the folder that is worked in."""
+def _find_system_program(name: str) -> str | None:
+    """Return a system program: the sandbox's programs never come from the workspace."""
     try:
         return find_program(name, Path.cwd(), os.environ)
-    except OSError:  # the folder is gone
+    except OSError:  # the current folder is gone
         return None
 
 
-def _words(
-    machine: bubblewrap.Machine, private: bubblewrap.Private, calls: bytes | None, at: tuple[int, int]
+def _bubblewrap_options(
+    machine: bubblewrap.Machine,
+    private: bubblewrap.Private,
+    calls: bytes | None,
+    descriptors: tuple[int, int],
 ) -> list[str]:
-    bare = Places((), (), (), (), ())
-    return bubblewrap.arguments(machine, bare, private, "/", network=False, filtered=calls is not None, at=at)
+    no_mounts = Places((), (), (), (), ())
+    return bubblewrap.arguments(
+        machine, no_mounts, private, "/", network=False, filtered=calls is not None, at=descriptors
+    )
 
 
-def _tried(make: Callable[[tuple[int, int]], list[str]], calls: bytes | None) -> str:
-    """What went wrong; empty where it works."""
+def _try_sandbox(build_command: Callable[[tuple[int, int]], list[str]], calls: bytes | None) -> str:
+    """Return what went wrong; empty if the sandbox works."""
     filter_end, filter_in = os.pipe()
     status_end, status_in = os.pipe()
-    true = _outside("true") or "/bin/true"
+    true = _find_system_program("true") or "/bin/true"
     try:
         os.write(filter_in, calls or b"")
         os.close(filter_in)
         filter_in = -1
-        tried = subprocess.run(
-            [*make((filter_end, status_in)), true],
+        completed = subprocess.run(
+            [*build_command((filter_end, status_in)), true],
             env={"PATH": os.defpath},
             pass_fds=(filter_end, status_in),
             stdin=subprocess.DEVNULL,
@@ -133,19 +140,19 @@ def _tried(make: Callable[[tuple[int, int]], list[str]], calls: bytes | None) ->
     except OSError as error:
         return f"{error.strerror}."
     finally:
-        for each in (filter_end, status_end, status_in, *((filter_in,) if filter_in >= 0 else ())):
-            os.close(each)
-    if tried.returncode == 0:
+        for descriptor in (filter_end, status_end, status_in, *((filter_in,) if filter_in >= 0 else ())):
+            os.close(descriptor)
+    if completed.returncode == 0:
         return ""
-    line = tried.stderr.decode("utf-8", "replace").strip().split("\n")[-1].removeprefix("bwrap: ")
-    return f"{line or f'exit {tried.returncode}'}."
+    line = completed.stderr.decode("utf-8", "replace").strip().split("\n")[-1].removeprefix("bwrap: ")
+    return f"{line or f'exit {completed.returncode}'}."
 
 
-def _seatbelt() -> Found:
+def _detect_seatbelt() -> Found:
     if not os.access(seatbelt.PROGRAM, os.X_OK):
         return Found(why_not=f"{seatbelt.PROGRAM} is missing.")
     try:
-        tried = subprocess.run(
+        completed = subprocess.run(
             [seatbelt.PROGRAM, "-p", "(version 1)(allow default)", "/usr/bin/true"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -153,6 +160,6 @@ def _seatbelt() -> Found:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Found(why_not=f"{seatbelt.PROGRAM} cannot be started: {error}.")
-    if tried.returncode:
-        return Found(why_not=f"{seatbelt.PROGRAM} does not work here (exit {tried.returncode}).")
+    if completed.returncode:
+        return Found(why_not=f"{seatbelt.PROGRAM} does not work here (exit {completed.returncode}).")
     return Found("seatbelt")

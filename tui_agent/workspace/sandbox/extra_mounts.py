@@ -1,8 +1,8 @@
-"""What lies outside the workspace and is opened for one command, because exactly that was judged and allowed.
+"""Outside paths that are opened for one command because exactly they were judged and allowed.
 
-Invariant: never more than was asked for. A file is opened alone: one that is not there yet is made first, empty, and taken
-away again where the command left it so. A folder is opened with all below it, or, where anything in it is guarded, not
-at all. What is not opened stays shut.
+Invariant: never more than was requested. A file is opened alone: a missing one is first created empty, and
+removed again if the command leaves it so. A folder is opened with everything below it, or not at all if
+anything in it is guarded.
 """
 
 import os
@@ -17,17 +17,17 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds, existing
 from tui_agent.workspace.sandbox.sockets import listening
 
 MOST_BELOW = 2_000
-"""Entries of a folder that are looked at; one with more is not opened."""
+"""Most entries of a folder that are checked; a folder with more is not opened."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
-"""Less the umask: what a command itself would give a new file."""
+"""Mode of a new file, less the umask, as if the command had created it."""
 _LONG_AGO = (0, 0)
-"""When a file that was made here was changed last: no program takes it for a newer one than its own."""
+"""Times of files created here, so that no program takes them for newer than its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Something that is there, and which file it really is."""
+    """An existing path, and the identity of its file."""
 
     path: str
     device: int
@@ -36,98 +36,104 @@ class Opened:
 
 @contextmanager
 def opened(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[Opened, ...]]:
-    """What of these real paths is opened, found again by names that no link stands for."""
-    made: list[Opened] = []
+    """Open those of the real paths that may be opened, found again without following links."""
+    created: list[Opened] = []
     try:
-        found = [_opened(bounds, path, made) for path in dict.fromkeys(paths) if _may_be(bounds, path)]
-        yield tuple(each for each in found if each is not None)
+        candidates = [
+            _open_place(bounds, path, created)
+            for path in dict.fromkeys(paths)
+            if _may_be_opened(bounds, path)
+        ]
+        yield tuple(place for place in candidates if place is not None)
     finally:
-        for each in made:
-            _take_away(each)
+        for place in created:
+            _remove_if_unused(place)
 
 
-def _opened(bounds: Bounds, path: str, made: list[Opened]) -> Opened | None:
+def _open_place(bounds: Bounds, path: str, created: list[Opened]) -> Opened | None:
     folder, _, name = path.rpartition("/")
     try:
-        at = entered([each for each in folder.split("/") if each])
-    except OSError:  # gone, or a link by now
+        folder_fd = entered([part for part in folder.split("/") if part])
+    except OSError:  # deleted, or replaced by a link
         return None
     try:
-        info = os.stat(name, dir_fd=at, follow_symlinks=False)
+        info = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
     except FileNotFoundError:
-        return _made(path, name, at, made) if not _private(path) else None
+        return _create_file(path, name, folder_fd, created) if not _is_private(path) else None
     except OSError:
         return None
     finally:
-        os.close(at)
-    plain = stat.S_ISREG(info.st_mode) or (stat.S_ISDIR(info.st_mode) and _harmless(bounds, path))
-    return Opened(path, info.st_dev, info.st_ino) if plain else None
+        os.close(folder_fd)
+    is_allowed = stat.S_ISREG(info.st_mode) or (stat.S_ISDIR(info.st_mode) and _is_harmless(bounds, path))
+    return Opened(path, info.st_dev, info.st_ino) if is_allowed else None
 
 
-def _made(path: str, name: str, at: int, made: list[Opened]) -> Opened | None:
+def _create_file(path: str, name: str, folder_fd: int, created: list[Opened]) -> Opened | None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(name, flags, USUAL_MODE, dir_fd=at)
-    except OSError:  # this program may not make it either
+        descriptor = os.open(name, flags, USUAL_MODE, dir_fd=folder_fd)
+    except OSError:  # this program cannot create it either
         return None
     try:
         os.utime(descriptor, ns=_LONG_AGO)
         info = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    found = Opened(path, info.st_dev, info.st_ino)
-    made.append(found)
-    return found
+    place = Opened(path, info.st_dev, info.st_ino)
+    created.append(place)
+    return place
 
 
-def _take_away(made: Opened) -> None:
-    """Remove a file that is still as it was made."""
-    with suppress(OSError):  # gone with its folder
-        info = os.lstat(made.path)
-        same = (info.st_dev, info.st_ino) == (made.device, made.inode)
-        if same and not info.st_size and not info.st_mtime_ns:
-            Path(made.path).unlink()
+def _remove_if_unused(place: Opened) -> None:
+    """Remove a created file that is unchanged."""
+    with suppress(OSError):  # removed with its folder
+        info = os.lstat(place.path)
+        is_same = (info.st_dev, info.st_ino) == (place.device, place.inode)
+        if is_same and not info.st_size and not info.st_mtime_ns:
+            Path(place.path).unlink()
 
 
-def _may_be(bounds: Bounds, path: str) -> bool:
-    """Whether it lies where something may be opened: by its name alone."""
+def _may_be_opened(bounds: Bounds, path: str) -> bool:
+    """Return True if a path's name alone allows opening it."""
     if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE):
         return False
-    hidden = [each.rstrip("/") for each in existing(bounds.hidden)]
+    hidden = [folder.rstrip("/") for folder in existing(bounds.hidden)]
     if any(
-        _within(path, each) for each in (bounds.root, *_NEVER, *hidden, *map(os.path.realpath, bounds.own))
+        _is_within(path, folder)
+        for folder in (bounds.root, *_NEVER, *hidden, *map(os.path.realpath, bounds.own))
     ):
         return False
     return not (bounds.guarded is not None and bounds.guarded(path))
 
 
-def _harmless(bounds: Bounds, folder: str) -> bool:
-    """Whether nothing at or below a folder is guarded, or anyone's way to a service."""
-    kept = (
+def _is_harmless(bounds: Bounds, folder: str) -> bool:
+    """Return True if nothing at or below a folder is guarded or gives access to a service."""
+    protected = (
         bounds.root,
         bounds.home,
         *bounds.own,
         *bounds.trees,
-        *(each.rpartition("/")[0] for each in bounds.hidden),
+        *(path.rpartition("/")[0] for path in bounds.hidden),
     )
     if any(
-        each and _within(each, folder) for each in (*kept, *map(os.path.realpath, kept[:2]), *listening())
+        path and _is_within(path, folder)
+        for path in (*protected, *map(os.path.realpath, protected[:2]), *listening())
     ):
         return False
     if bounds.guarded is None:
         return False
     count = 0
-    for at, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             count += 1
-            if count > MOST_BELOW or bounds.guarded(f"{at.rstrip('/')}/{name}"):
+            if count > MOST_BELOW or bounds.guarded(f"{parent.rstrip('/')}/{name}"):
                 return False
     return True
 
 
-def _private(path: str) -> bool:
-    return any(_within(path, each) for each in PRIVATE)
+def _is_private(path: str) -> bool:
+    return any(_is_within(path, folder) for folder in PRIVATE)
 
 
-def _within(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

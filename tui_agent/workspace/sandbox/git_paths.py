@@ -1,7 +1,7 @@
-"""What of a workspace's git repository a command may write: what commits need, never what runs programs.
+"""Writable parts of a workspace's git repository: what commits need, never what runs programs.
 
-Invariant: looks only. A repository elsewhere (worktree, submodule) is opened only where it names this workspace itself,
-for what lies in the workspace may have been put there by anyone.
+Invariant: only reads. A repository elsewhere (worktree, submodule) is opened only if it names this workspace
+itself, because anyone may have written the files in the workspace.
 """
 
 import os
@@ -10,16 +10,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_LARGEST = 1_000_000
+_MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
-_OF_BARE = ("refs", "objects", "HEAD")
-"""What a folder must have to be a repository without one named `.git`, the name that is missed least first."""
-_BORROWS = "commondir"
-"""By which it would borrow all but its `HEAD` from another. Where this is a folder, git stops."""
-_OF_BARE_RUNS = ("HEAD", "config", "hooks", "info")
-_FOR_COMMITS = ("objects", "refs", "logs")
-_RUNS_PROGRAMS = (
+_BARE_PARTS = ("refs", "objects", "HEAD")
+"""Names that make a folder without `.git` a repository, the least missed first."""
+_COMMON_DIR = "commondir"
+"""File by which a repository borrows everything but `HEAD` from another. If it is a folder, git stops."""
+_BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
+_COMMIT_FOLDERS = ("objects", "refs", "logs")
+_PROGRAM_FILES = (
     "config",
     "config.worktree",
     "hooks",
@@ -33,8 +33,10 @@ _RUNS_PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class GitPlaces:
-    """Absolute paths. `writable` are folders that commits write to, `kept` what in them must stay; `absent` are names
-    that must not come to be in `folder`, the repository's own."""
+    """Git paths of a workspace, absolute: `writable` folders for commits, `kept` parts that stay read-only.
+
+    `absent` are names that must not be created in `folder`, the repository's own.
+    """
 
     writable: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -43,83 +45,85 @@ class GitPlaces:
 
 
 def git_places(root: str) -> GitPlaces:
-    """Of the repository at the top of a workspace; of one above it nothing, for it is outside."""
+    """Return the places of the repository at the top of a workspace; none for a repository above it."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
-        return _of_folder(str(top), root)
-    target = _named_in(top)
+        return _folder_places(str(top), root)
+    target = _read_pointer(top)
     if target is None:
         return GitPlaces()
-    if _names_back(target, top):
+    if _points_back(target, top):
         common = os.path.realpath(target / _read(target / "commondir").strip())
-        shared = [f"{common}/{name}" for name in _FOR_COMMITS if Path(f"{common}/{name}").is_dir()]
-        own = _of_folder(str(target), root)
+        shared = [f"{common}/{name}" for name in _COMMIT_FOLDERS if Path(f"{common}/{name}").is_dir()]
+        own = _folder_places(str(target), root)
         return GitPlaces((*shared, *own.writable), own.kept, own.folder, own.absent)
     if _is_module_of(target, root):
-        return _of_folder(str(target), root)
+        return _folder_places(str(target), root)
     return GitPlaces()
 
 
 def sealed(
     writable: Sequence[str], kept: Sequence[str], root: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The same for a command that only reads the repository of a workspace, wherever that lies."""
+    """Return writable and read-only paths for a command that must not change the workspace's repository."""
     git = git_places(root)
     if not git.folder:
         return tuple(writable), tuple(kept)
-    below = tuple(f"{each}/" for each in git.writable)
+    prefixes = tuple(f"{path}/" for path in git.writable)
     return (
-        tuple(each for each in writable if each not in git.writable),
-        (*git.writable, *(each for each in kept if not each.startswith(below))),
+        tuple(path for path in writable if path not in git.writable),
+        (*git.writable, *(path for path in kept if not path.startswith(prefixes))),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class BareTop:
-    """What the top of a workspace would need to be a repository by itself: absolute paths. One of `parts` must stay missing,
-    and `absent` too."""
+    """Paths that would make the top of a workspace a repository by itself, absolute.
+
+    One of `parts` must stay missing, and so must `absent`.
+    """
 
     parts: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
     def kept(self, standing: Collection[str]) -> tuple[str, ...]:
-        """What a command must not change, where these stand empty for what is missing."""
+        """Return the paths a command must not change, given the placeholders in `standing`."""
         if not self.parts:
             return ()
-        missed = [path for path in self.parts if path in standing]
-        there = [path for path in self.absent if os.path.lexists(path)]
-        return (*there, *(missed or _bare_kept(str(Path(self.parts[0]).parent))))
+        placeholders = [path for path in self.parts if path in standing]
+        existing = [path for path in self.absent if os.path.lexists(path)]
+        return (*existing, *(placeholders or _bare_kept(str(Path(self.parts[0]).parent))))
 
 
 def bare_top(root: str) -> BareTop:
-    """Of a workspace."""
+    """Return these paths for a workspace."""
     top = root.rstrip("/")
-    return BareTop(tuple(f"{top}/{name}" for name in _OF_BARE), (f"{top}/{_BORROWS}",))
+    return BareTop(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Where all of the parts are there already: what then must stay as it is."""
-    paths = (f"{root.rstrip('/')}/{name}" for name in _OF_BARE_RUNS)
+    """Return what must not change if all parts exist already."""
+    paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 
 
-def _of_folder(folder: str, root: str) -> GitPlaces:
-    """A repository's own folder. It is named as writable by itself, so that it cannot be put aside as a whole."""
+def _folder_places(folder: str, root: str) -> GitPlaces:
+    """Return the places of a repository's own folder, itself included so that it cannot be moved away."""
     settings = _read(Path(folder, "config"))
-    kept = [f"{folder}/{name}" for name in _RUNS_PROGRAMS if os.path.lexists(f"{folder}/{name}")]
+    read_only = [f"{folder}/{name}" for name in _PROGRAM_FILES if os.path.lexists(f"{folder}/{name}")]
     for hooks in _HOOKS_PATH.findall(settings):
-        place = os.path.realpath(Path(root, Path(hooks.strip()).expanduser()))
-        if place.startswith(root.rstrip("/") + "/") and Path(place).exists():
-            kept.append(place)
+        hooks_folder = os.path.realpath(Path(root, Path(hooks.strip()).expanduser()))
+        if hooks_folder.startswith(root.rstrip("/") + "/") and Path(hooks_folder).exists():
+            read_only.append(hooks_folder)
     absent = ["hooks", "modules", "worktrees", "config.worktree"]
     if not os.path.lexists(f"{folder}/commondir"):
         absent.append("commondir")
     missing = [name for name in absent if not os.path.lexists(f"{folder}/{name}")]
-    return GitPlaces((folder,), tuple(kept), folder, tuple(missing))
+    return GitPlaces((folder,), tuple(read_only), folder, tuple(missing))
 
 
-def _named_in(file: Path) -> Path | None:
-    """The folder that a `.git` file names."""
+def _read_pointer(file: Path) -> Path | None:
+    """Return the folder that a `.git` file names; None if it names none."""
     text = _read(file)
     if not text.startswith("gitdir:"):
         return None
@@ -127,23 +131,23 @@ def _named_in(file: Path) -> Path | None:
     return target if (target / "HEAD").is_file() else None
 
 
-def _names_back(target: Path, file: Path) -> bool:
-    """Whether a worktree's own folder says that this is its worktree."""
-    said = _read(target / "gitdir").strip()
-    return bool(said) and os.path.realpath(target / said) == os.path.realpath(file)
+def _points_back(target: Path, file: Path) -> bool:
+    """Return True if a worktree's git folder names this worktree."""
+    pointer = _read(target / "gitdir").strip()
+    return bool(pointer) and os.path.realpath(target / pointer) == os.path.realpath(file)
 
 
 def _is_module_of(target: Path, root: str) -> bool:
-    """Whether a submodule's own folder says that this is its place."""
+    """Return True if a submodule's git folder names this workspace."""
     return any(
-        os.path.realpath(target / said.strip()) == root
-        for said in _WORKTREE.findall(_read(target / "config"))
+        os.path.realpath(target / work_tree.strip()) == root
+        for work_tree in _WORKTREE.findall(_read(target / "config"))
     )
 
 
 def _read(path: Path) -> str:
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
+        if not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:
             return ""
         return path.read_text(errors="replace")
     except OSError:

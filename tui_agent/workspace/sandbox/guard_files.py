@@ -1,8 +1,10 @@
-"""What must be found at the names that guard a workspace, noted before a sandbox is made.
+"""Identities of the files at guarded paths, recorded before a sandbox is created.
 
-A mount is made by name, and a command that runs meanwhile can put something else at the name for that moment. So what was
-there is noted, with no link followed, and the sandbox is compared with it before the command starts (see `landlock`).
-Invariant: looks only.
+A mount is made by name, and another running command could replace the file at that name for a moment. So the
+files are recorded without following links, and compared inside the sandbox before the command starts (see
+`landlock`).
+
+Invariant: only reads.
 """
 
 import errno
@@ -13,57 +15,61 @@ from collections.abc import Iterator, Sequence
 from tui_agent.workspace.local.nofollow import entered
 from tui_agent.workspace.sandbox.mounts import Places
 
-_LINK = "It is a symbolic link, which cannot be protected"
-_SAME = "Two files with secrets changed places while the command was made ready"
+_LINK = "a symbolic link cannot be protected"
+_SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def noted(found: Places, stands: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Words for the further line; `stands` is what is laid at each of `found.masked`, `opened` is told of elsewhere.
+    """Yield arguments for `landlock`; `stands` covers each of `found.masked`, `opened` paths are listed
+    elsewhere.
 
-    Raises OSError where one is gone, or a link, or where links lead to it by now.
+    Raises OSError if a path is missing, a link, or below a link by now.
     """
-    covers = [each for each in (*found.hidden, *found.masked) if each.endswith("/")]
-    hidden = {each.rstrip("/") for each in found.hidden}
-    masked = {each.rstrip("/") for each in found.masked} | hidden
+    covers = [folder for folder in (*found.hidden, *found.masked) if folder.endswith("/")]
+    hidden = {folder.rstrip("/") for folder in found.hidden}
+    masked = {folder.rstrip("/") for folder in found.masked} | hidden
     for path in found.writable:
-        if path not in opened and path not in hidden and not _below(path, covers):
-            yield f"={_told(_seen(path)[1])}:{path}"
+        if path not in opened and path not in hidden and not _is_below(path, covers):
+            yield f"={_format_identity(_stat_path(path)[1])}:{path}"
     for path in found.kept:
-        if path not in masked and not _below(path, covers):
-            above, own = _seen(path)
-            yield f"!{_told(above)}:{_told(own)}:{path}"
+        if path not in masked and not _is_below(path, covers):
+            parent, status = _stat_path(path)
+            yield f"!{_format_identity(parent)}:{_format_identity(status)}:{path}"
     places = set[tuple[int, int, str]]()
-    for path, stand in zip(found.masked, stands, strict=True):
-        plain = path.rstrip("/")
-        if plain in hidden or _below(plain, covers):
+    for path, cover in zip(found.masked, stands, strict=True):
+        path_without_slash = path.rstrip("/")
+        if path_without_slash in hidden or _is_below(path_without_slash, covers):
             continue
-        above, _ = _seen(plain)
-        place = (above.st_dev, above.st_ino, plain.rpartition("/")[2])
+        parent, _ = _stat_path(path_without_slash)
+        place = (parent.st_dev, parent.st_ino, path_without_slash.rpartition("/")[2])
         if place in places:
-            raise OSError(errno.ESTALE, _SAME, plain)
+            raise OSError(errno.ESTALE, _SWAPPED, path_without_slash)
         places.add(place)
-        yield f"!{_told(above)}:{_told(os.lstat(stand))}:{plain}"
+        yield f"!{_format_identity(parent)}:{_format_identity(os.lstat(cover))}:{path_without_slash}"
 
 
-def _seen(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """The folder that a path lies in, and what is there; neither is a link, nor is any folder above."""
+def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
+    """Return the status of a path's folder and of the path; neither may be a link, nor any folder above."""
     folder, _, name = path.rpartition("/")
     try:
-        at = entered([each for each in folder.split("/") if each])
+        folder_fd = entered([part for part in folder.split("/") if part])
         try:
-            above, own = os.fstat(at), os.stat(name or ".", dir_fd=at, follow_symlinks=False)
+            parent, status = (
+                os.fstat(folder_fd),
+                os.stat(name or ".", dir_fd=folder_fd, follow_symlinks=False),
+            )
         finally:
-            os.close(at)
+            os.close(folder_fd)
     except OSError as error:
         raise OSError(error.errno, _LINK if error.errno == errno.ELOOP else error.strerror, path) from error
-    if stat.S_ISLNK(own.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, _LINK, path)
-    return above, own
+    return parent, status
 
 
-def _told(info: os.stat_result) -> str:
+def _format_identity(info: os.stat_result) -> str:
     return f"{info.st_dev}:{info.st_ino}"
 
 
-def _below(path: str, folders: Sequence[str]) -> bool:
-    return any(path.startswith(each) for each in folders)
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    return any(path.startswith(folder) for folder in folders)

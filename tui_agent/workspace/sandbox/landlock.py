@@ -1,9 +1,9 @@
-"""The further line: run by its path inside the sandbox, it forbids itself to write elsewhere, and becomes the command.
+"""Second protection layer: runs inside the sandbox, restricts itself by Landlock and becomes the command.
 
-`landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`: where a path is not that file
-any more, or, of the second kind, is not it read-only in that folder, nothing is run;
-only below the folders can anything be written from here on, and neither signals nor abstract sockets reach past the sandbox. It asks the kernel what it knows of Landlock; where that is nothing,
-it only becomes the command. Loads nothing but the standard library.
+Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. If a
+path is no longer that file or, for `!`, not read-only in that folder, nothing runs. Afterwards only the
+folders can be written, and neither signals nor abstract sockets reach outside. Without Landlock in the kernel
+it only becomes the command. Uses only the standard library.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import struct
 import sys
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""The same on every architecture."""
+"""System call numbers, the same on every architecture."""
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 MAKE_OR_REMOVE = 0x1FF0
@@ -20,13 +20,13 @@ REFER, TRUNCATE, IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
 READ = EXECUTE | READ_FILE | READ_DIR
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
-"""Abstract sockets and signals."""
+"""Restrictions on abstract sockets and signals."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""What Python itself ignores. What a process ignores stays so in what it becomes."""
+"""Signals that Python ignores; a program would inherit that."""
 
 
 def rights(abi: int) -> int:
-    """All rights on files that a kernel with this ABI can watch over."""
+    """Return all file rights that a kernel with this ABI supports."""
     known = READ | WRITE_FILE | MAKE_OR_REMOVE
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEVICE)):
         known |= right if abi >= since else 0
@@ -34,24 +34,24 @@ def rights(abi: int) -> int:
 
 
 def ruleset(abi: int) -> bytes:
-    """`struct landlock_ruleset_attr` as long as this ABI knows it."""
+    """Return `struct landlock_ruleset_attr` in the size of this ABI."""
     if abi >= 6:
         return struct.pack("=QQQ", rights(abi), 0, SCOPES)
     return struct.pack("=QQ", rights(abi), 0) if abi >= 4 else struct.pack("=Q", rights(abi))
 
 
 class Kernel:
-    """The calls, as functions."""
+    """The Landlock system calls."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
 
     def abi(self) -> int:
-        """The kernel's ABI of Landlock; 0 where it has none."""
+        """Return the kernel's Landlock ABI; 0 if it has none."""
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and what it becomes; the ABI that was used, 0 where nothing is in force."""
+        """Restrict this process and its successors; return the ABI used, 0 if nothing is in force."""
         abi = self.abi()
         if not abi:
             return 0
@@ -68,33 +68,35 @@ class Kernel:
         return abi if restricted == 0 else 0
 
     def heed_signals(self) -> None:
-        """Let signals that this interpreter ignores end what it becomes, as they end any other program."""
-        for each in (_SIGPIPE, _SIGXFSZ):
-            self._libc.signal(each, None)
+        """Restore the default action of signals that this interpreter ignores."""
+        for signal_number in (_SIGPIPE, _SIGXFSZ):
+            self._libc.signal(signal_number, None)
 
     def _allow(self, rules: int, path: str, allowed: int) -> None:
         try:
-            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # what is not there needs no rule
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:  # a missing path needs no rule
             return
-        if not os.path.isdir(path):  # noqa: PTH112 - a start that must be quick
+        if not os.path.isdir(path):  # noqa: PTH112 - startup must be fast
             allowed &= ON_FILES
-        self._call(ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", allowed, place), 0)
-        os.close(place)
+        self._call(ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", allowed, descriptor), 0)
+        os.close(descriptor)
 
     def _call(self, number: int, *arguments: object) -> int:
-        plain = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-        return int(self._libc.syscall(ctypes.c_long(number), *plain))
+        values = [
+            ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+        ]
+        return int(self._libc.syscall(ctypes.c_long(number), *values))
 
 
 def main(words: list[str]) -> None:
-    """Restrict, then become the command."""
+    """Verify and restrict, then become the command."""
     end = words.index("--")
     for word in words[:end]:
         if word.startswith("="):
-            _must_be_same(*word[1:].split(":", 2))
+            _check_identity(*word[1:].split(":", 2))
         elif word.startswith("!"):
-            _must_guard(*word[1:].split(":", 4))
+            _check_guard(*word[1:].split(":", 4))
     kernel = Kernel()
     kernel.restrict([word for word in words[:end] if word.startswith("/")])
     kernel.heed_signals()
@@ -106,34 +108,34 @@ def main(words: list[str]) -> None:
         raise SystemExit(126) from error
 
 
-def _must_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
-    """What guards a name must lie there, and not where a link led while it was laid, nor be what one led to."""
+def _check_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
+    """Exit unless the guard is at its name, not where a link led while it was mounted, and read-only."""
     folder, _, name = path.rpartition("/")
     try:
-        at = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
-        above, own = os.fstat(at), os.fstat(place)
-        same = (above.st_dev, above.st_ino) == (int(device), int(inode))
-        same = same and (own.st_dev, own.st_ino) == (int(own_device), int(own_inode))
-        same = same and bool(os.fstatvfs(place).f_flag & os.ST_RDONLY)
-        os.close(place)
-        os.close(at)
+        folder_fd = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        guard_fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
+        parent, guard = os.fstat(folder_fd), os.fstat(guard_fd)
+        is_same = (parent.st_dev, parent.st_ino) == (int(device), int(inode))
+        is_same = is_same and (guard.st_dev, guard.st_ino) == (int(own_device), int(own_inode))
+        is_same = is_same and bool(os.fstatvfs(guard_fd).f_flag & os.ST_RDONLY)
+        os.close(guard_fd)
+        os.close(folder_fd)
     except OSError:
-        same = False
-    if not same:
-        sys.stderr.write(f"{path} was replaced while the sandbox was made: nothing was run.\n")
+        is_same = False
+    if not is_same:
+        sys.stderr.write(f"{path} was replaced while the sandbox was created. Nothing was run.\n")
         raise SystemExit(126)
 
 
-def _must_be_same(device: str, inode: str, path: str) -> None:
+def _check_identity(device: str, inode: str, path: str) -> None:
     try:
-        now = os.stat(path)  # noqa: PTH116 - a start that must be quick
-        same = (now.st_dev, now.st_ino) == (int(device), int(inode))
+        current = os.stat(path)  # noqa: PTH116 - startup must be fast
+        is_same = (current.st_dev, current.st_ino) == (int(device), int(inode))
     except OSError:
-        same = False
-    if not same:
-        what = "The working folder" if path == "." else path
-        sys.stderr.write(f"{what} was replaced since the command was allowed: nothing was run.\n")
+        is_same = False
+    if not is_same:
+        name = "The working folder" if path == "." else path
+        sys.stderr.write(f"{name} was replaced after the command was allowed. Nothing was run.\n")
         raise SystemExit(126)
 
 

@@ -1,6 +1,6 @@
-"""What commands in a sandbox may see and write: given once for an environment, looked up anew for each command.
+"""Visible and writable paths of sandboxed commands, looked up again for each command.
 
-Invariant: looks only, makes nothing. What is not there is left out, but for names that must not come to be.
+Invariant: only reads. Missing paths are left out, except names that must not be created.
 """
 
 import os
@@ -15,8 +15,8 @@ from tui_agent.workspace.sandbox.own_files import top
 from tui_agent.workspace.sandbox.sockets import listening, listening_below
 
 PRIVATE = ("/tmp", "/var/tmp", "/run")
-"""Folders that a command has for itself; what the machine has there is not seen."""
-_SHOWN_OF_RUN = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
+"""Folders that each command has for itself; the machine's own content is not visible there."""
+_VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = (
     "sys",
     "sysrq-trigger",
@@ -40,20 +40,20 @@ _SYSTEM_SECRETS = (
     "timer_list",
     "sched_debug",
 )
-_NAMED = re.compile(r"/(?:tmp|var/tmp)/[^\s'\"`;|&<>()$*?\[\]{}\\,:=]+")
-_MOST_NAMED = 32
+_TEMPORARY_PATH = re.compile(r"/(?:tmp|var/tmp)/[^\s'\"`;|&<>()$*?\[\]{}\\,:=]+")
+_MAX_NAMED = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What holds for every command of an environment.
+    """Rules for all commands of an environment.
 
-    `hidden` are absolute paths of secrets, the last part may be a pattern; `kept` are names at the top of the workspace
-    that no command writes, `absent` those of them that none may make either; `own` are the product's folders; `writable`
-    are more folders that the user opened. `guarded` tells of a path outside whether no command may ever write it, and
-    `trees` are such places below the home, there or not. `secret` tells of a path in the workspace whether it may hold
-    secrets, `readable` are patterns of such that the user opened to commands, and `steering` are names of files that
-    decide what some programs do.
+    `hidden` are absolute paths of secrets, whose last part may be a pattern; `kept` are names at the top of
+    the workspace that no command writes, `absent` those that no command may create either; `own` are the
+    product's folders; `writable` are more folders opened by the user. `guarded` tells whether an outside path
+    may never be written, and `trees` are such places below the home, existing or not. `secret` tells whether
+    a workspace path may hold secrets, `readable` are patterns of those opened to commands, and `steering` are
+    names of files that configure programs.
     """
 
     root: str
@@ -70,9 +70,9 @@ class Bounds:
     steering: frozenset[str] = frozenset()
 
     def refusal(self) -> str:
-        """Why commands of this workspace cannot be confined; empty where they can."""
-        if _within(os.path.realpath(self.home or "/nowhere"), self.root):
-            return "The workspace holds your home folder, with files that run when you log in."
+        """Return why commands of this workspace cannot be confined; empty if they can."""
+        if _is_within(os.path.realpath(self.home or "/nowhere"), self.root):
+            return "The workspace contains your home folder, with files that run when you log in."
         for name in (*self.kept, ".git", ".hg"):
             if Path(self.root, name).is_symlink():
                 return f"{name} in the workspace is a symbolic link, which cannot be protected."
@@ -81,28 +81,28 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What one command finds: all absolute, and there. Later ones lie over earlier ones."""
+    """Paths of one command, absolute and existing. Later ones cover earlier ones."""
 
     shown: tuple[str, ...]
-    """Seen though they lie in a folder that a command has for itself."""
+    """Visible although they are in a private folder."""
     hidden: tuple[str, ...]
-    """A folder ends with a slash."""
+    """A folder's path ends with a slash."""
     writable: tuple[str, ...]
     kept: tuple[str, ...]
-    """Below `writable`, and not to be written."""
+    """Read-only paths below `writable`."""
     sockets: tuple[str, ...]
     masked: tuple[str, ...] = ()
-    """Files of the workspace that this command must not read; a folder ends with a slash."""
+    """Workspace files that this command must not read; a folder's path ends with a slash."""
     blank: bool = False
-    """They are empty to it; else they cannot be opened."""
+    """Masked files appear empty; otherwise they cannot be opened."""
     stands: Mapping[str, str] = field(default_factory=dict)
-    """Of some of `masked` the file that stands there instead."""
+    """For some of `masked`, the file shown instead."""
     read_only: bool = False
-    """This command may read what is `writable`, and not write it."""
+    """This command may only read the `writable` paths."""
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The places that this command may write."""
+        """The paths that this command may write."""
         return () if self.read_only else self.writable
 
 
@@ -113,102 +113,117 @@ def places(
     opened: Sequence[str] = (),
     own: Sequence[str] = (),
 ) -> Places:
-    """What a command of these words finds. `opened` are more places that this one may write, `own` are paths at which it finds
-    nothing of the machine's."""
+    """Return the paths of a command with these words.
+
+    `opened` are more places that it may write, `own` are paths at which nothing of the machine is visible to
+    it.
+    """
     git = git_places(bounds.root)
     writable = [
         bounds.root,
-        *(each for each in map(os.path.realpath, bounds.writable) if Path(each).is_dir()),
+        *(path for path in map(os.path.realpath, bounds.writable) if Path(path).is_dir()),
     ]
     folders = tuple(writable)
     writable += [*git.writable, *opened]
-    shown = tuple(_shown(bounds.root, words, env, [top(each) for each in own]))
-    seen = (*shown, *writable)
-    hidden = [each for each in existing(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
-    outside = [os.path.realpath(each) for each in listening() if not _within(each, bounds.root)]
-    sockets = [each for each in outside if not _within(each, bounds.root) and _is_seen(each, seen)]
+    shown = tuple(_visible_paths(bounds.root, words, env, [top(path) for path in own]))
+    visible = (*shown, *writable)
+    hidden = [path for path in existing(bounds.hidden) if not _is_within(bounds.root, path.rstrip("/"))]
+    external_sockets = [os.path.realpath(path) for path in listening() if not _is_within(path, bounds.root)]
+    sockets = [
+        path for path in external_sockets if not _is_within(path, bounds.root) and _is_visible(path, visible)
+    ]
     return Places(
         shown=shown,
         hidden=tuple(dict.fromkeys(hidden)),
         writable=tuple(dict.fromkeys(writable)),
-        kept=tuple(dict.fromkeys(_kept(bounds, git, folders))),
+        kept=tuple(dict.fromkeys(_read_only_paths(bounds, git, folders))),
         sockets=tuple(dict.fromkeys((*sockets, *listening_below(bounds.root)))),
     )
 
 
 def system_settings() -> list[str]:
-    """Files of the running system that a root user could write even in a sandbox."""
+    """Return files of the running system that root could write even in a sandbox."""
     return [f"/proc/{name}" for name in _SYSTEM_SETTINGS if Path("/proc", name).exists()]
 
 
 def system_secrets() -> list[str]:
-    """Files of the running system that tell of what is outside."""
+    """Return files of the running system that reveal what is outside."""
     return [f"/proc/{name}" for name in _SYSTEM_SECRETS if Path("/proc", name).exists()]
 
 
-def _kept(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[str]:
+def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[str]:
     for name in dict.fromkeys((*bounds.kept, *bounds.absent)):
         path = f"{bounds.root.rstrip('/')}/{name}"
         if path == git.folder:
-            continue  # a repository, of which only parts are kept
+            continue  # a repository, of which only parts are read-only
         if os.path.lexists(path) and (name in bounds.absent or not Path(path, "pyvenv.cfg").exists()):
             yield path
     yield from git.kept
-    for own in map(os.path.realpath, bounds.own):
-        if any(own != each and _within(own, each) for each in writable) and os.path.lexists(own):
-            yield own
+    for own_folder in map(os.path.realpath, bounds.own):
+        if any(
+            own_folder != folder and _is_within(own_folder, folder) for folder in writable
+        ) and os.path.lexists(own_folder):
+            yield own_folder
 
 
 def home_places(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """The user's own files and folders in the home: names without a dot, but for those that hold the workspace or programs."""
+    """Yield the user's own files in the home: names without a dot, except those with the workspace or
+    programs.
+    """
     needed = (bounds.root, sys.prefix, str(Path(__file__).parents[3]), *env.get("PATH", "").split(os.pathsep))
     real = [os.path.realpath(path) for path in needed if path]
     home = os.path.realpath(bounds.home) if bounds.home else ""
     for path in existing((f"{home}/*",)) if home else ():
         name = path.rstrip("/")
-        if not Path(name).name.startswith(".") and not any(_within(each, name) for each in real):
+        if not Path(name).name.startswith(".") and not any(
+            _is_within(path_needed, name) for path_needed in real
+        ):
             yield path
 
 
 def existing(paths: Iterable[str]) -> Iterator[str]:
-    """Those that are there, the last part may be a pattern; a folder ends with a slash."""
+    """Yield the paths that exist; the last part may be a pattern; a folder's path ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
-        for each in map(str, Path(folder).glob(name)) if "*" in path else (path,):
-            if os.path.lexists(each):
-                real = os.path.realpath(each)
+        for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):
+            if os.path.lexists(match):
+                real = os.path.realpath(match)
                 yield f"{real}/" if Path(real).is_dir() else real
 
 
-def _shown(root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]) -> Iterator[str]:
-    """What the program itself needs, and what the command names: of that only what leads nowhere else."""
+def _visible_paths(
+    root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
+) -> Iterator[str]:
+    """Yield what the program itself needs, and what the command names, unless it leads elsewhere."""
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
-        up = Path(entry).parent
-        needed.append(str(up) if (up / "pyvenv.cfg").exists() else entry)
+        parent = Path(entry).parent
+        needed.append(str(parent) if (parent / "pyvenv.cfg").exists() else entry)
     resolver = os.path.realpath("/etc/resolv.conf")
-    named = [name.rstrip("/.") for word in words for name in _NAMED.findall(word)][:_MOST_NAMED]
+    named = [name.rstrip("/.") for word in words for name in _TEMPORARY_PATH.findall(word)][:_MAX_NAMED]
     sockets = listening() if named else []
-    for path in dict.fromkeys((*_SHOWN_OF_RUN, resolver, *needed)):
-        if private_place(path) and Path(path).exists() and not _within(path, root):
+    for path in dict.fromkeys((*_VISIBLE_RUN_FOLDERS, resolver, *needed)):
+        if private_place(path) and Path(path).exists() and not _is_within(path, root):
             yield path
     for path in dict.fromkeys(named):
-        plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
-        known = _within(path, root) or any(_within(socket, path) for socket in sockets)
-        known = known or any(_within(path, each) for each in own)
-        if plain and path not in PRIVATE and not known:
+        is_plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
+        is_covered = _is_within(path, root) or any(_is_within(socket, path) for socket in sockets)
+        is_covered = is_covered or any(_is_within(path, own_path) for own_path in own)
+        if is_plain and path not in PRIVATE and not is_covered:
             yield path
 
 
-def _is_seen(path: str, places: Sequence[str]) -> bool:
-    """Whether a command would find it: in a folder that it has for itself only what was laid there."""
-    return not private_place(path) or any(_within(path, each) or _within(each, path) for each in places)
+def _is_visible(path: str, places: Sequence[str]) -> bool:
+    """Return True if a command would find a path: in a private folder only what is mounted there."""
+    return not private_place(path) or any(
+        _is_within(path, place) or _is_within(place, path) for place in places
+    )
 
 
 def private_place(path: str) -> bool:
-    """Whether it lies in a folder that a command has for itself."""
-    return any(_within(path, each) and path != each for each in PRIVATE)
+    """Return True if a path is in a folder that each command has for itself."""
+    return any(_is_within(path, folder) and path != folder for folder in PRIVATE)
 
 
-def _within(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

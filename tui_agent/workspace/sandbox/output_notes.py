@@ -1,7 +1,7 @@
-"""What the output of a confined command shows otherwise than it is, in sentences for whoever reads it.
+"""Notes on output of a confined command that differs from reality, for its reader.
 
-Invariant: looks only, and never far: at the first of the output, and into few small files that the command line names. What
-a program read for itself and said nothing of cannot be known.
+Invariant: only reads the start of the output and a few small files named on the command line. What a program
+read without printing it cannot be known.
 """
 
 import os
@@ -13,8 +13,8 @@ from pathlib import Path
 from tui_agent.ports.environment import SecretFile
 from tui_agent.workspace.sandbox.denials import DENIED, kept_from
 
-_FIRST = 200_000
-"""Characters of the output that are looked at."""
+_MAX_OUTPUT_CHARS = 200_000
+"""Characters of the output that are checked."""
 _LARGEST, _MOST_WORDS, _MOST_NAMED = 64_000, 12, 6
 _LOOKS_AT_CHANGES = re.compile(
     r"\bgit\b[^;|&\n]*\b(?:status|diff|add|commit|stash|checkout|switch|restore|reset|merge|rebase|am|apply)\b"
@@ -30,15 +30,15 @@ def notes(
     *,
     looks: bool,
 ) -> tuple[str, ...]:
-    """What is to be said of a command of these words that ended well; `looks` as in `ExecSpec`. Blocks."""
-    said = output[:_FIRST].decode("utf-8", "replace")
-    return tuple(_told(words, folder, said, masked, stand_ins, looks=looks))
+    """Return the notes on a successful command; `looks` as in `ExecSpec`. Blocks."""
+    text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
+    return tuple(_find_notes(words, folder, text, masked, stand_ins, looks=looks))
 
 
-def _told(
+def _find_notes(
     words: Sequence[str],
     folder: str,
-    said: str,
+    text: str,
     masked: Sequence[SecretFile],
     stand_ins: Sequence[str],
     *,
@@ -47,98 +47,111 @@ def _told(
     names = [Path(path).name for path in stand_ins]
     phantoms = sorted(
         name
-        for name in _listed(said, names)
-        if (name.startswith(".") or _in_listing(said, name)) and not _is_there(name, words, folder, stand_ins)
+        for name in _find_listed(text, names)
+        if (name.startswith(".") or _is_listed_alone(text, name))
+        and not _exists_in_listing(name, words, folder, stand_ins)
     )
-    stuck = [name for name in names if re.search(rf"failed to remove '?{re.escape(name)}\b", said)]
-    if stuck:
-        yield f"Empty stand-ins of the sandbox cannot be removed ({_named(stuck)}): it failed at these alone, if at nothing else."
+    undeletable = [name for name in names if re.search(rf"failed to remove '?{re.escape(name)}\b", text)]
+    if undeletable:
+        yield f"The command could not remove empty placeholders of the sandbox ({_join_names(undeletable)}). Ignore these errors."
     elif phantoms:
-        verb, what = ("is", "an empty stand-in") if len(phantoms) == 1 else ("are", "empty stand-ins")
-        yield f"{_named(phantoms)} {verb} not there: {what} of the sandbox, gone after the command."
-    listed = [one.name.rstrip("/") for one in masked if _listed(said, [one.name.rstrip("/")])]
-    near = {one.name.rstrip("/").rpartition("/")[2]: one.name.rstrip("/") for one in reversed(masked)}
-    listed += [near[name] for name in _listed(said, list(near)) if near[name] not in listed]
+        verb_form, noun = (
+            ("does", "an empty placeholder") if len(phantoms) == 1 else ("do", "empty placeholders")
+        )
+        yield f"{_join_names(phantoms)} {verb_form} not exist: {noun} of the sandbox, removed after the command."
+    listed = [file.name.rstrip("/") for file in masked if _find_listed(text, [file.name.rstrip("/")])]
+    by_last_name = {
+        file.name.rstrip("/").rpartition("/")[2]: file.name.rstrip("/") for file in reversed(masked)
+    }
+    listed += [
+        by_last_name[name]
+        for name in _find_listed(text, list(by_last_name))
+        if by_last_name[name] not in listed
+    ]
     if listed:
-        them = "it, its size and time are" if len(listed) == 1 else "them, their sizes and times are"
-        yield f"{_named(listed)} may hold secrets: what commands see of {them} not the file's own."
+        subject = (
+            "its content, size and time are" if len(listed) == 1 else "their contents, sizes and times are"
+        )
+        yield f"{_join_names(listed)} may hold secrets: {subject} hidden from commands."
     if looks:
         return
-    unread = kept_from(said, masked).files if DENIED.search(said) else ()
-    if unread:
-        yield f"It could not read {_named([one.name for one in unread])}, which may hold secrets."
+    denied = kept_from(text, masked).files if DENIED.search(text) else ()
+    if denied:
+        yield f"The command could not read {_join_names([file.name for file in denied])}, which may hold secrets."
     else:
-        yield from _scripts(words, folder, masked)
-    held = [one.name for one in masked if one.held is not None]
-    shown = [
+        yield from _scripts_with_secrets(words, folder, masked)
+    replaced = [file.name for file in masked if file.held is not None]
+    reported = [
         name
-        for name in held
-        if re.search(rf"^(?: ?[MADT]{{1,2}} |\s*modified:\s+){re.escape(name)}$", said, re.M)
+        for name in replaced
+        if re.search(rf"^(?: ?[MADT]{{1,2}} |\s*modified:\s+){re.escape(name)}$", text, re.M)
     ]
-    if shown:
-        yield f"{_named(shown)} may hold secrets and cannot be read here: git could not tell in what it was changed."
-    changed = [name for name in held if name not in shown]
-    if changed and any(_LOOKS_AT_CHANGES.search(word) for word in (*words, shlex.join(words))):
+    if reported:
+        yield f"{_join_names(reported)} may hold secrets and cannot be read here: git could not show the changes."
+    unreported = [name for name in replaced if name not in reported]
+    if unreported and any(_LOOKS_AT_CHANGES.search(word) for word in (*words, shlex.join(words))):
         yield (
-            f"{_named(changed)} may hold secrets, and {'was' if len(changed) == 1 else 'were'} changed since the last "
-            "commit: to git it looked unchanged here, and stands in no diff and no commit of this command."
+            f"{_join_names(unreported)} may hold secrets and {'was' if len(unreported) == 1 else 'were'} changed since the last "
+            "commit. This command's diffs and commits do not include the change."
         )
 
 
-def _listed(said: str, names: Sequence[str]) -> set[str]:
-    """Those of these names that end a line of a listing, or stand in quotes."""
-    found = {name for name in names if name in said}
+def _find_listed(text: str, names: Sequence[str]) -> set[str]:
+    """Return the names that end a line of a listing, or are in quotes."""
+    mentioned = {name for name in names if name in text}
     return {
         name
-        for name in found
+        for name in mentioned
         if re.search(
-            rf"(?:^|[\s/]){re.escape(name)}$|[ \t/]{re.escape(name)}/$|'{re.escape(name)}'", said, re.M
+            rf"(?:^|[\s/]){re.escape(name)}$|[ \t/]{re.escape(name)}/$|'{re.escape(name)}'", text, re.M
         )
     }
 
 
-def _in_listing(said: str, name: str) -> bool:
-    """Whether a name that is a word as well stands alone on a line, in a path, or in a row of `ls -l`."""
-    return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", said, re.M) is not None
+def _is_listed_alone(text: str, name: str) -> bool:
+    """Return True if an ordinary word is alone on a line, in a path, or in a row of `ls -l`."""
+    return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 
-def _is_there(name: str, words: Sequence[str], folder: str, stand_ins: Sequence[str]) -> bool:
-    """Return True if a folder that the command may list has a file or folder of this name, and no stand-in."""
+def _exists_in_listing(name: str, words: Sequence[str], folder: str, stand_ins: Sequence[str]) -> bool:
+    """Return True if a folder that the command may list really has an entry of this name."""
     paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_plain_words(words)))
     return any(path not in stand_ins and os.path.lexists(path) for path in paths)
 
 
-def _scripts(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:
-    """Files that the command line names and that name one of the files themselves."""
-    names = {one.name.rstrip("/").rpartition("/")[2]: one.name for one in reversed(masked)}
-    shapes = {name: re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])") for name in names}
+def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:
+    """Yield a note on a file of the command line that mentions one of the masked files."""
+    names = {file.name.rstrip("/").rpartition("/")[2]: file.name for file in reversed(masked)}
+    patterns = {name: re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])") for name in names}
     for word in _plain_words(words):
-        text = _text(Path(folder, word))
-        wanted = [names[name] for name, shape in shapes.items() if name in text and shape.search(text)]
-        if wanted:
-            yield f"{word} names {_named(wanted)}, which may hold secrets and cannot be read by this command."
+        text = _read_script(Path(folder, word))
+        mentioned = [
+            names[name] for name, pattern in patterns.items() if name in text and pattern.search(text)
+        ]
+        if mentioned:
+            yield f"{word} refers to {_join_names(mentioned)}, which may hold secrets and cannot be read by this command."
             return
 
 
 def _plain_words(words: Sequence[str]) -> list[str]:
-    """Words of the command line that may name files of it."""
+    """Return words of the command line that may be file names."""
     text = " ".join(words)
-    found = [
+    candidates = [
         word for word in re.split(r"[\s;|&<>()\"'`]+", text[:_LARGEST]) if word and word[0] not in "-$/~"
     ]
-    return list(dict.fromkeys(found))[:_MOST_WORDS]
+    return list(dict.fromkeys(candidates))[:_MOST_WORDS]
 
 
-def _text(path: Path) -> str:
+def _read_script(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return ""
         text = path.read_text("utf-8", "replace")
-        return "" if "\0" in text else text  # an archive names what is in it
-    except (OSError, ValueError):  # no name of a file
+        return "" if "\0" in text else text  # archives contain file names
+    except (OSError, ValueError):  # not a valid file name
         return ""
 
 
-def _named(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MOST_NAMED])
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"

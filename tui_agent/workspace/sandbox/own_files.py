@@ -1,17 +1,18 @@
-"""The files that confined commands keep in the temporary folders which they have for themselves.
+"""Files that confined commands keep in their private temporary folders.
 
-Invariant: looks only. A path counts as theirs only while nothing is at its first name in the machine's own folder.
+Invariant: only reads. A path counts as theirs only while the machine's own folder has nothing at its first
+name.
 """
 
 import os
 from pathlib import Path
 
 KEPT = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Folders of the machine that commands have for themselves, and where theirs lie in the sandbox's own."""
+"""The machine's folders that commands have for themselves, and their names inside the sandbox's own folder."""
 
 
 def top(path: str) -> str:
-    """The first name below such a folder on the way to a path; empty for other paths, and for the folders themselves."""
+    """Return the first name below such a folder; empty for other paths and for the folders themselves."""
     for folder in KEPT:
         if path.startswith(f"{folder}/"):
             name = path.removeprefix(f"{folder}/").partition("/")[0]
@@ -20,17 +21,19 @@ def top(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Whether nothing of the machine's is at a real path or above it, so that a confined command finds there what such commands
-    made, in `base`, and no link leads on from there."""
+    """Return True if a confined command finds its own files at a real path, and no link leads elsewhere.
+
+    `base` is the sandbox's own folder. Nothing of the machine may be at the path or above it.
+    """
     first = top(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):
         return False
     if base is None:
         return True
-    folder = next(each for each in KEPT if path.startswith(f"{each}/"))
-    at = base / KEPT[folder]
+    folder = next(kept_folder for kept_folder in KEPT if path.startswith(f"{kept_folder}/"))
+    current = base / KEPT[folder]
     for name in path.removeprefix(f"{folder}/").split("/"):
-        at = at / name
-        if at.is_symlink():
+        current = current / name
+        if current.is_symlink():
             return False
     return True

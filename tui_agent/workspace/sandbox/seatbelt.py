@@ -1,6 +1,6 @@
-"""The sandbox of macOS: a profile in Seatbelt's language for `sandbox-exec`.
+"""The macOS sandbox: a Seatbelt profile for `sandbox-exec`.
 
-Invariant: pure. Later rules win; what is not named may be read, and nothing may be written.
+Invariant: pure. Later rules win; unlisted paths can be read but not written.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,8 +13,11 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom",
 
 
 def profile(found: Places, private: str, missing: Sequence[str], *, network: bool) -> str:
-    """The profile of one command. `private` is its own folder for temporary files, `missing` names that must not come
-    to be. Unlike on Linux processes outside are seen, and services of this machine on localhost can be reached."""
+    """Return the profile of one command. `private` is its temporary folder, `missing` names it must not
+    create.
+
+    Unlike on Linux, outside processes are visible and services on localhost can be reached.
+    """
     lines = [
         "(version 1)",
         "(allow default)",
@@ -35,15 +38,15 @@ def profile(found: Places, private: str, missing: Sequence[str], *, network: boo
 
 
 def arguments(found: Places, private: str, missing: Sequence[str], *, network: bool) -> list[str]:
-    """What stands in front of the command."""
+    """Return everything before the command."""
     return [PROGRAM, "-p", profile(found, private, missing, network=network)]
 
 
-def _rule(what: str, paths: Iterable[str], how: str = "subpath") -> str:
-    named = " ".join(f"({how} {_quoted(path)})" for path in paths)
-    return f"({what} {named})" if named else ""
+def _rule(action: str, paths: Iterable[str], filter_kind: str = "subpath") -> str:
+    filters = " ".join(f"({filter_kind} {_quote(path)})" for path in paths)
+    return f"({action} {filters})" if filters else ""
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -1,6 +1,6 @@
-"""The system calls that a confined command is refused, as a classic BPF program for seccomp.
+"""System calls denied to confined commands, as a classic BPF program for seccomp.
 
-Invariant: pure. What is not named here is let through; a call of another architecture (32-bit, x32) ends the process.
+Invariant: pure. Calls not listed are allowed; a call of another architecture (32-bit, x32) kills the process.
 """
 
 import struct
@@ -19,9 +19,9 @@ _X32: Final = 0x40000000
 NEW_NAMESPACES: Final = 0x7E020080
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-"""Requests that put input into a terminal, as if it had been typed."""
+"""Requests that insert input into a terminal as if it had been typed."""
 FAMILIES = (1, 2, 10, 16)
-"""Kinds of sockets that can be made: local, IPv4, IPv6 and netlink. Others (vsock, packet, alg …) know no namespace."""
+"""Allowed socket families: local, IPv4, IPv6 and netlink. Others (vsock, packet, alg …) ignore namespaces."""
 
 REFUSED: Final = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"),
@@ -41,14 +41,14 @@ REFUSED: Final = (
     ),
     *("iopl", "ioperm", "modify_ldt", "vm86", "uselib", "ustat", "sysfs", "_sysctl"),
 )
-"""Refused with EPERM, where the architecture has them."""
+"""Denied with EPERM, if the architecture has them."""
 ABSENT: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Refused with ENOSYS, so that callers take the older way: what they do cannot be judged by a filter."""
+"""Denied with ENOSYS, so that callers use the older call: a filter cannot judge these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """`audit` is how the kernel names it to a filter; `numbers` are its system calls'."""
+    """A processor architecture: `audit` is its number in the kernel's filters, `numbers` its system calls."""
 
     audit: int
     numbers: Mapping[str, int]
@@ -56,7 +56,7 @@ class Architecture:
 
 
 def _table(text: str) -> dict[str, int]:
-    """`name number` pairs."""
+    """Parse `name number` pairs."""
     words = text.split()
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
@@ -92,52 +92,58 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
 
 
 def program(machine: str) -> bytes | None:
-    """The filter for a machine as `platform.machine()` names it; None where its system calls are not known here."""
-    known = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
-    return None if known is None else b"".join(_instructions(known))
+    """Return the filter for a machine (as `platform.machine()` names it); None if its calls are unknown."""
+    architecture = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
+    return None if architecture is None else b"".join(_instructions(architecture))
 
 
 def _instructions(machine: Architecture) -> list[bytes]:
     numbers = machine.numbers
     code = [
-        _op(_LOAD, _ARCHITECTURE),
-        _op(_EQUAL, machine.audit, 1, 0),
-        _op(_RETURN, _KILL),
-        _op(_LOAD, _NUMBER),
+        _instruction(_LOAD, _ARCHITECTURE),
+        _instruction(_EQUAL, machine.audit, 1, 0),
+        _instruction(_RETURN, _KILL),
+        _instruction(_LOAD, _NUMBER),
     ]
     if machine.x32:
-        code += [_op(_AT_LEAST, _X32, 0, 1), _op(_RETURN, _KILL)]
+        code += [_instruction(_AT_LEAST, _X32, 0, 1), _instruction(_RETURN, _KILL)]
     for name in REFUSED:
         if name in numbers:
-            code += _refuse(numbers[name], EPERM)
+            code += _deny_value(numbers[name], EPERM)
     for name in ABSENT:
-        code += _refuse(numbers[name], ENOSYS)
-    code += _on(numbers["clone"], [*_argument(0), _op(_ANY_BIT, NEW_NAMESPACES, 0, 1), _no(EPERM)])
-    code += _on(numbers["ioctl"], [*_argument(1), *_refuse(TIOCSTI, EPERM), *_refuse(TIOCLINUX, EPERM)])
+        code += _deny_value(numbers[name], ENOSYS)
+    code += _match_call(
+        numbers["clone"], [*_load_argument(0), _instruction(_ANY_BIT, NEW_NAMESPACES, 0, 1), _deny(EPERM)]
+    )
+    code += _match_call(
+        numbers["ioctl"], [*_load_argument(1), *_deny_value(TIOCSTI, EPERM), *_deny_value(TIOCLINUX, EPERM)]
+    )
     for name in ("socket", "socketpair"):
-        passed = [_op(_EQUAL, each, len(FAMILIES) - index, 0) for index, each in enumerate(FAMILIES)]
-        code += _on(numbers[name], [*_argument(0), *passed, _no(EAFNOSUPPORT)])
-    return [*code, _op(_RETURN, _ALLOW)]
+        allowed_families = [
+            _instruction(_EQUAL, family, len(FAMILIES) - index, 0) for index, family in enumerate(FAMILIES)
+        ]
+        code += _match_call(numbers[name], [*_load_argument(0), *allowed_families, _deny(EAFNOSUPPORT)])
+    return [*code, _instruction(_RETURN, _ALLOW)]
 
 
-def _on(number: int, judged: list[bytes]) -> list[bytes]:
-    """These instructions for one system call, which is let through where they do not return."""
-    body = [*judged, _op(_RETURN, _ALLOW)]
-    return [_op(_EQUAL, number, 0, len(body)), *body]
+def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
+    """Apply these instructions to one system call, which is allowed unless they return."""
+    body = [*checks, _instruction(_RETURN, _ALLOW)]
+    return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
-def _argument(index: int) -> list[bytes]:
-    """Load the lower half of an argument: all that the kernel itself looks at in those that are judged."""
-    return [_op(_LOAD, _ARGUMENTS + 8 * index)]
+def _load_argument(index: int) -> list[bytes]:
+    """Load the lower half of an argument, the only part that the kernel uses in the checked calls."""
+    return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 
-def _refuse(value: int, error: int) -> list[bytes]:
-    return [_op(_EQUAL, value, 0, 1), _no(error)]
+def _deny_value(value: int, error: int) -> list[bytes]:
+    return [_instruction(_EQUAL, value, 0, 1), _deny(error)]
 
 
-def _no(error: int) -> bytes:
-    return _op(_RETURN, _ERRNO | error)
+def _deny(error: int) -> bytes:
+    return _instruction(_RETURN, _ERRNO | error)
 
 
-def _op(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, operand)

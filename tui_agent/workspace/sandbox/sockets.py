@@ -1,6 +1,8 @@
-"""The sockets on which programs of this machine listen: no mount forbids to ask them, so each is covered.
+"""Sockets on which programs of this machine listen: mounts do not block connecting to them, so each is
+covered.
 
-Invariant: looks only. What a confined command without the network listens on is not among them: it has a table of its own.
+Invariant: only reads. Sockets of a confined command without network are not included: they are in a separate
+table.
 """
 
 import errno
@@ -12,26 +14,29 @@ from pathlib import Path
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
-"""Folders of a workspace that are looked into for a socket: with more of them, none is taken for safe."""
+"""Most folders of a workspace that are searched for sockets; a workspace with more is not considered safe."""
 
 
 def listening(table: Path = _TABLE) -> list[str]:
-    """The sockets with a whole path on this machine."""
-    return sorted(path for path in _names(table) if path.startswith("/") and _is_socket(path))
+    """Return the listening sockets with an absolute path on this machine."""
+    return sorted(path for path in _read_socket_names(table) if path.startswith("/") and _is_socket(path))
 
 
 def listening_below(folder: str, table: Path = _TABLE) -> list[str]:
-    """The sockets in a workspace by whose name somebody listens. They are looked for in all of it: the table says under
-    what name each was made, from wherever its program stood, and a command may have moved the folder it lies in."""
+    """Return the listening sockets in a workspace.
+
+    The whole workspace is searched: the table has only the name a socket was created with, relative to its
+    program's folder, and a command may have moved that folder.
+    """
     names = set[str]()
-    for path in _names(table):
-        if not path.startswith("/") or _within(os.path.realpath(path), folder):
-            names.add(os.path.basename(path))  # noqa: PTH119 - any string may stand there
-    return sorted(_found(folder, names)) if names else []
+    for path in _read_socket_names(table):
+        if not path.startswith("/") or _is_within(os.path.realpath(path), folder):
+            names.add(os.path.basename(path))  # noqa: PTH119 - any string is possible
+    return sorted(_find_sockets(folder, names)) if names else []
 
 
-def _names(table: Path) -> set[str]:
-    """All but the abstract ones."""
+def _read_socket_names(table: Path) -> set[str]:
+    """Return the names of all sockets except abstract ones."""
     try:
         lines = os.fsdecode(table.read_bytes()).split("\n")[1:]
     except OSError:
@@ -40,22 +45,20 @@ def _names(table: Path) -> set[str]:
     return {row[7] for row in rows if len(row) == 8 and not row[7].startswith("@")}
 
 
-def _found(folder: str, names: Collection[str]) -> Iterator[str]:
-    waiting, count = deque((folder,)), 0
-    while waiting:
+def _find_sockets(folder: str, names: Collection[str]) -> Iterator[str]:
+    pending, count = deque((folder,)), 0
+    while pending:
         count += 1
         if count > _MOST_FOLDERS:
-            raise OSError(
-                errno.EOVERFLOW, "a socket may lie in it, and it has too many folders to look", folder
-            )
+            raise OSError(errno.EOVERFLOW, "too many folders to search for sockets", folder)
         try:
-            with os.scandir(waiting.popleft()) as entries:
+            with os.scandir(pending.popleft()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+                        pending.append(entry.path)
                     elif entry.name in names and _is_socket(entry.path):
                         yield entry.path
-        except OSError:  # gone, or not to be looked into: nor by commands
+        except OSError:  # deleted, or unreadable for commands too
             continue
 
 
@@ -66,5 +69,5 @@ def _is_socket(path: str) -> bool:
         return False
 
 
-def _within(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,11 +1,11 @@
-"""The environment of a confined command: no way to the user's running services, and caches that can be written.
+"""Environment variables of a confined command: no access to the user's running services, and writable caches.
 
-Invariant: pure. What the user set for a cache stays as it is.
+Invariant: pure. A cache folder set by the user stays unchanged.
 """
 
 from collections.abc import Mapping
 
-_WAYS_OUT = frozenset(
+_SERVICE_VARIABLES = frozenset(
     (
         *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO", "GIT_ASKPASS", "SUDO_ASKPASS"),
         *("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DBUS_STARTER_ADDRESS", "XDG_RUNTIME_DIR"),
@@ -24,7 +24,7 @@ _WAYS_OUT = frozenset(
         *("SYSTEMD_EXEC_PID", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "INVOCATION_ID"),
     )
 )
-"""Variables that name a service of the user's, which would act for whoever asks it."""
+"""Variables that name a service of the user, which would act for any caller."""
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _CACHES = {
     "GOCACHE": "go-build",
@@ -39,24 +39,29 @@ _CACHES = {
     "MPLCONFIGDIR": "matplotlib",
     "NUMBA_CACHE_DIR": "numba",
 }
-"""Programs that fail, or are slow, without a cache that they can write."""
+"""Cache variables of programs that fail or are slow without a writable cache."""
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
-"""Caches that lie in the workspace elsewhere: a checker fails where it cannot write its own."""
+"""Cache variables of programs that fail if they cannot write their cache in the workspace."""
 SAYS = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
 """Settings of git, each in single quotes."""
 
 
 def inside(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
-    """The environment as a confined command has it; `temporary` is where it may write what does not last, `read_only` as in
-    `ExecSpec`."""
-    kept = {name: value for name, value in env.items() if name not in _WAYS_OUT and name not in _TEMPORARY}
+    """Return the variables of a confined command. `temporary` is its folder for temporary files, `read_only`
+    as in `ExecSpec`.
+    """
+    inherited = {
+        name: value
+        for name, value in env.items()
+        if name not in _SERVICE_VARIABLES and name not in _TEMPORARY
+    }
     folders = {**_CACHES, **_CACHES_IN_WORKSPACE} if read_only else _CACHES
     caches = {name: f"{temporary}/cache/{folder}" for name, folder in folders.items()}
-    return {**caches, **kept, "TMPDIR": temporary, SAYS: "1"}
+    return {**caches, **inherited, "TMPDIR": temporary, SAYS: "1"}
 
 
 def by_time_and_size(env: Mapping[str, str]) -> dict[str, str]:
-    """The same, and git tells whether a file was changed by its seconds and its size alone."""
+    """Return the variables with git set to detect changes by seconds and size only."""
     settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
     return {**env, _SETTINGS: " ".join(filter(None, settings))}
