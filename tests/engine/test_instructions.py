@@ -130,7 +130,9 @@ async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read(
     assert isinstance(result, ToolMessage) and isinstance(joined, UserMessage)
     assert joined.kind == "instructions"
     assert _text(joined).index("Rules of src.") < _text(joined).index("Rules of deep.")
-    assert "For files below src/deep/ they go before those of every folder above it" in _text(joined)
+    assert "For files below src/deep/ they take precedence over those of every folder above it" in _text(
+        joined
+    )
     loaded = [event for event in bench.of(InstructionsLoaded) if isinstance(event, InstructionsLoaded)]
     assert [event.why for event in loaded] == ["turn", "nested"]
     manifest = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)][1]
@@ -228,7 +230,7 @@ async def test_a_long_one_is_kept_as_a_blob_and_sent_whole_up_to_its_limit(
     async with running(tmp_path, [say("ok")], middlewares=[_reading(tmp_path)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert "[AGENTS.md goes on: " in bench.model.requests[0].system
+    assert "[AGENTS.md continues: " in bench.model.requests[0].system
 
 
 async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_says_so(
@@ -475,7 +477,7 @@ async def test_in_a_small_window_only_the_beginning_of_a_long_one_joins(
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     words = _text(bench.model.requests[-1].messages[-1])
-    assert 3_000 < len(words) < 5_000 and "[src/AGENTS.md goes on: " in words
+    assert 3_000 < len(words) < 5_000 and "[src/AGENTS.md continues: " in words
     assert "src/AGENTS.md is cut: " in bench.recorder.state.instruction_notes[0]
 
 

@@ -210,5 +210,5 @@ async def test_an_archive_that_was_cut_or_changed_anywhere_is_refused(tmp_path: 
 async def test_more_than_the_manifest_promises_is_not_unpacked(tmp_path: Path) -> None:
     archive = await packed(recorded(tmp_path, "short"), tmp_path / "a.tar.gz")
     bad = changed(archive, tmp_path / "bad.tar.gz", [], events=b"\0" * 50_000_000)
-    with pytest.raises(UsageError, match=r"does not match its manifest|not a regular file"):
+    with pytest.raises(UsageError, match=r"does not match its manifest"):
         await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
