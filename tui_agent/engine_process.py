@@ -1,4 +1,7 @@
-"""The entry of the engine's own process. Invariant: imports nothing that takes time, so that what serves is loaded at one go."""
+"""Entry point of the engine process.
+
+Invariant: imports nothing slow, so that `load` imports everything with garbage collection paused.
+"""
 
 import sys
 

@@ -1,31 +1,31 @@
-"""The exception tree. Adapters translate foreign exceptions into it at their edge.
+"""The exception tree. Adapters translate exceptions of other libraries into it.
 
     TuiAgentError
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
-    ├── BudgetReached         a limit that the user set leaves no room for what was asked (exit 3)
-    ├── ConfigError           a configuration file, profile or key is wrong or absent (exit 2)
-    ├── StoreError            the session store could not do what was asked
-    │   ├── StoreFull         a write was short or refused; nothing of it is in the log
-    │   ├── StoreUnusable     the data folder cannot be used as it stands                (exit 2)
-    │   ├── SessionTooNew     a newer version wrote the session; it can only be read      (exit 2)
-    │   ├── SessionLocked     another process holds the session
-    │   ├── SessionNotFound   there is no such session
-    │   └── BlobMissing       a blob that an event names is not there, or not what it was
-    ├── ModelError            the model or its provider failed (a fault that was not retried away; exit 5)
+    ├── BudgetReached         a limit that the user set is used up                       (exit 3)
+    ├── ConfigError           a configuration file, profile or key is wrong or missing   (exit 2)
+    ├── StoreError            an operation of the session store failed
+    │   ├── StoreFull         a write was incomplete or refused; none of it is in the log
+    │   ├── StoreUnusable     the data folder cannot be read or written                  (exit 2)
+    │   ├── SessionTooNew     a newer version wrote the session; it can only be read     (exit 2)
+    │   ├── SessionLocked     another process uses the session
+    │   ├── SessionNotFound   no session has this id
+    │   └── BlobMissing       a blob that an event names is missing or damaged
+    ├── ModelError            the model or its provider failed, retries included         (exit 5)
     ├── GoesInCircles         the agent only repeats itself; its turn ends
-    ├── ToolError             a tool cannot do what was asked; its message is for the model
+    ├── ToolError             a tool call failed; the message is for the model
     ├── EnvironmentFault      the environment (files, processes) failed
-    │   └── StaleFile         a write was based on content that is no longer there
-    ├── CheckpointError       files could not be checkpointed or put back; the workspace is as it was
+    │   └── StaleFile         the file changed after the writer read it
+    ├── CheckpointError       a checkpoint or restore failed; the workspace is unchanged
     ├── PluginError           a plugin cannot be loaded or misbehaves
-    └── ScriptError           a scripted model's script does not fit what happened
+    └── ScriptError           a scripted model got a request that its script does not expect
 
 Every message says what happened, to what, and what to do.
 """
 
 
 class TuiAgentError(Exception):
-    """Base of every exception that the product raises on purpose.
+    """Base class of every exception that the product raises on purpose.
 
     `hint` is one sentence that tells the user what to do; it is shown after the message.
     """
@@ -44,27 +44,27 @@ class UsageError(TuiAgentError):
 
 
 class BudgetReached(TuiAgentError):
-    """A limit that the user set leaves no room for what was asked."""
+    """A limit that the user set is used up."""
 
 
 class ConfigError(TuiAgentError):
-    """A configuration value, file, profile or key is wrong or absent."""
+    """A configuration value, file, profile or key is wrong or missing."""
 
 
 class StoreError(TuiAgentError):
-    """The session store could not do what was asked."""
+    """An operation of the session store failed."""
 
 
 class StoreFull(StoreError):
-    """A write to the store was short or refused; the log ends where it ended before."""
+    """A write to the store was incomplete or refused; the log ends where it ended before."""
 
 
 class StoreUnusable(StoreError):
-    """The data folder cannot be read or written as it stands: permissions, a file in its place, a read-only disk."""
+    """The data folder cannot be read or written: permissions, a file in its place, a read-only disk."""
 
 
 class SessionTooNew(StoreError):
-    """A newer version of the product wrote the session: this one would break what it cannot read."""
+    """A newer version of the product wrote the session; writing to it could damage events this one cannot read."""
 
 
 class SessionLocked(StoreError):
@@ -76,23 +76,23 @@ class SessionNotFound(StoreError):
 
 
 class BlobMissing(StoreError):
-    """A blob that an event names is absent or its content does not match its digest."""
+    """A blob that an event names is missing, or its content does not match its digest."""
 
 
 class ModelError(TuiAgentError):
-    """The model or its provider failed for good."""
+    """The model or its provider failed, and retrying does not help."""
 
 
 class ContextOverflow(ModelError):
-    """The request is longer than the model's window."""
+    """The request is longer than the model's context window."""
 
 
 class GoesInCircles(TuiAgentError):
-    """The agent makes the same calls again and again, and forgets what came of them each time."""
+    """The agent repeats the same calls and loses their results to compaction each time."""
 
 
 class ToolError(TuiAgentError):
-    """A tool cannot do what was asked. The message is written for the model."""
+    """A tool call failed. The message is written for the model."""
 
 
 class EnvironmentFault(TuiAgentError):
@@ -100,11 +100,11 @@ class EnvironmentFault(TuiAgentError):
 
 
 class StaleFile(EnvironmentFault):
-    """A write was refused because the file is no longer what the writer had read."""
+    """A write was refused because the file changed after the writer read it."""
 
 
 class CheckpointError(TuiAgentError):
-    """Files could not be checkpointed or put back; the workspace is as it was."""
+    """A checkpoint or restore failed; the workspace is unchanged."""
 
 
 class PluginError(TuiAgentError):
@@ -112,4 +112,4 @@ class PluginError(TuiAgentError):
 
 
 class ScriptError(TuiAgentError):
-    """A scripted model met a request that its script does not expect."""
+    """A scripted model got a request that its script does not expect."""

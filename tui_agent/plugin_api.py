@@ -1,8 +1,8 @@
-"""The only module that a plugin may import. Versioned, documented, small.
+"""The only module that a plugin may import: versioned, documented, small.
 
 A plugin is a package (a folder with `__init__.py`) or a module with a function `register(api: PluginApi) -> None`.
-What it registers has the plugin as its owner: it can be listed, traced, disabled and isolated. Importing a plugin
-must do nothing; `register` runs once a process.
+The plugin owns what it registers, so that this can be listed, traced, disabled and isolated. Importing a plugin must do
+nothing; `register` runs once per process.
 
 Tools, middleware, agents, models and environments are registered as objects and live in the engine's process.
 Panes, commands and projections are lazy `"module:name"` references and are loaded in the app's process.
@@ -88,7 +88,7 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel)
 
 
 class PluginApi(Protocol):
-    """What `register` is given. Every name is unique; a second registration of it raises `PluginError`."""
+    """The argument of `register`. Names are unique; registering one twice raises `PluginError`."""
 
     @property
     def plugin(self) -> str:
@@ -97,48 +97,50 @@ class PluginApi(Protocol):
 
     @property
     def notes_folder(self) -> Path | None:
-        """Where this project's notes across sessions lie; it need not be there. None where there is no project."""
+        """The folder of this project's notes across sessions, which may not exist yet; None without a project."""
         ...
 
     def tool(self, tool: Tool[ArgsT]) -> None:
-        """Offer a tool to agents."""
+        """Register a tool for agents."""
         ...
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Put a middleware into the chain; lower `order` is further out. The built-in ones stand at 100 to 400."""
+        """Add a middleware to the chain; a lower `order` is further out. Built-in ones use 100 to 400."""
         ...
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
-        """Offer an agent of the hub; `make` gives a new instance for each task."""
+        """Register an agent of the hub; `make` creates an instance for each task."""
         ...
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Offer a provider: `make` gives a client for `provider/model`, and for a profile that names the provider."""
+        """Register a provider; `make` creates a client for `provider/model`, or for a profile with this provider."""
         ...
 
     def environment(self, name: str, make: Callable[[str], Environment]) -> None:
-        """Offer an environment; `make` is given the workspace's absolute path."""
+        """Register an environment; `make` takes the workspace's absolute path."""
         ...
 
     def command(self, name: str, target: str, *, help: str) -> None:
-        """Offer a slash command, `target` as `"module:name"`."""
+        """Register a slash command; `target` is `"module:name"`."""
         ...
 
     def pane(self, name: str, target: str, *, title: str) -> None:
-        """Offer a pane, `target` as `"module:name"` of a widget class in the plugin's `tui/` folder."""
+        """Register a pane; `target` is `"module:name"` of a widget class in the plugin's `tui/` folder."""
         ...
 
     def projection(self, name: str, target: str) -> None:
-        """Offer a fold, `target` as `"module:name"` of a class without arguments."""
+        """Register a fold; `target` is `"module:name"` of a class without arguments."""
         ...
 
     def theme(self, path: str) -> None:
-        """Offer a theme file (TOML, as in themes/)."""
+        """Register a theme file (TOML, as in themes/)."""
         ...
 
     def policy_table(self, path: str) -> None:
-        """Offer a table of programs (TOML, docs/policy.md): what programs do that the product does not know, and more
-        caution about those that it knows. A relative path is taken from the plugin's folder."""
+        """Register a table of programs (TOML, see docs/policy.md): unknown programs, or more caution for known ones.
+
+        A relative path starts at the plugin's folder.
+        """
         ...
 
     def language(
@@ -150,46 +152,53 @@ class PluginApi(Protocol):
         grammar: str = "",
         query: str = "",
     ) -> None:
-        """Teach the repository map a language, for files with these endings (without a dot). `patterns` are pairs of a
-        kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` is at each line. `grammar` is
-        `"module:function"` of an installed package that gives a tree-sitter grammar; its `query` captures `@name` and the
-        whole definition by its kind, such as `@function`. Where the grammar cannot be loaded the patterns stand in."""
+        """Add a language to the repository map, for files with these suffixes (without a dot).
+
+        `patterns`: pairs of a kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` matches at
+        each line. `grammar`: `"module:function"` of an installed package that returns a tree-sitter grammar; its `query`
+        captures `@name`, and the whole definition by its kind, such as `@function`. The patterns are used if the grammar
+        cannot be loaded.
+        """
         ...
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Be told of an event kind after it is stored (the return value is ignored); or, at one of `HOOK_EVENTS`, be
-        asked: `target` is then an `async` function from what happens (a dict) to a `HookAnswer` or None."""
+        """Subscribe to a kind of event, or answer at a hook event.
+
+        For an event kind, `target` is called after each event is stored, and its return value is ignored. For one of
+        `HOOK_EVENTS`, `target` is an `async` function that takes a dict and returns a `HookAnswer` or None.
+        """
         ...
 
 
 class BaseMiddleware:
-    """A middleware that does nothing: inherit and override what is needed."""
+    """A middleware that does nothing: inherit from it and override what you need."""
 
     name = "unnamed"
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Before the turn's first iteration."""
+        """Run before the turn's first iteration."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Pieces of the system prompt or context for the next request. Pure."""
+        """Return pieces of the system prompt or context for the next request. Pure."""
         return ()
 
     async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
-        """Around one model call; may change the request or call `nxt` again."""
+        """Wrap a model request; may change the request or call `nxt` again."""
         return await nxt(request)
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """Around one tool call, after the policy's decision."""
+        """Wrap a tool call, after the policy's decision."""
         return await nxt(call)
 
     async def on_turn_end(self, turn: TurnContext) -> None:
-        """After the turn's last iteration; `turn.reason` tells why it ended."""
+        """Run after the turn's last iteration; `turn.reason` tells why it ended."""
 
 
 def act(state: SessionStateView, *wanted: AnyAction) -> Action:
-    """What an agent's `step` returns for named actions (`actions.CmdRun(command="make")`): their calls, in order.
+    """Return the result of an agent's `step` for named actions such as `actions.CmdRun(command="make")`.
 
-    Words or an end alone are a message, a finish or a rejection; beside calls they are left out.
+    Actions that call tools become calls, in order. Without such actions the last one becomes a message, a finish or a
+    rejection.
     """
     calls = calls_for(wanted, state.todo)
     if calls or not wanted:
@@ -208,7 +217,7 @@ def act(state: SessionStateView, *wanted: AnyAction) -> Action:
 def text_result(
     text: str, *, ok: bool = True, summary: str = "", display: Sequence[DisplayBlock] = ()
 ) -> ToolResult:
-    """A result whose content for the model is one text."""
+    """Return a result with one text as its content for the model."""
     return ToolResult(ok=ok, content=(TextContent(text=text),), summary=summary, display=tuple(display))
 
 

@@ -1,4 +1,4 @@
-"""Plugin: reading on in what was too long to be shown whole."""
+"""Plugin: reading outputs that were too long to show in full."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from . import read_artifact
 
 
 def register(api: PluginApi) -> None:
-    """Offer the tool; its description lies beside it."""
+    """Register the tool; its description is in the `.md` file beside it."""
     folder = Path(__file__).parent
     api.tool(read_artifact.make((folder / "read_artifact.md").read_text(encoding="utf-8").strip()))

@@ -1,4 +1,4 @@
-"""read_artifact: a part of a long output that the session keeps whole."""
+"""read_artifact: part of a long output that the session stored in full."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tui_agent.plugin_api import (
 MOST_LINES = 1_000
 MOST_CHARS = 16_000
 ROW_CHARS = 2_000
-"""A longer line is told in rows of so many characters, which count as lines."""
+"""A longer line is split into rows of this many characters; each row counts as a line."""
 NAMED = 5
 
 
@@ -40,108 +40,110 @@ class ReadArtifactArgs(Frozen):
 
 
 class ReadArtifact:
-    """Reads what is recorded, and nothing else: secrets are redacted in it as they are in the log."""
+    """Reads recorded outputs only. Secrets are redacted in them as they are in the log."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ReadArtifactArgs) -> str:
-        """The artifact, with what is looked for in it."""
+        """Return the artifact id with the pattern or the line range."""
         if args.pattern:
             return f"{args.artifact_id} {args.pattern}"
         return f"{args.artifact_id}:{args.offset}-{args.offset + args.lines - 1}"
 
     def effects(self, args: ReadArtifactArgs) -> tuple[Effect, ...]:
-        """Only what the session itself holds."""
+        """Return an internal effect: only session data is read."""
         return (Internal(what="artifacts"),)
 
     async def preview(self, args: ReadArtifactArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: ReadArtifactArgs, ctx: ToolContext) -> ToolResult:
-        """The lines asked for, as many as there is room for."""
-        artifact = _named(args.artifact_id, ctx)
+        """Return the requested lines, up to `MOST_CHARS` characters."""
+        artifact = _find_artifact(args.artifact_id, ctx)
         try:
             text = await asyncio.to_thread(ctx.blobs.text, artifact.whole)
         except BlobMissing as fault:
             raise ToolError(
-                f"The artifact {artifact.id} is missing, or no longer has its SHA-256 {artifact.sha256}.",
-                hint="Get the output anew.",
+                f"The stored output {artifact.id} is missing or damaged.",
+                hint="Run the call again to get the output.",
             ) from fault
-        return await asyncio.to_thread(_told, text, args, artifact, ctx)
+        return await asyncio.to_thread(_build_result, text, args, artifact, ctx)
 
 
-def _named(wanted: str, ctx: ToolContext) -> Artifact:
+def _find_artifact(artifact_id: str, ctx: ToolContext) -> Artifact:
     known = ctx.state.artifacts
-    found = known.get(wanted.strip())
-    if found is None:
-        newest = ", ".join(f"{one.id} ({one.tool})" for one in list(known.values())[-NAMED:])
-        hint = f"The newest are: {newest}." if newest else "It has none yet."
-        raise ToolError(f"The session has no artifact {wanted!r}.", hint=hint)
-    return found
+    artifact = known.get(artifact_id.strip())
+    if artifact is None:
+        newest = ", ".join(
+            f"{known_artifact.id} ({known_artifact.tool})" for known_artifact in list(known.values())[-NAMED:]
+        )
+        hint = f"The newest are: {newest}." if newest else "The session has no artifacts yet."
+        raise ToolError(f"The session has no artifact {artifact_id!r}.", hint=hint)
+    return artifact
 
 
-def _told(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: ToolContext) -> ToolResult:
-    rows = list(_rows(text))
+def _build_result(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: ToolContext) -> ToolResult:
+    rows = list(_split_rows(text))
     if args.pattern:
-        wanted = args.pattern.casefold()
-        found = [number for number, row in enumerate(rows, 1) if wanted in row.casefold()]
-        numbers = [number for number in found if number >= args.offset][: args.lines]
+        needle = args.pattern.casefold()
+        matches = [number for number, row in enumerate(rows, 1) if needle in row.casefold()]
+        numbers = [number for number in matches if number >= args.offset][: args.lines]
     else:
-        found = []
+        matches = []
         numbers = list(range(args.offset, min(args.offset + args.lines, len(rows) + 1)))
     if not numbers:
-        return _nothing(args, artifact, len(rows), len(found))
-    shown, last = _shown(rows, numbers)
+        return _empty_result(args, artifact, len(rows), len(matches))
+    rows_shown, last = _number_rows(rows, numbers)
     if args.pattern:
-        notes = f"[{len(found):,} of {counted(len(rows), 'line')} of {artifact.id} {'holds' if len(found) == 1 else 'hold'} {args.pattern!r}"
+        notes = f"[{len(matches):,} of {counted(len(rows), 'line')} of {artifact.id} {'contains' if len(matches) == 1 else 'contain'} {args.pattern!r}"
     else:
         notes = f"[lines {numbers[0]}-{last} of {len(rows)} of {artifact.id}"
-    more = last < (found[-1] if args.pattern else len(rows))
-    body = "\n".join([*shown, f"{notes}; read on with offset={last + 1}]" if more else f"{notes}]"])
+    more = last < (matches[-1] if args.pattern else len(rows))
+    body = "\n".join([*rows_shown, f"{notes}; read on with offset={last + 1}]" if more else f"{notes}]"])
     return ToolResult(
         ok=True,
         content=(TextContent(text=body),),
-        summary=counted(len(shown), "line"),
+        summary=counted(len(rows_shown), "line"),
         display=(TextBlock(text=ctx.blobs.keep(body)),),
         data={"artifact_id": artifact.id, "first": numbers[0], "last": last, "lines": len(rows)},
     )
 
 
-def _nothing(args: ReadArtifactArgs, artifact: Artifact, lines: int, found: int) -> ToolResult:
-    if args.pattern and not found:
-        words = f"No line of {artifact.id} holds {args.pattern!r}; it has {counted(lines, 'line')}."
+def _empty_result(args: ReadArtifactArgs, artifact: Artifact, lines: int, match_count: int) -> ToolResult:
+    if args.pattern and not match_count:
+        message = f"No line of {artifact.id} contains {args.pattern!r}; it has {counted(lines, 'line')}."
     else:
-        words = f"{artifact.id} has {counted(lines, 'line')}; there is nothing from line {args.offset} on."
+        message = f"{artifact.id} has {counted(lines, 'line')}; line {args.offset} is past its end."
     return ToolResult(
         ok=False,
-        content=(TextContent(text=words),),
+        content=(TextContent(text=message),),
         summary="nothing",
         data={"artifact_id": artifact.id, "lines": lines},
     )
 
 
-def _shown(rows: list[str], numbers: list[int]) -> tuple[list[str], int]:
-    """Lines with their numbers, as many as there is room for (one at least), and the number of the last."""
-    width, room, shown, last = len(str(numbers[-1])), MOST_CHARS, list[str](), numbers[0]
+def _number_rows(rows: list[str], numbers: list[int]) -> tuple[list[str], int]:
+    """Return as many numbered rows as fit (at least one), and the number of the last."""
+    width, room, numbered, last = len(str(numbers[-1])), MOST_CHARS, list[str](), numbers[0]
     for number in numbers:
         line = f"{number:>{width}}\t{rows[number - 1]}"
         room -= len(line) + 1
-        if room < 0 and shown:
+        if room < 0 and numbered:
             break
-        shown.append(line)
+        numbered.append(line)
         last = number
-    return shown, last
+    return numbered, last
 
 
-def _rows(text: str) -> Iterator[str]:
+def _split_rows(text: str) -> Iterator[str]:
     for line in text.removesuffix("\n").split("\n"):
-        for at in range(0, max(len(line), 1), ROW_CHARS):
-            yield line[at : at + ROW_CHARS].removesuffix("\r")
+        for start in range(0, max(len(line), 1), ROW_CHARS):
+            yield line[start : start + ROW_CHARS].removesuffix("\r")
 
 
 def make(description: str) -> ReadArtifact:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     ReadArtifact.spec = ToolSpec(
         name="read_artifact",
         description=description,

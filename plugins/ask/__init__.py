@@ -1,4 +1,4 @@
-"""Plugin: questions to the user, and plans for their approval."""
+"""Plugin: questions to the user, and plans for the user to approve."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from . import ask_user, present_plan
 
 
 def register(api: PluginApi) -> None:
-    """Offer the two tools; their descriptions lie beside them."""
+    """Register both tools; their descriptions are in the `.md` files beside them."""
     folder = Path(__file__).parent
     api.tool(ask_user.make((folder / "ask_user.md").read_text(encoding="utf-8").strip()))
     api.tool(present_plan.make((folder / "present_plan.md").read_text(encoding="utf-8").strip()))

@@ -1,4 +1,4 @@
-"""ask_user: one question, with choices or in free words."""
+"""ask_user: one question, answered by choosing an option or in the user's own words."""
 
 from typing import ClassVar
 
@@ -20,35 +20,35 @@ from tui_agent.plugin_api import (
 
 MAX_OPTIONS = 9
 MAX_TOLD = 2_000
-"""Characters of an answer that stand beside it in the result's data, as what may be remembered of it."""
+"""Characters of an answer that are copied into the result's data, for the session memory."""
 
 
 class AskUserArgs(Frozen):
     """Arguments of ask_user."""
 
     question: str
-    options: tuple[str, ...] = Field(default=(), description="choices; the user may answer in own words")
+    options: tuple[str, ...] = Field(default=(), description="choices; the user may also answer freely")
 
 
 class AskUser:
-    """Waits for the answer, however long it takes."""
+    """Waits for the user's answer without a time limit."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: AskUserArgs) -> str:
-        """The question's first line."""
+        """Return the question's first line."""
         return args.question.strip().split("\n")[0]
 
     def effects(self, args: AskUserArgs) -> tuple[Effect, ...]:
-        """Only the session itself."""
+        """Return an internal effect: nothing outside the session changes."""
         return (Internal(what="question"),)
 
     async def preview(self, args: AskUserArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: AskUserArgs, ctx: ToolContext) -> ToolResult:
-        """The chosen option, or the user's words."""
+        """Return the chosen option, the user's words, or both."""
         question = args.question.strip()
         options = tuple(option.strip() for option in args.options if option.strip())
         if not question:
@@ -56,22 +56,24 @@ class AskUser:
         if len(options) > MAX_OPTIONS:
             raise ToolError(f"{len(options)} options are too many; the limit is {MAX_OPTIONS}.")
         if ctx.ask is None:
-            raise ToolError("No one is there to answer.", hint="Decide yourself and say what you assumed.")
+            raise ToolError(
+                "No user can answer in this run.", hint="Decide yourself and state your assumption."
+            )
         answer = await ctx.ask(question, options, "choice" if options else "text")
         chosen = options[answer.choice] if answer.choice is not None and answer.choice < len(options) else ""
-        words = answer.text.strip()
-        said = "\n".join(dict.fromkeys(text for text in (chosen, words) if text))
+        text = answer.text.strip()
+        reply = "\n".join(dict.fromkeys(piece for piece in (chosen, text) if piece))
         return ToolResult(
             ok=True,
-            content=(TextContent(text=said or "The user gave no answer."),),
-            summary=(said.split("\n")[0] or "no answer")[:60],
-            display=(TextBlock(text=said),) if said else (),
-            data={"choice": answer.choice, "answer": ctx.blobs.text(ctx.blobs.keep(said))[:MAX_TOLD]},
+            content=(TextContent(text=reply or "The user gave no answer."),),
+            summary=(reply.split("\n")[0] or "no answer")[:60],
+            display=(TextBlock(text=reply),) if reply else (),
+            data={"choice": answer.choice, "answer": ctx.blobs.text(ctx.blobs.keep(reply))[:MAX_TOLD]},
         )
 
 
 def make(description: str) -> AskUser:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     AskUser.spec = ToolSpec(
         name="ask_user",
         description=description,

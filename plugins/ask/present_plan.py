@@ -1,4 +1,4 @@
-"""present_plan: a plan that the user approves, edits or refuses before anything is changed."""
+"""present_plan: a plan that the user approves, edits or rejects before anything is changed."""
 
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from tui_agent.plugin_api import (
 )
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
-"""What a plan can be answered with; the last one refuses it."""
+"""The answers to a plan; the last one rejects it."""
 REFUSED = 2
 
 
@@ -30,37 +30,39 @@ class PresentPlanArgs(Frozen):
 
 
 class PresentPlan:
-    """Waits for the answer. Words given with an approval are the edited plan; with a refusal, the reason."""
+    """Waits for the answer. Text given with an approval is the edited plan; with a rejection, the reason."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: PresentPlanArgs) -> str:
-        """The plan's first line."""
+        """Return the plan's first line."""
         return args.plan.strip().split("\n")[0].lstrip("# ")
 
     def effects(self, args: PresentPlanArgs) -> tuple[Effect, ...]:
-        """Only the session itself."""
+        """Return an internal effect: nothing outside the session changes."""
         return (Internal(what="plan"),)
 
     async def preview(self, args: PresentPlanArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
-        """What the user made of the plan."""
+        """Return the user's decision on the plan."""
         plan = args.plan.strip()
         if not plan:
             raise ToolError("The plan is empty.")
         if ctx.ask is None:
-            raise ToolError("No one is there to approve a plan.", hint="Give it as your answer instead.")
+            raise ToolError(
+                "No user can approve a plan in this run.", hint="Give the plan as your answer instead."
+            )
         answer = await ctx.ask(plan, OPTIONS, "plan")
         words = answer.text.strip()
         block = MarkdownBlock(text=ctx.blobs.keep(plan))
         if answer.choice is None or answer.choice >= REFUSED:
-            said = f"The user refused the plan: {words}" if words else "The user refused the plan."
+            decision = f"The user refused the plan: {words}" if words else "The user refused the plan."
             return ToolResult(
                 ok=False,
-                content=(TextContent(text=f"{said}\nChange nothing; work the plan over."),),
+                content=(TextContent(text=f"{decision}\nChange nothing; revise the plan."),),
                 summary="refused",
                 display=(block,),
                 data={"plan": "refused"},
@@ -83,7 +85,7 @@ class PresentPlan:
 
 
 def make(description: str) -> PresentPlan:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     PresentPlan.spec = ToolSpec(
         name="present_plan",
         description=description,

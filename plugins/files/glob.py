@@ -1,4 +1,4 @@
-"""glob: files by the pattern of their path."""
+"""glob: find files by a path pattern."""
 
 import time
 from typing import ClassVar
@@ -35,57 +35,57 @@ class GlobArgs(Frozen):
 
 
 class Glob:
-    """Files below a folder whose path fits a pattern; ignored ones are left out."""
+    """Finds files below a folder whose path matches a pattern; ignored files are left out."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: GlobArgs) -> str:
-        """The pattern, with the folder where there is one."""
+        """Return the pattern, and the folder if one is given."""
         return f"{args.pattern} in {args.path}" if args.path not in ("", ".") else args.pattern
 
     def effects(self, args: GlobArgs) -> tuple[Effect, ...]:
-        """Reads names below the folder."""
+        """Return a read of the names below the folder."""
         return (Reads(path=args.path or ".", deep=True),)
 
     async def preview(self, args: GlobArgs, env: Environment) -> Preview:
-        """Nothing beyond the pattern."""
+        """Return an empty preview: the pattern says enough."""
         return Preview(())
 
     async def run(self, args: GlobArgs, ctx: ToolContext) -> ToolResult:
-        """The paths, in order, from the workspace's root."""
-        there = await ctx.env.stat(args.path)
-        if there is None or there.kind == "file":
-            raise ToolError(f"There is no folder {args.path}.")
-        base = "" if there.path == "." else there.path + "/"
+        """Return the matching paths in order, relative to the workspace root."""
+        folder = await ctx.env.stat(args.path)
+        if folder is None or folder.kind == "file":
+            raise ToolError(f"Folder not found: {args.path}.")
+        base = "" if folder.path == "." else folder.path + "/"
         try:
             matches = path_pattern(args.pattern)
         except ValueError as error:
             raise ToolError(str(error)) from error
-        until = time.monotonic() + MAX_SECONDS
-        found: list[str] = []
-        late = False
+        deadline = time.monotonic() + MAX_SECONDS
+        paths: list[str] = []
+        timed_out = False
         async for item in ctx.env.walk(args.path):
             if matches(item.path[len(base) :]) or matches(item.path):
-                found.append(printable(item.path))
-            if time.monotonic() > until:
-                late = True
+                paths.append(printable(item.path))
+            if time.monotonic() > deadline:
+                timed_out = True
                 break
-        lines = found[:MAX_RESULTS]
-        if len(found) > MAX_RESULTS:
-            lines.append(f"[{len(found) - MAX_RESULTS:,} more; use a narrower pattern]")
-        if late:
-            lines.append(f"[stopped after {MAX_SECONDS:g} s: not all folders were looked at]")
-        text = "\n".join(lines) or f"No file fits {args.pattern}."
+        lines = paths[:MAX_RESULTS]
+        if len(paths) > MAX_RESULTS:
+            lines.append(f"[{len(paths) - MAX_RESULTS:,} more; use a narrower pattern]")
+        if timed_out:
+            lines.append(f"[stopped after {MAX_SECONDS:g} s: some folders were not searched]")
+        text = "\n".join(lines) or f"No file matches {args.pattern}."
         return ToolResult(
             ok=True,
             content=(TextContent(text=text),),
-            summary=counted(len(found), "file"),
+            summary=counted(len(paths), "file"),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
-            data={"files": len(found)},
+            data={"files": len(paths)},
         )
 
 
 def make(description: str) -> Glob:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     Glob.spec = ToolSpec(name="glob", description=description, args=GlobArgs, verb="find", parallel_safe=True)
     return Glob()

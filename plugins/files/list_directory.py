@@ -1,4 +1,4 @@
-"""list_directory: one folder's entries."""
+"""list_directory: the entries of one folder."""
 
 from typing import ClassVar
 
@@ -34,38 +34,38 @@ class ListDirectoryArgs(Frozen):
 
 
 class ListDirectory:
-    """Folders first, with their trailing slash, then files with their size."""
+    """Lists folders first, with a trailing slash, then files with their size."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ListDirectoryArgs) -> str:
-        """The folder."""
+        """Return the folder."""
         return args.path or "."
 
     def effects(self, args: ListDirectoryArgs) -> tuple[Effect, ...]:
-        """Reads the folder."""
+        """Return the read of the folder."""
         return (Reads(path=args.path or "."),)
 
     async def preview(self, args: ListDirectoryArgs, env: Environment) -> Preview:
-        """Nothing beyond the path."""
+        """Return an empty preview: the path says enough."""
         return Preview(())
 
     async def run(self, args: ListDirectoryArgs, ctx: ToolContext) -> ToolResult:
-        """The entries, without version control and caches."""
+        """Return the entries, without version control folders and caches."""
         try:
-            found = await ctx.env.listdir(args.path or ".")
+            items = await ctx.env.listdir(args.path or ".")
         except EnvironmentFault as fault:
-            there = await ctx.env.stat(args.path)
-            if there is None:
-                raise ToolError(f"There is no folder {args.path}.", hint="Find it with glob.") from fault
-            if there.kind == "file":
+            info = await ctx.env.stat(args.path)
+            if info is None:
+                raise ToolError(f"Folder not found: {args.path}.", hint="Find it with glob.") from fault
+            if info.kind == "file":
                 raise ToolError(f"{args.path} is a file.", hint="Use read_file.") from fault
             raise
-        entries = [item for item in found if _name(item) not in LEFT_OUT]
+        entries = [item for item in items if _base_name(item) not in LEFT_OUT]
         entries.sort(key=lambda item: item.kind != "directory")
-        lines = [_line(item) for item in entries[:MAX_ENTRIES]]
+        lines = [_format_entry(item) for item in entries[:MAX_ENTRIES]]
         if len(entries) > MAX_ENTRIES:
-            lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow it down with glob]")
+            lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; use glob to narrow it down]")
         text = "\n".join(lines) or "[the folder is empty]"
         return ToolResult(
             ok=True,
@@ -76,25 +76,25 @@ class ListDirectory:
         )
 
 
-def _name(item: FileInfo) -> str:
+def _base_name(item: FileInfo) -> str:
     return item.path.rsplit("/", 1)[-1]
 
 
-def _line(item: FileInfo) -> str:
-    name = printable(_name(item))
+def _format_entry(item: FileInfo) -> str:
+    name = printable(_base_name(item))
     match item.kind:
         case "directory":
             return f"{name}/"
         case "link":
             return f"{name} -> (link)"
         case "other":
-            return f"{name} (no regular file)"
+            return f"{name} (not a regular file)"
         case "file":
             return f"{name}  {size_words(item.size)}"
 
 
 def make(description: str) -> ListDirectory:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     ListDirectory.spec = ToolSpec(
         name="list_directory",
         description=description,

@@ -44,93 +44,93 @@ class ReadFileArgs(Frozen):
 
 
 class ReadFile:
-    """Reads text by lines, images whole; records what was seen, so that it may be edited."""
+    """Reads text by lines and images as a whole, and records what was read so that it may be edited."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ReadFileArgs) -> str:
-        """The path, with the lines where not all are asked for."""
+        """Return the path, with the line range if one is given."""
         if args.offset == 1 and args.limit == MAX_LINES:
             return args.path
         return f"{args.path}:{args.offset}-{args.offset + args.limit - 1}"
 
     def effects(self, args: ReadFileArgs) -> tuple[Effect, ...]:
-        """Reads the file."""
+        """Return the read of the file."""
         return (Reads(path=args.path),)
 
     async def preview(self, args: ReadFileArgs, env: Environment) -> Preview:
-        """Nothing beyond the path."""
+        """Return an empty preview: the path says enough."""
         return Preview(())
 
     async def run(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
-        """The lines asked for; see the module's limits."""
-        content = await _content(args.path, ctx.env)
+        """Return the requested lines within the module's limits, or the image."""
+        content = await _read_content(args.path, ctx.env)
         if image_type(content.data):
-            return await _image(content, ctx)
-        return await asyncio.to_thread(_text, content, args, ctx)
+            return await _image_result(content, ctx)
+        return await asyncio.to_thread(_text_result, content, args, ctx)
 
 
-async def _content(path: str, env: Environment) -> FileContent:
+async def _read_content(path: str, env: Environment) -> FileContent:
     try:
         return await env.read(path)
     except EnvironmentFault as fault:
-        found = await _what_is_there(path, env)
-        if found == "directory":
+        kind = await _path_kind(path, env)
+        if kind == "directory":
             raise ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
-        if found == "nothing":
-            raise ToolError(f"There is no file {path}.", hint=await _near(path, env)) from fault
+        if kind == "nothing":
+            raise ToolError(f"File not found: {path}.", hint=await _suggest_similar(path, env)) from fault
         raise
 
 
-async def _what_is_there(path: str, env: Environment) -> str:
+async def _path_kind(path: str, env: Environment) -> str:
     try:
-        found = await env.stat(path)
+        info = await env.stat(path)
     except EnvironmentFault:
         return "unknown"
-    return "nothing" if found is None else found.kind
+    return "nothing" if info is None else info.kind
 
 
-async def _near(path: str, env: Environment) -> str:
-    """A hint at files of a similar name in the same folder."""
+async def _suggest_similar(path: str, env: Environment) -> str:
+    """Return a hint at files with a similar name in the same folder."""
     wanted = PurePosixPath(path)
     try:
-        beside = [item.path for item in await env.listdir(str(wanted.parent))]
+        siblings = [item.path for item in await env.listdir(str(wanted.parent))]
     except EnvironmentFault:
-        return "Its folder does not exist either; look with list_directory or glob."
-    names = {PurePosixPath(item).name: item for item in beside}
-    near = get_close_matches(wanted.name, list(names), n=3, cutoff=0.6)
-    return f"Did you mean {', '.join(printable(names[name]) for name in near)}?" if near else ""
+        return "Its folder does not exist either; use list_directory or glob."
+    names = {PurePosixPath(sibling).name: sibling for sibling in siblings}
+    similar = get_close_matches(wanted.name, list(names), n=3, cutoff=0.6)
+    return f"Did you mean {', '.join(printable(names[name]) for name in similar)}?" if similar else ""
 
 
-async def _image(content: FileContent, ctx: ToolContext) -> ToolResult:
+async def _image_result(content: FileContent, ctx: ToolContext) -> ToolResult:
     size = len(content.data)
     if size > MAX_IMAGE_BYTES:
         raise ToolError(
             f"The image {content.path} is too big: {size_words(size)}, the limit is {size_words(MAX_IMAGE_BYTES)}.",
-            hint="Make a smaller copy of it first.",
+            hint="Make a smaller copy first.",
         )
     media = image_type(content.data)
     sha = await asyncio.to_thread(ctx.blobs.put, content.data)
     name = PurePosixPath(content.path).name
-    said = f"{content.path}: {media}, {size_words(size)}"
+    label = f"{content.path}: {media}, {size_words(size)}"
     return ToolResult(
         ok=True,
         content=(
-            TextContent(text=said),
+            TextContent(text=label),
             ImageContent(media_type=media, blob_sha256=sha, size=size, name=name),
         ),
         summary=f"{media.removeprefix('image/')}, {size_words(size)}",
         display=(ImageBlock(media_type=media, blob_sha256=sha, size=size, name=name),),
-        events=(_seen(content, ctx, 1, 1, whole=True),),
+        events=(_read_event(content, ctx, 1, 1, whole=True),),
     )
 
 
-def _text(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
+def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
     decoded = decode(content.data)
     if decoded is None:
         raise ToolError(
-            f"{content.path} is no text: {kind_of(content.data)}, {size_words(len(content.data))}.",
-            hint="Look at it with a command that understands it.",
+            f"{content.path} is not text: {kind_of(content.data)}, {size_words(len(content.data))}.",
+            hint="Use a command that understands this format.",
         )
     lines = decoded.shown.split("\n")
     if lines[-1] == "":
@@ -138,9 +138,9 @@ def _text(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> ToolRes
     total = len(lines)
     if args.offset > max(total, 1):
         raise ToolError(
-            f"{content.path} has only {counted(total, 'line')}; offset {args.offset} is behind its end."
+            f"{content.path} has only {counted(total, 'line')}; offset {args.offset} is past its end."
         )
-    shown, clipped = _numbered(lines, args.offset, min(args.limit, total - args.offset + 1))
+    shown, clipped = _number_lines(lines, args.offset, min(args.limit, total - args.offset + 1))
     last = args.offset + len(shown) - 1
     notes = [f"[{decoded.note}]"] if decoded.note else []
     if "\r\n" in decoded.text:
@@ -160,14 +160,14 @@ def _text(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> ToolRes
         summary=counted(len(shown), "line"),
         display=(TextBlock(text=block),),
         data={"path": content.path, "first": args.offset, "last": last, "lines": total},
-        events=(_seen(content, ctx, args.offset, max(last, args.offset), whole=whole),),
+        events=(_read_event(content, ctx, args.offset, max(last, args.offset), whole=whole),),
     )
 
 
-def _numbered(lines: list[str], first: int, count: int) -> tuple[list[str], int]:
-    """Up to `count` lines with their numbers, as many as the limit of characters allows, and how many were cut."""
+def _number_lines(lines: list[str], first: int, count: int) -> tuple[list[str], int]:
+    """Return up to `count` numbered lines, as many as fit, and how many of them were shortened."""
     width = len(str(first + count - 1))
-    shown: list[str] = []
+    numbered: list[str] = []
     clipped = 0
     room = MAX_CHARS
     for number in range(first, first + count):
@@ -176,13 +176,13 @@ def _numbered(lines: list[str], first: int, count: int) -> tuple[list[str], int]
             line = f"{line[:MAX_LINE_CHARS]}… (+{len(line) - MAX_LINE_CHARS} characters)"
             clipped += 1
         room -= len(line) + width + 2
-        if room < 0 and shown:
+        if room < 0 and numbered:
             break
-        shown.append(f"{number:>{width}}\t{line}")
-    return shown, clipped
+        numbered.append(f"{number:>{width}}\t{line}")
+    return numbered, clipped
 
 
-def _seen(content: FileContent, ctx: ToolContext, first: int, last: int, *, whole: bool) -> FileRead:
+def _read_event(content: FileContent, ctx: ToolContext, first: int, last: int, *, whole: bool) -> FileRead:
     return FileRead(
         path=content.path,
         digest=content.digest,
@@ -195,7 +195,7 @@ def _seen(content: FileContent, ctx: ToolContext, first: int, last: int, *, whol
 
 
 def make(description: str) -> ReadFile:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     ReadFile.spec = ToolSpec(
         name="read_file", description=description, args=ReadFileArgs, verb="read", parallel_safe=True
     )

@@ -1,6 +1,6 @@
-"""File content as text and back, byte for byte; and what else content can be.
+"""Decoding and encoding of file content without loss, and detection of what a file contains.
 
-Invariant: `encode(decoded, decoded.text)` gives the bytes that were decoded.
+Invariant: `encode(decoded, decoded.text)` returns exactly the bytes that were decoded.
 """
 
 import codecs
@@ -45,7 +45,7 @@ _LANGUAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Text with how it was written: codec, how undecodable bytes were carried, and the byte order mark."""
+    """Decoded text with its codec, the handling of undecodable bytes, and the byte order mark."""
 
     text: str
     codec: str = "utf-8"
@@ -54,7 +54,7 @@ class Decoded:
 
     @property
     def note(self) -> str:
-        """What a reader should know of the encoding; empty for plain UTF-8."""
+        """A note about the encoding for the reader; empty for plain UTF-8."""
         if self.errors == "surrogateescape":
             return "UTF-8 with invalid bytes"
         if self.codec == "utf-8":
@@ -63,12 +63,12 @@ class Decoded:
 
     @property
     def shown(self) -> str:
-        """The text fit for a screen and a model: carried bytes become replacement characters."""
+        """The text for screen and model; undecodable bytes become replacement characters."""
         return self.text.encode("utf-8", "replace").decode() if self.errors != "strict" else self.text
 
 
 def decode(data: bytes) -> Decoded | None:
-    """The content as text; None where it is binary."""
+    """Decode the content; return None if it is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
             try:
@@ -80,16 +80,16 @@ def decode(data: bytes) -> Decoded | None:
     try:
         return Decoded(data.decode())
     except UnicodeDecodeError:
-        carried = data.decode("utf-8", "surrogateescape")
-    bad = sum("\udc80" <= char <= "\udcff" for char in carried)
-    good = sum(char > "\x7f" for char in carried) - bad
-    if bad > good:
+        escaped = data.decode("utf-8", "surrogateescape")
+    invalid = sum("\udc80" <= char <= "\udcff" for char in escaped)
+    valid = sum(char > "\x7f" for char in escaped) - invalid
+    if invalid > valid:
         return Decoded(data.decode("latin-1"), "latin-1")
-    return Decoded(carried, errors="surrogateescape")
+    return Decoded(escaped, errors="surrogateescape")
 
 
 def encode(decoded: Decoded, text: str) -> bytes | None:
-    """The text as bytes, written as the original was; None where its encoding lacks a character."""
+    """Encode the text as the original was encoded; return None if the codec lacks a character."""
     try:
         return decoded.bom + text.encode(decoded.codec, decoded.errors)
     except UnicodeEncodeError:
@@ -97,7 +97,7 @@ def encode(decoded: Decoded, text: str) -> bytes | None:
 
 
 def kind_of(data: bytes) -> str:
-    """A few words for binary content."""
+    """Describe binary content in a few words."""
     for magic, words in (
         (b"\x7fELF", "an ELF program"),
         (b"%PDF", "a PDF"),
@@ -112,7 +112,7 @@ def kind_of(data: bytes) -> str:
 
 
 def image_type(data: bytes) -> str:
-    """The media type of an image that models take; empty for anything else."""
+    """Return the media type of an image that models accept; empty for anything else."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -123,12 +123,12 @@ def image_type(data: bytes) -> str:
 
 
 def language_of(path: str) -> str:
-    """The language that a file's name tells, for colouring."""
+    """Guess the language from the file name, for syntax highlighting; empty if unknown."""
     return _LANGUAGES.get(PurePosixPath(path).suffix.lower().removeprefix("."), "")
 
 
 def size_words(size: int) -> str:
-    """A size in few words: `12 KB`."""
+    """Format a size in bytes: `12 KB`."""
     for unit in ("B", "KB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
@@ -137,6 +137,10 @@ def size_words(size: int) -> str:
 
 
 def printable(path: str) -> str:
-    """A path fit for a list: what cannot be printed or encoded is escaped."""
+    """Return the path with unprintable and unencodable characters escaped."""
     text = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    )

@@ -1,4 +1,4 @@
-"""write_file: a new file, or one replaced as a whole."""
+"""write_file: create a file, or replace it as a whole."""
 
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from tui_agent.plugin_api import (
     counted,
 )
 
-from .changing import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
+from .file_changes import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
 
 MAX_BYTES = 10_000_000
 
@@ -34,22 +34,22 @@ class WriteFileArgs(Frozen):
 
 
 class SettledWrite(WriteFileArgs):
-    """The arguments with what was looked up before the call is judged: whether a file is there."""
+    """The arguments, and whether the file exists (looked up before the call is judged)."""
 
     exists: bool
 
 
 class WriteFile:
-    """Creates a file; replaces one only when asked, and only one that was read."""
+    """Creates a file; replaces an existing one only if asked to, and only if it was read."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: WriteFileArgs) -> str:
-        """The path."""
+        """Return the path."""
         return args.path
 
     async def settle(self, args: WriteFileArgs, env: Environment) -> SettledWrite:
-        """Whether it is a new file; a path that cannot be looked at is judged and refused as it stands."""
+        """Look up whether the file exists; a path that cannot be checked counts as missing."""
         try:
             exists = await env.stat(args.path) is not None
         except EnvironmentFault:
@@ -57,23 +57,23 @@ class WriteFile:
         return SettledWrite(**args.model_dump(), exists=exists)
 
     def effects(self, args: WriteFileArgs) -> tuple[Effect, ...]:
-        """Writes the file."""
+        """Return the write of the file."""
         creates = not (args.exists if isinstance(args, SettledWrite) else args.overwrite)
         return (Writes(path=args.path, creates=creates),)
 
     async def foresee(self, args: WriteFileArgs, env: Environment, state: SessionStateView) -> None:
-        """A file that was not read, or has changed since, is not replaced."""
+        """Raise a `ToolError` if the file to be replaced was not read, or has changed since."""
         before = await existing(args.path, env) if args.overwrite else None
         if before is not None:
             must_be_known(before, state)
 
     async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
-        """The diff against what is there."""
-        return preview_of(await _change(args, env))
+        """Return the diff against the current file."""
+        return preview_of(await _compute_write(args, env))
 
     async def run(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
-        """Write it; see the class."""
-        change = await _change(args, ctx.env)
+        """Write the file and return the result."""
+        change = await _compute_write(args, ctx.env)
         if change.before is not None:
             must_be_known(change.before, ctx.state)
         try:
@@ -87,23 +87,23 @@ class WriteFile:
         return result_of(change, f"{verb} {change.path}: {lines}.", ctx)
 
 
-async def _change(args: WriteFileArgs, env: Environment) -> FileChange:
+async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:
     try:
         data = args.content.encode()
     except UnicodeEncodeError as error:
-        raise ToolError(f"The content holds half a character at position {error.start}.") from error
+        raise ToolError(f"The content contains an unpaired surrogate at position {error.start}.") from error
     if len(data) > MAX_BYTES:
         raise ToolError(f"The content is too big: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
     before = await existing(args.path, env)
     if before is not None and not args.overwrite:
         raise ToolError(
-            f"{args.path} exists already.",
-            hint="Change it with edit_file, or read it and set overwrite=true to replace all of it.",
+            f"{args.path} already exists.",
+            hint="Change it with edit_file, or read it and set overwrite=true to replace it.",
         )
     return await changed(args.path if before is None else before.path, before, data)
 
 
 def make(description: str) -> WriteFile:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     WriteFile.spec = ToolSpec(name="write_file", description=description, args=WriteFileArgs, verb="write")
     return WriteFile()

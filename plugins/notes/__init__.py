@@ -1,4 +1,4 @@
-"""Plugin: notes across sessions, a folder of Markdown that the agent may search, and write with consent."""
+"""Plugin: notes across sessions, a folder of Markdown that the agent may search, and may write with consent."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from . import search_notes, write_note
 
 
 def register(api: PluginApi) -> None:
-    """Offer both tools where this project has a place for notes; their descriptions lie beside them."""
+    """Register both tools if this project has a notes folder; descriptions are in the `.md` files beside them."""
     folder = Path(__file__).parent
     if api.notes_folder is None:
         return

@@ -1,4 +1,4 @@
-"""search_notes: what earlier sessions on this project left behind."""
+"""search_notes: find notes that earlier sessions on this project left."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tui_agent.plugin_api import (
     counted,
 )
 
-from .searching import MAX_BYTES, MAX_NOTES, Found, search
+from .note_ranking import MAX_BYTES, MAX_NOTES, Found, search
 
 MOST_NAMED = 3
 
@@ -43,67 +43,67 @@ class SearchNotes:
         self._folder = folder
 
     def target(self, args: SearchNotesArgs) -> str:
-        """The query."""
+        """Return the query."""
         return args.query
 
     def effects(self, args: SearchNotesArgs) -> tuple[Effect, ...]:
-        """Only the notes, which are the product's own."""
+        """Return an internal effect: notes belong to the product, not to the workspace."""
         return (Internal(what="notes"),)
 
     async def preview(self, args: SearchNotesArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: SearchNotesArgs, ctx: ToolContext) -> ToolResult:
-        """Snippets with file:line, the best first."""
-        found = await asyncio.to_thread(search, self._folder, args.query, args.max_results)
+        """Return snippets with file:line, the best first."""
+        result = await asyncio.to_thread(search, self._folder, args.query, args.max_results)
         pieces = [
-            f"{one.file}:{one.line}{f' — {one.title}' if one.title else ''}\n{one.text}"
-            for one in found.snippets
+            f"{snippet.file}:{snippet.line}{f' — {snippet.title}' if snippet.title else ''}\n{snippet.text}"
+            for snippet in result.snippets
         ]
-        text = "\n\n".join([*(pieces or [_nothing(found)]), *_unsearched(found)])
+        text = "\n\n".join([*(pieces or [_explain_empty(result)]), *_search_limits(result)])
         count = len(pieces)
-        files = list(dict.fromkeys(one.file for one in found.snippets))
+        files = list(dict.fromkeys(snippet.file for snippet in result.snippets))
         return ToolResult(
             ok=True,
             content=(TextContent(text=text),),
             summary="none" if not count else "1 snippet" if count == 1 else f"{count} snippets",
             display=(TextBlock(text=ctx.blobs.keep(text)),) if count else (),
-            data={"files": list(files), "scores": [one.score for one in found.snippets]},
+            data={"files": list(files), "scores": [snippet.score for snippet in result.snippets]},
         )
 
 
-def _nothing(found: Found) -> str:
-    if not found.notes:
+def _explain_empty(result: Found) -> str:
+    if not result.notes:
         return "There are no notes on this project yet."
-    if not found.words:
-        return "The query has only words that are in every text. Search for what a note would name."
-    searched = found.notes - found.left_out
-    return f"No note holds any of these words ({counted(searched, 'note')} searched)."
+    if not result.words:
+        return "The query has only words that occur in every text. Use words that a note would contain."
+    searched = result.notes - result.left_out
+    return f"No note contains any of these words ({counted(searched, 'note')} searched)."
 
 
-def _unsearched(found: Found) -> list[str]:
-    """What the search could not look at, in a line each."""
-    said = []
-    if found.left_out:
-        said.append(
-            f"[The oldest {found.left_out:,} of {found.notes:,} notes were not searched: one search reads at most "
+def _search_limits(result: Found) -> list[str]:
+    """Return one line for each kind of note that was not fully searched."""
+    lines = []
+    if result.left_out:
+        lines.append(
+            f"[The oldest {result.left_out:,} of {result.notes:,} notes were not searched: one search reads at most "
             f"{MAX_NOTES:,} notes and {MAX_BYTES // 1_000_000} MB.]"
         )
-    if found.cut:
-        said.append(f"[Only the first {NOTE_BYTES // 1000} KB were searched of {_few(found.cut)}.]")
-    if found.no_text:
-        said.append(f"[No readable text: {_few(found.no_text)}.]")
-    return said
+    if result.cut:
+        lines.append(f"[Searched only the first {NOTE_BYTES // 1000} KB of {_join_names(result.cut)}.]")
+    if result.no_text:
+        lines.append(f"[Unreadable: {_join_names(result.no_text)}.]")
+    return lines
 
 
-def _few(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def make(description: str, folder: Path) -> SearchNotes:
-    """The tool over a folder, with its description for the model."""
+    """Create the tool for a notes folder, with its description for the model."""
     SearchNotes.spec = ToolSpec(
         name="search_notes", description=description, args=SearchNotesArgs, verb="notes", parallel_safe=True
     )

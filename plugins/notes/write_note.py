@@ -1,6 +1,7 @@
-"""write_note: something for later sessions, kept with the user's consent."""
+"""write_note: save a note for later sessions, with the user's consent."""
 
 import asyncio
+import re
 from difflib import unified_diff
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +25,7 @@ from tui_agent.plugin_api import (
     text_of_note,
 )
 
-from .folder import MAX_TITLE, body_of, path_of
+MAX_TITLE = 100
 
 
 class WriteNoteArgs(Frozen):
@@ -35,7 +36,7 @@ class WriteNoteArgs(Frozen):
 
 
 class WriteNote:
-    """Writes one note; what it writes is a file outside the workspace, and judged as that."""
+    """Writes one note: a file outside the workspace, and judged as such."""
 
     spec: ClassVar[ToolSpec]
 
@@ -43,49 +44,49 @@ class WriteNote:
         self._folder = folder
 
     def target(self, args: WriteNoteArgs) -> str:
-        """The title."""
+        """Return the title."""
         return args.title
 
     def effects(self, args: WriteNoteArgs) -> tuple[Effect, ...]:
-        """Writes the note's file."""
+        """Return the write of the note's file."""
         return (Writes(path=str(path_of(self._folder, args.title))),)
 
     async def preview(self, args: WriteNoteArgs, env: Environment) -> Preview:
-        """The diff against the note that is there."""
-        block, _ = await asyncio.to_thread(self._change, args.title, body_of(args.title, args.text))
+        """Return the diff against the existing note."""
+        block, _ = await asyncio.to_thread(self._diff_note, args.title, body_of(args.title, args.text))
         return Preview(
             (block,), content=block.diff if isinstance(block.diff, str) else block.diff.blob_sha256
         )
 
     async def run(self, args: WriteNoteArgs, ctx: ToolContext) -> ToolResult:
-        """Write it, without what the redaction takes out."""
+        """Write the note with its secrets redacted."""
         if ctx.blobs.text(ctx.blobs.keep(args.title)) != args.title:
             raise ToolError(
                 "The title holds a secret, and the note's file is named after it.",
-                hint="Give it another one.",
+                hint="Choose another title.",
             )
-        kept = ctx.blobs.text(ctx.blobs.keep(body_of(args.title, args.text)))
-        if len(kept.encode()) > NOTE_BYTES:
+        redacted = ctx.blobs.text(ctx.blobs.keep(body_of(args.title, args.text)))
+        if len(redacted.encode()) > NOTE_BYTES:
             raise ToolError(
-                f"The note is larger than {NOTE_BYTES // 1000} KB.", hint="Keep what matters of it."
+                f"The note is larger than {NOTE_BYTES // 1000} KB.", hint="Shorten it to what matters."
             )
-        block, new = await asyncio.to_thread(self._change, args.title, kept)
+        block, new = await asyncio.to_thread(self._diff_note, args.title, redacted)
         path = path_of(self._folder, args.title)
         try:
-            await asyncio.to_thread(replace_private, path, kept)
+            await asyncio.to_thread(replace_private, path, redacted)
         except OSError as error:
             raise ToolError(f"The note {path} cannot be written: {error.strerror}.") from error
-        said = f"{'Kept' if new else 'Replaced'} the note {path.name}."
+        message = f"{'Saved' if new else 'Replaced'} the note {path.name}."
         return ToolResult(
             ok=True,
-            content=(TextContent(text=said),),
+            content=(TextContent(text=message),),
             summary="new" if new else f"+{block.added} −{block.removed}",
             display=(block,),
             data={"path": str(path)},
         )
 
-    def _change(self, title: str, after: str) -> tuple[DiffBlock, bool]:
-        """What writing changes, and whether the note is a new one."""
+    def _diff_note(self, title: str, after: str) -> tuple[DiffBlock, bool]:
+        """Return the diff that writing would make, and True if the note is new."""
         path = path_of(self._folder, title)
         before = text_of_note(path)
         lines = list(
@@ -105,7 +106,28 @@ class WriteNote:
         )
 
 
+def path_of(folder: Path, title: str) -> Path:
+    """Return the file of the note with this title."""
+    slug = re.sub(r"[^\w]+", "-", title.lower(), flags=re.ASCII).strip("-")[:60]
+    if not slug:
+        slug = f"note-{abs(_title_hash(title)):x}"
+    return folder / f"{slug}.md"
+
+
+def _title_hash(text: str) -> int:
+    """Return a stable number for a title without any letter that a file name may contain."""
+    number = 0
+    for char in text:
+        number = (number * 131 + ord(char)) % (1 << 32)
+    return number
+
+
+def body_of(title: str, text: str) -> str:
+    """Return the note's text as it is written to the file."""
+    return f"# {' '.join(title.split())}\n\n{text.strip()}\n"
+
+
 def make(description: str, folder: Path) -> WriteNote:
-    """The tool over a folder, with its description for the model."""
+    """Create the tool for a notes folder, with its description for the model."""
     WriteNote.spec = ToolSpec(name="write_note", description=description, args=WriteNoteArgs, verb="note")
     return WriteNote(folder)

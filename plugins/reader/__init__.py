@@ -1,4 +1,4 @@
-"""Plugin: an agent that reads and answers, and has no tool that writes or runs."""
+"""Plugin: an agent that reads files and answers; it has no tool that writes or runs commands."""
 
 from tui_agent.plugin_api import PluginApi
 
@@ -6,5 +6,5 @@ from .agent import Reader
 
 
 def register(api: PluginApi) -> None:
-    """Offer the agent."""
-    api.agent("reader", Reader, description="reads files and answers; has no tool that writes or runs")
+    """Register the agent."""
+    api.agent("reader", Reader, description="reads files and answers; cannot write files or run commands")

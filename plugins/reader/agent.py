@@ -1,4 +1,4 @@
-"""The agent `reader`: the model is offered reading tools only, whatever the policy would allow."""
+"""The agent `reader`: only reading tools are offered to the model, whatever the policy would allow."""
 
 from tui_agent.plugin_api import (
     Action,
@@ -15,12 +15,12 @@ READING = ("read_file", "list_directory", "glob", "grep", "read_todos", "write_t
 
 
 class Reader:
-    """One question to the model an iteration; of its calls only those that read are run."""
+    """Makes one model request per iteration and runs only the calls that read."""
 
     name = "reader"
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Ask with the reading tools; words without calls end the turn."""
+        """Request a reply with the reading tools; a reply without calls ends the turn."""
         reply = await ask(Ask(tools=READING))
         calls = [part for part in reply.parts if isinstance(part, ToolCallPart)]
         if calls:

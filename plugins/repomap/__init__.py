@@ -1,4 +1,4 @@
-"""Plugin: the map of the repository: its files ranked for a question, with the symbols that matter."""
+"""Plugin: the repository map: files ranked for a question, with the symbols that matter."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ from . import repo_map
 
 
 def register(api: PluginApi) -> None:
-    """Offer the tool; its description lies beside it."""
+    """Register the tool; its description is in the `.md` file beside it."""
     api.tool(repo_map.make((Path(__file__).parent / "repo_map.md").read_text(encoding="utf-8").strip()))

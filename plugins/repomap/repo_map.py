@@ -1,4 +1,4 @@
-"""repo_map: where to look for something in the repository."""
+"""repo_map: the files of the repository that matter for a question."""
 
 from typing import ClassVar
 
@@ -29,64 +29,69 @@ MOST_TOKENS = 8000
 class RepoMapArgs(Frozen):
     """Arguments of repo_map."""
 
-    query: str | None = Field(default=None, description="question, task or names; none: the whole repository")
+    query: str | None = Field(
+        default=None, description="question, task or names; omitted: the whole repository"
+    )
     max_tokens: int = Field(default=1200, ge=100, le=MOST_TOKENS, description="length of the map")
     refresh: bool = Field(default=False, description="wait until every file is in the index")
 
 
 class RepoMapTool:
-    """The files of the workspace, ranked."""
+    """Ranks the files of the workspace."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: RepoMapArgs) -> str:
-        """The question."""
+        """Return the question."""
         return args.query or "the whole repository"
 
     def effects(self, args: RepoMapArgs) -> tuple[Effect, ...]:
-        """Reads every file that may be shown."""
+        """Return a read of the whole workspace."""
         return (Reads(path=".", deep=True),)
 
     async def preview(self, args: RepoMapArgs, env: Environment) -> Preview:
-        """Nothing beyond the question."""
+        """Return an empty preview: the question says enough."""
         return Preview(())
 
     async def run(self, args: RepoMapArgs, ctx: ToolContext) -> ToolResult:
-        """The map, as text."""
+        """Return the map as text."""
         if ctx.repomap is None:
-            raise ToolError("There is no map of this workspace.")
-        wish = MapWish(
+            raise ToolError("This workspace has no map.")
+        request = MapWish(
             query=args.query,
             max_tokens=args.max_tokens,
             refresh=args.refresh,
             recent=tuple(ctx.state.explored)[-20:],
         )
-        found = await ctx.repomap.shown(wish)
+        shown_map = await ctx.repomap.shown(request)
         return ToolResult(
             ok=True,
-            content=(TextContent(text=found.text),),
-            summary=f"{len(found.files):,} of {counted(found.total, 'file')}"
-            + (", partial" if found.partial else ""),
-            display=(TextBlock(text=found.text),),
-            data={"files": len(found.files), "total": found.total, "partial": found.partial},
-            events=(*_built(found, refresh=args.refresh), _used(found, args.query or "")),
+            content=(TextContent(text=shown_map.text),),
+            summary=f"{len(shown_map.files):,} of {counted(shown_map.total, 'file')}"
+            + (", partial" if shown_map.partial else ""),
+            display=(TextBlock(text=shown_map.text),),
+            data={"files": len(shown_map.files), "total": shown_map.total, "partial": shown_map.partial},
+            events=(
+                *_built_events(shown_map, refresh=args.refresh),
+                _used_event(shown_map, args.query or ""),
+            ),
         )
 
 
-def _built(found: MapShown, *, refresh: bool) -> tuple[RepomapBuilt, ...]:
-    """The index has every file now, where that was waited for."""
+def _built_events(shown_map: MapShown, *, refresh: bool) -> tuple[RepomapBuilt, ...]:
+    """Return the event of a complete index if the call waited for it."""
     if not refresh:
         return ()
-    files, skipped, took = found.total, found.skipped, found.duration_ms
-    return (RepomapBuilt(files=files, skipped=skipped, partial=found.partial, duration_ms=took),)
+    files, skipped, duration_ms = shown_map.total, shown_map.skipped, shown_map.duration_ms
+    return (RepomapBuilt(files=files, skipped=skipped, partial=shown_map.partial, duration_ms=duration_ms),)
 
 
-def _used(found: MapShown, query: str) -> RepomapUsed:
-    return RepomapUsed(query=query, tokens=found.tokens, files=found.files, injected=False)
+def _used_event(shown_map: MapShown, query: str) -> RepomapUsed:
+    return RepomapUsed(query=query, tokens=shown_map.tokens, files=shown_map.files, injected=False)
 
 
 def make(description: str) -> RepoMapTool:
-    """The tool with its description."""
+    """Create the tool with its description for the model."""
     RepoMapTool.spec = ToolSpec(
         name="repo_map",
         description=description,

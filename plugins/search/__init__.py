@@ -1,4 +1,4 @@
-"""Plugin: searching the text of the workspace's files."""
+"""Plugin: text search in the workspace's files."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ from . import grep
 
 
 def register(api: PluginApi) -> None:
-    """Offer the search tool; its description lies beside it."""
+    """Register the search tool; its description is in the `.md` file beside it."""
     api.tool(grep.make((Path(__file__).parent / "grep.md").read_text(encoding="utf-8").strip()))

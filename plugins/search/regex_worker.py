@@ -1,6 +1,6 @@
-"""Run as a program: tries an expression on texts that come on standard input, answers with line numbers.
+"""Program that matches an expression against texts from standard input and prints the line numbers.
 
-Invariant: reads and writes nothing but its two pipes; its processor time is bounded even when nobody ends it.
+Invariant: it uses only its two pipes, and its processor time is limited even if nobody stops it.
 """
 
 import json
@@ -30,14 +30,14 @@ def main() -> None:
 
 
 def fitting(expression: "re.Pattern[str]", text: str, limit: int) -> list[int]:
-    """The numbers of the first lines that the expression fits."""
-    found: list[int] = []
+    """Return the numbers of the first `limit` lines that match the expression."""
+    numbers: list[int] = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         if expression.search(line.removesuffix("\r")[:MAX_LINE]):
-            found.append(number)
-            if len(found) == limit:
+            numbers.append(number)
+            if len(numbers) == limit:
                 break
-    return found
+    return numbers
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Plugin: running commands, in the background too, and tests."""
+"""Plugin: running commands and tests, in the foreground or as background jobs."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from . import read_job_output, run_command, run_tests, stop_job
 
 
 def register(api: PluginApi) -> None:
-    """Offer the tools; their descriptions lie beside them."""
+    """Register the tools; their descriptions are in the `.md` files beside them."""
     folder = Path(__file__).parent
     api.tool(run_command.make((folder / "run_command.md").read_text(encoding="utf-8").strip()))
     api.tool(read_job_output.make((folder / "read_job_output.md").read_text(encoding="utf-8").strip()))

@@ -1,6 +1,6 @@
-"""What test programs print, read: how many passed, failed and were skipped, and which failed.
+"""Test counts read from the output of test programs, with the names of failed tests.
 
-Invariant: a count that the output does not tell is -1; where nothing is told, all are.
+Invariant: a count missing in the output is -1; if the output has no counts, all are -1.
 """
 
 import re
@@ -12,7 +12,7 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A test run in numbers; errors count as failures."""
+    """Numbers of a test run; errors count as failures. -1: not in the output."""
 
     passed: int = -1
     failed: int = -1
@@ -24,7 +24,7 @@ class Counts:
         return self.passed >= 0 or self.failed >= 0
 
     def words(self) -> str:
-        """`1 failed, 31 passed, 2 skipped`; only what there is."""
+        """Format the counts above zero: `1 failed, 31 passed, 2 skipped`."""
         pieces = [
             f"{count} {word}"
             for count, word in ((self.failed, "failed"), (self.passed, "passed"), (self.skipped, "skipped"))
@@ -34,31 +34,31 @@ class Counts:
 
 
 def read(framework: str, output: str) -> Counts:
-    """The counts in the output of a framework, as `frameworks.framework_of` names it."""
+    """Read the counts from a framework's output; `framework` as returned by `frameworks.framework_of`."""
     return _READERS[framework](output)
 
 
 def _pytest(output: str) -> Counts:
-    found = {}
+    counts = {}
     for line in reversed(output.split("\n")):
         plain = line.strip("= \t")
         numbers = re.findall(
             r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b", plain
         )
         if numbers and re.search(r" in [\d.:]+", plain):
-            found = {
+            counts = {
                 word.rstrip("s") if word.startswith("error") else word: int(count) for count, word in numbers
             }
             break
         if plain.startswith("no tests ran"):
             return Counts(0, 0, 0)
-    if not found:
+    if not counts:
         return Counts()
     names = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
     return Counts(
-        found.get("passed", 0) + found.get("xpassed", 0),
-        found.get("failed", 0) + found.get("error", 0),
-        found.get("skipped", 0) + found.get("xfailed", 0),
+        counts.get("passed", 0) + counts.get("xpassed", 0),
+        counts.get("failed", 0) + counts.get("error", 0),
+        counts.get("skipped", 0) + counts.get("xfailed", 0),
         _first(names),
     )
 
@@ -101,12 +101,9 @@ def _cargo(output: str) -> Counts:
 def _go(output: str) -> Counts:
     rows = re.findall(r"^--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE)
     if not rows:
-        packages = re.findall(r"^(ok|FAIL)\s+\S+\s+[\d.(]", output, re.MULTILINE)
-        if "FAIL" in packages or not packages:
-            return Counts()
         return Counts()
     count = {word: sum(row[0] == word for row in rows) for word in ("PASS", "FAIL", "SKIP")}
-    # Without -v only failures are named, so the number of passes is not told.
+    # Without -v go names only failed tests, so the number of passed tests is unknown.
     passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
     return Counts(
         passed, count["FAIL"], count["SKIP"], _first([name for word, name in rows if word == "FAIL"])
@@ -178,10 +175,10 @@ _READERS: dict[str, Callable[[str], Counts]] = {
 
 
 def _last(pattern: str, output: str) -> int | None:
-    found = re.findall(pattern, output, re.MULTILINE)
-    return int(found[-1]) if found else None
+    matches = re.findall(pattern, output, re.MULTILINE)
+    return int(matches[-1]) if matches else None
 
 
 def _first(names: list[str]) -> tuple[str, ...]:
-    """The names without repeats, at most `MAX_FAILURES`."""
+    """Return the distinct names, at most `MAX_FAILURES`."""
     return tuple(dict.fromkeys(name.strip() for name in names))[:MAX_FAILURES]

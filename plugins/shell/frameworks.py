@@ -1,4 +1,4 @@
-"""Which test programs there are: told from a command's words, or from a project's files."""
+"""Recognition of test frameworks from a command's words or from a project's files."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _PYTEST_SIGNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TestCommand:
-    """What to run, where, and how to read its output."""
+    """A test command, its folder, and the framework whose output it prints."""
 
     __test__ = False  # not a test class, whatever a collector thinks of the name
 
@@ -34,7 +34,7 @@ class TestCommand:
 
 
 def framework_of(words: tuple[str, ...]) -> str:
-    """The test program that a command runs; empty where it is none."""
+    """Return the test framework that a command runs; empty if it runs none."""
     if not words:
         return ""
     rest = _without_runner(words)
@@ -58,7 +58,7 @@ def framework_of(words: tuple[str, ...]) -> str:
 
 
 def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words behind `uv run`, `poetry run`, `npx` and the like."""
+    """Return the words after `uv run`, `poetry run`, `npx` and similar runners."""
     if words[0] in ("uv", "poetry", "pipenv", "hatch", "pdm", "rye") and words[1:2] == ("run",):
         return words[2:]
     return words[1:] if words[0] in ("npx", "bunx") else words
@@ -71,59 +71,59 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def detect(env: Environment, path: str) -> TestCommand:
-    """The project's own test command, narrowed to `path` where that is given; it runs in the project's folder.
+    """Find the project's test command, narrowed to `path` if given; it runs in the project's folder.
 
-    The project is the nearest one upwards from `path` that has tests: a folder of tests is not one by itself.
+    The project is the nearest folder at or above `path` that has tests; a folder of tests alone does not count.
     """
-    there = await env.stat(path) if path else None
-    if path and there is None:
-        raise ToolError(f"There is no file or folder {path}.")
-    found = await _of_projects(env, "" if there is None else there.path)
-    if found is not None and found.framework in _PYTHON_FRAMEWORKS:
-        return found
-    if there is not None and there.kind == "directory":
+    info = await env.stat(path) if path else None
+    if path and info is None:
+        raise ToolError(f"File or folder not found: {path}.")
+    command = await _nearest_project_command(env, "" if info is None else info.path)
+    if command is not None and command.framework in _PYTHON_FRAMEWORKS:
+        return command
+    if info is not None and info.kind == "directory":
         # Python tests in a folder of another language's project.
-        found = await _of_folder(env, there.path, "") or found
-    if found is None:
+        command = await _folder_command(env, info.path, "") or command
+    if command is None:
         raise ToolError(
-            "No tests were recognised: no Python tests, package.json with a test script, Cargo.toml or go.mod.",
+            "No tests found: no Python tests, package.json with a test script, Cargo.toml or go.mod.",
             hint="Give the command, for example `python -m pytest tests`.",
         )
-    return found
+    return command
 
 
-async def _of_projects(env: Environment, path: str) -> TestCommand | None:
-    for folder in (path, *(str(above) for above in PurePosixPath(path).parents)):
+async def _nearest_project_command(env: Environment, path: str) -> TestCommand | None:
+    for folder in (path, *(str(parent) for parent in PurePosixPath(path).parents)):
         if folder in ("", "."):
             break
         if await _is_project(env, folder):
-            found = await _of_folder(env, folder, path.removeprefix(folder).strip("/"))
-            if found is not None:
-                return found
-    return await _of_folder(env, "", "" if path == "." else path)
+            command = await _folder_command(env, folder, path.removeprefix(folder).strip("/"))
+            if command is not None:
+                return command
+    return await _folder_command(env, "", "" if path == "." else path)
 
 
 async def _is_project(env: Environment, folder: str) -> bool:
-    there = await env.stat(folder)
-    if there is None or there.kind != "directory":
+    info = await env.stat(folder)
+    if info is None or info.kind != "directory":
         return False
-    names = {_name(item) for item in await env.listdir(folder)}
+    names = {_base_name(item) for item in await env.listdir(folder)}
     return bool((_PYTHON_PROJECT | _OTHER_PROJECT) & names)
 
 
-async def _of_folder(env: Environment, folder: str, narrow: str) -> TestCommand | None:
-    names = {_name(item): item for item in await env.listdir(folder or ".")}
+async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCommand | None:
+    names = {_base_name(item): item for item in await env.listdir(folder or ".")}
     cwd = "" if folder == "." else folder
     if _PYTHON_PROJECT & set(names) or not _OTHER_PROJECT & set(names):
-        python = await _python(env, folder, names, narrow)
+        python = await _python_command(env, folder, names, narrow)
         if python is not None:
             return TestCommand(*python, cwd)
     if "Cargo.toml" in names:
         return TestCommand(("cargo", "test"), "cargo", cwd)
     if "go.mod" in names:
-        below = str(PurePosixPath(narrow).parent) if narrow.endswith(".go") else narrow
+        subfolder = str(PurePosixPath(narrow).parent) if narrow.endswith(".go") else narrow
         return TestCommand(
-            ("go", "test", "-v", "./..." if below in ("", ".") else f"./{below}/..."), "go", cwd
+            ("go", "test", "-v", "./..." if subfolder in ("", ".") else f"./{subfolder}/..."), "go", cwd
         )
     if "package.json" in names and await _has_test_script(env, names["package.json"]):
         manager = next(
@@ -134,19 +134,19 @@ async def _of_folder(env: Environment, folder: str, narrow: str) -> TestCommand 
             ),
             "npm",
         )
-        behind = ("--", narrow) if narrow else ()
-        return TestCommand((manager, "test", *behind), "npm", cwd)
+        arguments = ("--", narrow) if narrow else ()
+        return TestCommand((manager, "test", *arguments), "npm", cwd)
     return None
 
 
-async def _python(
+async def _python_command(
     env: Environment, folder: str, names: dict[str, FileInfo], narrow: str
 ) -> tuple[tuple[str, ...], str] | None:
-    tests = await _test_files(env, folder)
+    tests = await _find_test_files(env, folder)
     configured = bool({"pytest.ini", "conftest.py"} & set(names)) or await _pytest_in_pyproject(env, names)
     if not tests and not configured:
         return None
-    python = await _interpreter(env, names)
+    python = await _find_interpreter(env, names)
     if configured or await _look_like_pytest(env, tests):
         return (python, "-m", "pytest", "-q", *((narrow,) if narrow else ())), "pytest"
     if narrow.endswith(".py"):
@@ -161,7 +161,7 @@ async def _python(
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
-    """Where discovery has to begin: the one folder that holds the tests when it is no package; else the top."""
+    """Return the folder where discovery must start: the only folder with tests, else the project's top."""
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {
         path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""
@@ -170,38 +170,40 @@ def _start_folder(folder: str, tests: list[str]) -> str:
     return tops.pop() if len(tops) == 1 else ""
 
 
-async def _interpreter(env: Environment, names: dict[str, FileInfo]) -> str:
+async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str:
     for name in (".venv", "venv"):
         if name in names and await env.stat(f"{names[name].path}/bin/python") is not None:
             return f"{name}/bin/python"
     return "python"
 
 
-async def _test_files(env: Environment, folder: str) -> list[str]:
-    found: list[str] = []
+async def _find_test_files(env: Environment, folder: str) -> list[str]:
+    paths: list[str] = []
     async for item in env.walk(folder):
-        if item.kind == "file" and _TEST_FILE.fullmatch(_name(item)):
-            found.append(item.path)
-            if len(found) == MAX_TEST_FILES:
+        if item.kind == "file" and _TEST_FILE.fullmatch(_base_name(item)):
+            paths.append(item.path)
+            if len(paths) == MAX_TEST_FILES:
                 break
-    return found
+    return paths
 
 
 async def _look_like_pytest(env: Environment, tests: list[str]) -> bool:
     for path in tests:
-        if _PYTEST_SIGNS.search(await _bytes(env, path)):
+        if _PYTEST_SIGNS.search(await _read_bytes(env, path)):
             return True
     return False
 
 
 async def _pytest_in_pyproject(env: Environment, names: dict[str, FileInfo]) -> bool:
-    for name, sign in (("setup.cfg", b"[tool:pytest]"), ("tox.ini", b"[pytest]")):
-        if name in names and sign in await _bytes(env, names[name].path):
+    for name, section in (("setup.cfg", b"[tool:pytest]"), ("tox.ini", b"[pytest]")):
+        if name in names and section in await _read_bytes(env, names[name].path):
             return True
     if "pyproject.toml" not in names:
         return False
     try:
-        project = tomllib.loads((await _bytes(env, names["pyproject.toml"].path)).decode("utf-8", "replace"))
+        project = tomllib.loads(
+            (await _read_bytes(env, names["pyproject.toml"].path)).decode("utf-8", "replace")
+        )
     except tomllib.TOMLDecodeError:
         return False
     tools = project.get("tool")
@@ -210,20 +212,20 @@ async def _pytest_in_pyproject(env: Environment, names: dict[str, FileInfo]) -> 
 
 async def _has_test_script(env: Environment, package: FileInfo) -> bool:
     try:
-        described = json.loads(await _bytes(env, package.path))
+        manifest = json.loads(await _read_bytes(env, package.path))
     except (ValueError, RecursionError):
         return False
-    scripts = described.get("scripts") if isinstance(described, dict) else None
+    scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
     script = scripts.get("test") if isinstance(scripts, dict) else None
     return isinstance(script, str) and "no test specified" not in script
 
 
-async def _bytes(env: Environment, path: str) -> bytes:
+async def _read_bytes(env: Environment, path: str) -> bytes:
     try:
         return (await env.read(path, MAX_PROJECT_FILE)).data
     except EnvironmentFault:
         return b""
 
 
-def _name(item: FileInfo) -> str:
+def _base_name(item: FileInfo) -> str:
     return item.path.rsplit("/", 1)[-1]

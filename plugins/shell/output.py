@@ -1,6 +1,6 @@
-"""A program's output: live, whole, and as the model is shown it.
+"""A program's output: streamed to the screen, stored in full, and shortened for the model.
 
-Invariant: what is held for the live row and what the model gets is bounded, however much the program writes.
+Invariant: the live samples and the model's text have a fixed maximum size, however much the program writes.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_PIECE = 2_000
 LIVE_EDGE = 200
-"""Characters of the end of one endless line: what stands in front of the note has its rows beside it."""
+"""Characters shown from the end of a single endless line, so that the note before it stays visible."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 _CONTROL = re.compile(
@@ -27,9 +27,9 @@ _CONTROL = re.compile(
 
 
 class Live:
-    """Decodes output as it comes and passes it on: all of it at first, then samples of what is newest.
+    """Decodes output as it arrives and passes it on: the first `LIVE_CHARS` in full, then samples of the newest.
 
-    A sample always has text behind its note; after the last output one more is due, in `LIVE_PAUSE_S` at the latest.
+    Each sample ends with text after its note; the last output is shown within `LIVE_PAUSE_S`.
     """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -43,7 +43,7 @@ class Live:
         self._due: asyncio.TimerHandle | None = None
 
     def take(self, data: bytes) -> None:
-        """The next bytes; called on the event loop."""
+        """Add the next bytes; called on the event loop."""
         text = self._decode.decode(data)
         if self._room and text:
             first, text = text[: self._room], text[self._room :]
@@ -54,14 +54,14 @@ class Live:
             return
         self._waiting += len(text)
         self._newest = (self._newest + text[-LIVE_PIECE:])[-LIVE_PIECE:]
-        left = self._shown_at + LIVE_PAUSE_S - time.monotonic()
-        if left <= 0:
+        wait = self._shown_at + LIVE_PAUSE_S - time.monotonic()
+        if wait <= 0:
             self._show()
         elif self._due is None:
-            self._due = asyncio.get_running_loop().call_later(left, self._show)
+            self._due = asyncio.get_running_loop().call_later(wait, self._show)
 
     def close(self) -> None:
-        """Nothing is passed on any more."""
+        """Stop passing output on."""
         if self._due is not None:
             self._due.cancel()
 
@@ -75,24 +75,24 @@ class Live:
 
 
 def _sample(newest: str, waiting: int, joint: str) -> str:
-    """The end of so many characters, in whole lines where there are any, behind a note of what is not shown, which
-    begins its line by `joint`.
+    """Return the end of `waiting` characters, in whole lines if possible, after a note of how much is not shown.
 
-    A word that still grows may be held back on its way; a sample that is nothing but a piece of one ends its line.
+    The note starts with `joint` (a line feed unless the last line ended). A sample of only part of one long word
+    ends with a line feed, because the screen holds back an unfinished word.
     """
-    left_out = waiting - len(newest)
-    if not left_out:
+    skipped = waiting - len(newest)
+    if not skipped:
         return newest
     begin = newest.find("\n", 0, -1) + 1
     shown = newest[begin:] if begin else newest[-LIVE_EDGE:]
-    left_out = waiting - len(shown)
-    ended = shown if _SPACE.search(shown) else f"{shown}\n"
-    return f"{joint}[… {left_out:,} characters …]\n{ended}"
+    skipped = waiting - len(shown)
+    terminated = shown if _SPACE.search(shown) else f"{shown}\n"
+    return f"{joint}[… {skipped:,} characters …]\n{terminated}"
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """All output as text: as it was kept, and without what only moves a cursor or colours."""
+    """All output as text: as stored, and without control sequences."""
 
     kept: LongText
     clean: str
@@ -100,7 +100,7 @@ class Whole:
 
 
 def whole(data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0) -> Whole:
-    """Decode and keep; `cut_at` is where the dropped bytes were. Blocking: meant for a thread where there is much."""
+    """Decode and store output; `cut_at` is the position of dropped bytes. Blocking: use a thread for large output."""
     text = data.decode("utf-8", "replace")
     if dropped:
         first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
@@ -109,7 +109,7 @@ def whole(data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: in
 
 
 def cleaned(text: str) -> str:
-    """Without control sequences; of a line that was written over, the last state."""
+    """Remove control sequences; keep only the last state of a line that was overwritten."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain
@@ -121,24 +121,24 @@ def _last_state(line: str) -> str:
 
 
 def shown(output: Whole) -> str:
-    """The text for the model: all of it where it is short, else head and tail with what the whole is."""
+    """Return the text for the model: all of it if short, else head and tail around a note."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= SHOWN_LINES:
-        return text + _of_whole(output.kept) if output.dropped else text
-    head, tail = _head(text), _tail(text)
+        return text + _artifact_note(output.kept) if output.dropped else text
+    head, tail = _take_head(text), _take_tail(text)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
-    return f"{head}\n[… {counted(max(missing, 0), 'line')}, {counted(left_out, 'character')} left out{_of_whole(output.kept)} …]\n{tail}"
+    return f"{head}\n[… {counted(max(missing, 0), 'line')}, {counted(left_out, 'character')} left out{_artifact_note(output.kept)} …]\n{tail}"
 
 
-def _of_whole(kept: LongText) -> str:
+def _artifact_note(kept: LongText) -> str:
     if not isinstance(kept, BlobText):
         return ""
-    return f"; the whole output is kept: {kept.size:,} bytes, SHA-256 {kept.blob_sha256}"
+    return f"; the full output is stored: {kept.size:,} bytes"
 
 
-def _head(text: str) -> str:
+def _take_head(text: str) -> str:
     piece = text[:HEAD_CHARS]
     lines = piece.split("\n")[: SHOWN_LINES // 3]
     joined = "\n".join(lines)
@@ -146,7 +146,7 @@ def _head(text: str) -> str:
     return joined[:cut] if len(joined) == HEAD_CHARS and cut > HEAD_CHARS // 2 else joined
 
 
-def _tail(text: str) -> str:
+def _take_tail(text: str) -> str:
     piece = text[-TAIL_CHARS:]
     lines = piece.split("\n")[-(SHOWN_LINES - SHOWN_LINES // 3) :]
     joined = "\n".join(lines)

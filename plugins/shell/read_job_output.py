@@ -1,4 +1,4 @@
-"""read_job_output: what a background job printed since it was last read."""
+"""read_job_output: the output of a background job since the last read."""
 
 from typing import ClassVar
 
@@ -24,38 +24,36 @@ MAX_WAIT = 60
 class ReadJobOutputArgs(Frozen):
     """Arguments of read_job_output."""
 
-    job_id: str = Field(description="as run_command told it: job-1")
-    wait: float = Field(
-        default=0, ge=0, le=MAX_WAIT, description="seconds to wait for something new where there is nothing"
-    )
+    job_id: str = Field(description="from run_command, e.g. job-1")
+    wait: float = Field(default=0, ge=0, le=MAX_WAIT, description="seconds to wait for new output")
 
 
 class ReadJobOutput:
-    """Reads on in a job's output."""
+    """Reads the new output of a background job."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ReadJobOutputArgs) -> str:
-        """The job."""
+        """Return the job id."""
         return args.job_id
 
     def effects(self, args: ReadJobOutputArgs) -> tuple[Effect, ...]:
-        """Only what the session itself holds."""
+        """Return an internal effect: only session data is read."""
         return (Internal(what="jobs"),)
 
     async def preview(self, args: ReadJobOutputArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: ReadJobOutputArgs, ctx: ToolContext) -> ToolResult:
-        """What is new, and how the job stands."""
+        """Return the new output and the job's state."""
         if ctx.jobs is None:
-            raise ToolError("There are no background jobs here.")
+            raise ToolError("Background jobs are not available in this run.")
         return told(await ctx.jobs.read(args.job_id, args.wait), ctx)
 
 
 def make(description: str) -> ReadJobOutput:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     ReadJobOutput.spec = ToolSpec(
         name="read_job_output",
         description=description,

@@ -1,4 +1,4 @@
-"""run_command: a program with its arguments, or a script under bash where the command needs one."""
+"""run_command: a program with arguments, or a bash script if the command needs a shell."""
 
 from typing import ClassVar
 
@@ -22,17 +22,16 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
+from .command_words import all_words, plain_words
 from .counts import read
-from .finished import finished
+from .execution import ending, finished, refusal, run
 from .frameworks import TestCommand, framework_of
 from .jobs import told
 from .output import Whole, shown
-from .running import ending, refusal, run
-from .words import all_words, plain_words
 
 MAX_TIMEOUT = 3600
 MAX_COMMAND = 100_000
-GOES_ON = "It goes on in the background until it ends, you end it in /jobs, or the session ends."
+GOES_ON = "Runs in the background until it ends, you stop it in /jobs, or the session ends."
 
 
 class RunCommandArgs(Frozen):
@@ -40,29 +39,29 @@ class RunCommandArgs(Frozen):
 
     command: str
     shell: bool | None = Field(
-        default=None, description="true: bash; false: plain words, nothing expanded; omitted: bash if needed"
+        default=None, description="true: bash; false: plain words, no expansion; omitted: bash if needed"
     )
     timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
     cwd: str = Field(default="", description="folder in the workspace")
-    background: bool = Field(default=False, description="go on without waiting: a server, a watcher")
+    background: bool = Field(default=False, description="run without waiting, e.g. a server or watcher")
 
 
 class RunCommand:
-    """Runs a command to its end, streams its output, and leaves nothing of it running."""
+    """Runs a command to its end, streams its output, and stops every process it started."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: RunCommandArgs) -> str:
-        """The command as it was given."""
+        """Return the command as given."""
         return args.command.strip()
 
     def effects(self, args: RunCommandArgs) -> tuple[Effect, ...]:
-        """Exactly what will run: words, or a script."""
-        argv, script = _meaning(args)
+        """Return exactly what will run: words or a script."""
+        argv, script = _parse_command(args)
         return (Runs(argv=argv, script=script, cwd=args.cwd),)
 
     async def preview(self, args: RunCommandArgs, env: Environment) -> Preview:
-        """The command, byte for byte as it runs."""
+        """Return the command exactly as it will run."""
         command = args.command.strip()
         if args.background:
             blocks = (TextBlock(text=command), TextBlock(text=GOES_ON))
@@ -70,24 +69,24 @@ class RunCommand:
         return Preview((TextBlock(text=command),), content=args.command, time_limit_s=args.timeout)
 
     async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
-        """Run it; a status other than 0 is a failure that the model is told of."""
-        argv, script = _meaning(args)
+        """Run the command; an exit status other than 0 is a failure."""
+        argv, script = _parse_command(args)
         if not argv and not script:
             raise ToolError("The command is empty.")
         if args.shell is False:
             argv = all_words(args.command.strip())
         if len(args.command) > MAX_COMMAND:
-            raise ToolError("The command is too long.", hint="Write a script file and run that.")
+            raise ToolError("The command is too long.", hint="Write it to a script file and run that.")
         if args.background:
-            return await _in_background(args, ExecSpec(argv=argv, script=script, cwd=args.cwd), ctx)
+            return await _start_job(args, ExecSpec(argv=argv, script=script, cwd=args.cwd), ctx)
         spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run(spec, ctx)
         end = ending(result)
         text = shown(output)
-        told = f"[{end}]\n{text}" if text else f"[{end}, no output]"
+        report = f"[{end}]\n{text}" if text else f"[{end}, no output]"
         return ToolResult(
             ok=result.exit_code == 0,
-            content=(TextContent(text=told + refusal(result)),),
+            content=(TextContent(text=report + refusal(result)),),
             summary=end,
             display=(TerminalBlock(text=output.kept),) if text else (),
             data={
@@ -96,28 +95,28 @@ class RunCommand:
                 "shell": bool(script),
                 "bytes": len(result.output) + result.dropped,
             },
-            events=_tests(TestCommand(argv, framework_of(argv), args.cwd), result, output, ctx),
+            events=_test_events(TestCommand(argv, framework_of(argv), args.cwd), result, output, ctx),
             full_output=output.kept,
         )
 
 
-def _tests(
+def _test_events(
     command: TestCommand, result: ExecResult, output: Whole, ctx: ToolContext
 ) -> tuple[TestFinished, ...]:
-    """What a test program said, as where run_tests runs it."""
+    """Return the counts of a test program as an event, as run_tests does."""
     if not command.framework or result.ended != "exited":
         return ()
     return (finished(command, result, read(command.framework, output.clean), ctx),)
 
 
-async def _in_background(args: RunCommandArgs, spec: ExecSpec, ctx: ToolContext) -> ToolResult:
+async def _start_job(args: RunCommandArgs, spec: ExecSpec, ctx: ToolContext) -> ToolResult:
     if ctx.jobs is None:
-        raise ToolError("There are no background jobs here.", hint="Run it without `background`.")
+        raise ToolError("Background jobs are not available in this run.", hint="Run it without `background`.")
     return told(await ctx.jobs.start(args.command.strip(), spec), ctx)
 
 
-def _meaning(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
-    """(argument vector, script); exactly one of them is set, neither for an empty command."""
+def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
+    """Return (argument vector, script). Only one of them is set; neither for an empty command."""
     command = args.command.strip()
     if not command:
         return (), ""
@@ -131,7 +130,7 @@ def _meaning(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
 
 
 def make(description: str) -> RunCommand:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     RunCommand.spec = ToolSpec(
         name="run_command",
         description=description,

@@ -1,4 +1,4 @@
-"""run_tests: the project's tests, and nothing else."""
+"""run_tests: run the project's tests and nothing else."""
 
 import shlex
 from dataclasses import replace
@@ -23,12 +23,11 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
+from .command_words import plain_words
 from .counts import Counts, read
-from .finished import finished
+from .execution import ending, finished, refusal, run
 from .frameworks import TestCommand, detect, framework_of
 from .output import Whole, shown
-from .running import ending, refusal, run
-from .words import plain_words
 
 MAX_TIMEOUT = 3600
 
@@ -36,13 +35,13 @@ MAX_TIMEOUT = 3600
 class RunTestsArgs(Frozen):
     """Arguments of run_tests."""
 
-    command: str = Field(default="", description="e.g. python -m pytest tests/test_a.py; omitted: recognised")
+    command: str = Field(default="", description="e.g. python -m pytest tests/test_a.py; omitted: detected")
     path: str = Field(default="", description="file or folder to test")
     timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
 
 
 class SettledTests(RunTestsArgs):
-    """The arguments with the command that they mean: exactly this is judged, shown and run."""
+    """The arguments with the command they mean; exactly this command is judged, shown and run."""
 
     argv: tuple[str, ...]
     framework: str
@@ -50,23 +49,23 @@ class SettledTests(RunTestsArgs):
 
 
 class RunTests:
-    """Runs a test program, counts what passed and failed; any other command is refused."""
+    """Runs a test program and counts passed and failed tests; refuses any other command."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: RunTestsArgs) -> str:
-        """The command, or what is tested."""
+        """Return the command, or the path to test."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle(self, args: RunTestsArgs, env: Environment) -> SettledTests:
-        """The command that will run, recognised from the project's files where it was not given."""
-        command = await _command(args, env)
+        """Return the arguments with the command that will run, detected if not given."""
+        command = await _resolve_command(args, env)
         return SettledTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[Effect, ...]:
-        """The command's words; unsettled arguments without a command run what nobody knows yet."""
+        """Return the command's words; none if the command is not known yet."""
         if isinstance(args, SettledTests):
             return (Runs(argv=args.argv, cwd=args.folder),)
         more = (args.path,) if args.path else ()
@@ -74,36 +73,36 @@ class RunTests:
         return (Runs(argv=(*words, *more) if words else ()),)
 
     async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
-        """The command that will run, exactly; its folder is told by the effects."""
-        command = await _settled(args, env)
+        """Return the exact command; its folder is part of the effects."""
+        command = await _settled_command(args, env)
         text = shlex.join(command.argv)
         return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}", time_limit_s=args.timeout)
 
     async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
-        """Run the tests; failing ones are a failure that the model is told of."""
-        command = await _settled(args, ctx.env)
+        """Run the tests; failed tests make the call a failure."""
+        command = await _settled_command(args, ctx.env)
         spec = ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run(spec, ctx)
-        told = _told(command, result, output, read(command.framework, output.clean), ctx)
+        tests = _build_result(command, result, output, read(command.framework, output.clean), ctx)
         if args.command.strip():
-            return told
-        # The row of the call names what is tested, not how: what was recognised is told with the output.
-        return replace(told, display=(TextBlock(text=f"$ {_in_its_folder(command)}"), *told.display))
+            return tests
+        # The call's row names only what is tested, so show a detected command above the output.
+        return replace(tests, display=(TextBlock(text=f"$ {_with_folder(command)}"), *tests.display))
 
 
-def _in_its_folder(command: TestCommand) -> str:
+def _with_folder(command: TestCommand) -> str:
     words = shlex.join(command.argv)
     return f"{words}  (in {command.cwd})" if command.cwd else words
 
 
-def _told(
+def _build_result(
     command: TestCommand, result: ExecResult, output: Whole, counts: Counts, ctx: ToolContext
 ) -> ToolResult:
     words = shlex.join(command.argv)
     end = ending(result)
     ran = result.ended == "exited"
     summary = counts.words() if counts.known and ran else end
-    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_in_its_folder(command)}"]
+    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
     text = shown(output) + refusal(result)
     return ToolResult(
@@ -125,20 +124,20 @@ def _told(
     )
 
 
-async def _settled(args: RunTestsArgs, env: Environment) -> TestCommand:
+async def _settled_command(args: RunTestsArgs, env: Environment) -> TestCommand:
     if isinstance(args, SettledTests):
         return TestCommand(args.argv, args.framework, args.folder)
-    return await _command(args, env)
+    return await _resolve_command(args, env)
 
 
-async def _command(args: RunTestsArgs, env: Environment) -> TestCommand:
+async def _resolve_command(args: RunTestsArgs, env: Environment) -> TestCommand:
     if not args.command.strip():
         return await detect(env, args.path)
     words = plain_words(args.command.strip())
     framework = framework_of(words) if words is not None else ""
     if words is None or not framework:
         raise ToolError(
-            "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and the like, "
+            "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and similar, "
             "cargo test, go test.",
             hint="Use run_command for anything else.",
         )
@@ -146,7 +145,7 @@ async def _command(args: RunTestsArgs, env: Environment) -> TestCommand:
 
 
 def make(description: str) -> RunTests:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     RunTests.spec = ToolSpec(
         name="run_tests", description=description, args=RunTestsArgs, verb="test", timeout=None
     )

@@ -1,4 +1,4 @@
-"""stop_job: ends a background job."""
+"""stop_job: stop a background job."""
 
 from typing import ClassVar
 
@@ -22,35 +22,35 @@ from .jobs import told
 class StopJobArgs(Frozen):
     """Arguments of stop_job."""
 
-    job_id: str = Field(description="as run_command told it: job-1")
+    job_id: str = Field(description="from run_command, e.g. job-1")
 
 
 class StopJob:
-    """Ends a job with all that it started."""
+    """Stops a job and every process it started."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: StopJobArgs) -> str:
-        """The job."""
+        """Return the job id."""
         return args.job_id
 
     def effects(self, args: StopJobArgs) -> tuple[Effect, ...]:
-        """Only what the session itself holds."""
+        """Return an internal effect: only the session's own jobs change."""
         return (Internal(what="jobs"),)
 
     async def preview(self, args: StopJobArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: StopJobArgs, ctx: ToolContext) -> ToolResult:
-        """End it, and tell what it printed last."""
+        """Stop the job and return its last output."""
         if ctx.jobs is None:
-            raise ToolError("There are no background jobs here.")
+            raise ToolError("Background jobs are not available in this run.")
         return told(await ctx.jobs.stop(args.job_id), ctx)
 
 
 def make(description: str) -> StopJob:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     StopJob.spec = ToolSpec(
         name="stop_job",
         description=description,

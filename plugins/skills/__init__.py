@@ -1,4 +1,4 @@
-"""Plugin: reading skills, the user's and the project's instructions for kinds of task."""
+"""Plugin: reading skills, the instructions of user and project for kinds of tasks."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from . import read_skill
 
 
 def register(api: PluginApi) -> None:
-    """Offer the tool; its description lies beside it."""
+    """Register the tool; its description is in the `.md` file beside it."""
     text = (Path(__file__).parent / "read_skill.md").read_text(encoding="utf-8").strip()
     api.tool(read_skill.make(text))

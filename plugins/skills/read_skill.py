@@ -1,4 +1,4 @@
-"""read_skill: the body of a skill, or a file that comes with it."""
+"""read_skill: the instructions of a skill, or one of its other files."""
 
 import asyncio
 from typing import ClassVar
@@ -28,52 +28,52 @@ class ReadSkillArgs(Frozen):
     """Arguments of read_skill."""
 
     name: str
-    file: str = Field(default="", description="a file of the skill's folder; empty: its instructions")
+    file: str = Field(default="", description="a file in the skill's folder; empty: its instructions")
 
 
 class ReadSkill:
-    """Reads what the session's skills hold, and nothing beside them."""
+    """Reads files of the session's skills and nothing else."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ReadSkillArgs) -> str:
-        """The skill, and the file where one is asked for."""
+        """Return the skill, and the file if one is given."""
         return f"{args.name}/{args.file}" if args.file else args.name
 
     def effects(self, args: ReadSkillArgs) -> tuple[Effect, ...]:
-        """Only what was taken into the session."""
+        """Return an internal effect: only skills loaded into the session are read."""
         return (Internal(what=f"the skill {args.name}"),)
 
     async def preview(self, args: ReadSkillArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: ReadSkillArgs, ctx: ToolContext) -> ToolResult:
-        """The text; of the body also the names of the other files."""
+        """Return the text; for the instructions also the names of the other files."""
         if ctx.skills is None:
             raise ToolError("This session has no skills.")
-        found = await asyncio.to_thread(ctx.skills.read, args.name, args.file)
-        text = found.text[:MAX_CHARS]
+        skill = await asyncio.to_thread(ctx.skills.read, args.name, args.file)
+        text = skill.text[:MAX_CHARS]
         notes = (
-            [f"[cut at {MAX_CHARS:,} of {len(found.text):,} characters]"]
-            if len(found.text) > len(text)
+            [f"[cut at {MAX_CHARS:,} of {len(skill.text):,} characters]"]
+            if len(skill.text) > len(text)
             else []
         )
-        if not args.file and found.files:
-            notes.append(f"[files of this skill: {', '.join(found.files)}]")
+        if not args.file and skill.files:
+            notes.append(f"[files of this skill: {', '.join(skill.files)}]")
         lines = text.count("\n") + 1
         shown = ctx.blobs.keep(text)
         return ToolResult(
             ok=True,
             content=(TextContent(text="\n\n".join((text, *notes))),),
             summary=counted(lines, "line"),
-            display=(MarkdownBlock(text=shown) if found.file.endswith(".md") else TextBlock(text=shown),),
-            data={"skill": found.name, "file": found.file, "files": list(found.files)},
+            display=(MarkdownBlock(text=shown) if skill.file.endswith(".md") else TextBlock(text=shown),),
+            data={"skill": skill.name, "file": skill.file, "files": list(skill.files)},
         )
 
 
 def make(description: str) -> ReadSkill:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     ReadSkill.spec = ToolSpec(
         name="read_skill",
         description=description,

@@ -1,4 +1,4 @@
-"""Plugin: tools that give a task to another agent."""
+"""Plugin: tools that delegate a task to another agent."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from . import delegate_readonly, spawn_subtask
 
 
 def register(api: PluginApi) -> None:
-    """Offer the two tools; their descriptions lie beside them."""
+    """Register both tools; their descriptions are in the `.md` files beside them."""
     folder = Path(__file__).parent
     for name, make in (
         ("spawn_subtask", spawn_subtask.make),

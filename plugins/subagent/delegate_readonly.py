@@ -1,4 +1,4 @@
-"""delegate_readonly: a question about the repository for an agent that only looks."""
+"""delegate_readonly: a question about the repository for an agent that can only read."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -22,7 +22,7 @@ from tui_agent.plugin_api import (
 )
 
 from .evidence import Findings, read_findings
-from .reporting import result
+from .reports import result
 
 INVESTIGATOR = "investigator"
 
@@ -30,52 +30,54 @@ INVESTIGATOR = "investigator"
 class DelegateReadonlyArgs(Frozen):
     """Arguments of delegate_readonly."""
 
-    task: str = Field(min_length=1, description="the question, and what is known about it")
+    task: str = Field(min_length=1, description="the question, and what is already known")
 
 
 class DelegateReadonly:
-    """Runs an investigator, and gives what it found."""
+    """Runs an investigator agent and returns its findings."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: DelegateReadonlyArgs) -> str:
-        """The question."""
+        """Return the question."""
         return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
 
     def effects(self, args: DelegateReadonlyArgs) -> tuple[Effect, ...]:
-        """None of its own: what the investigator reads is judged call by call."""
+        """Return an internal effect: the investigator's own reads are judged call by call."""
         return (Internal(what="subtask"),)
 
     async def preview(self, args: DelegateReadonlyArgs, env: Environment) -> Preview:
-        """Nothing beyond the question."""
+        """Return an empty preview: the question says enough."""
         return Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: ToolContext) -> ToolResult:
-        """What it found: a summary, and the evidence for it."""
+        """Return the findings: a summary and its evidence."""
         if ctx.delegate is None:
-            raise ToolError("Nothing can be delegated here.")
+            raise ToolError("Tasks cannot be delegated in this run.")
         report = await ctx.delegate.run(Errand(args.task, INVESTIGATOR))
-        found = read_findings(report.summary, trusted=report.success)
-        found = found.without(await _not_there({one.path for one in found.evidence}, ctx.env))
-        found = found.ending(await _lengths({one.path for one in found.evidence if one.lines}, ctx.env))
-        return result(report, found.as_json(), (MarkdownBlock(text=_shown(found)),))
+        findings = read_findings(report.summary, trusted=report.success)
+        missing = await _missing_paths({place.path for place in findings.evidence}, ctx.env)
+        findings = findings.without(missing)
+        lengths = await _count_lines({place.path for place in findings.evidence if place.lines}, ctx.env)
+        findings = findings.ending(lengths)
+        return result(report, findings.as_json(), (MarkdownBlock(text=_format_findings(findings)),))
 
 
-async def _not_there(paths: Collection[str], env: Environment) -> set[str]:
-    """The paths that an investigator named and that lead nowhere, or out of what can be looked at."""
-    gone: set[str] = set()
+async def _missing_paths(paths: Collection[str], env: Environment) -> set[str]:
+    """Return the paths that do not exist or cannot be read."""
+    missing: set[str] = set()
     for path in paths:
         try:
-            there = await env.stat(path) is not None
+            exists = await env.stat(path) is not None
         except (EnvironmentFault, ValueError):
-            there = False
-        if not there:
-            gone.add(path)
-    return gone
+            exists = False
+        if not exists:
+            missing.add(path)
+    return missing
 
 
-async def _lengths(paths: Collection[str], env: Environment) -> dict[str, int]:
-    """How many lines each of these files has, as far as they can be read."""
+async def _count_lines(paths: Collection[str], env: Environment) -> dict[str, int]:
+    """Return the number of lines of each file that can be read."""
     lines: dict[str, int] = {}
     for path in paths:
         with suppress(EnvironmentFault, ValueError):
@@ -84,24 +86,24 @@ async def _lengths(paths: Collection[str], env: Environment) -> dict[str, int]:
     return lines
 
 
-def _shown(found: Findings) -> str:
-    """For the user: the summary, the places, what is open."""
-    lines = [found.summary]
-    if found.evidence:
+def _format_findings(findings: Findings) -> str:
+    """Format the summary, the evidence and the open questions for the user."""
+    lines = [findings.summary]
+    if findings.evidence:
         lines.append("")
-    for one in found.evidence:
-        place = f"`{one.path}:{one.lines}`" if one.lines else f"`{one.path}`"
-        missing = f" ({one.not_found})" if one.not_found else ""
-        lines.append(f"- {place} {one.what}".rstrip() + missing)
-    if found.not_there:
-        lines += ["", f"Not there: {', '.join(f'`{path}`' for path in found.not_there)}"]
-    if found.open_questions:
-        lines += ["", "Open:", *(f"- {question}" for question in found.open_questions)]
-    return "\n".join([*lines, "", f"Confidence: {found.confidence}"])
+    for evidence in findings.evidence:
+        place = f"`{evidence.path}:{evidence.lines}`" if evidence.lines else f"`{evidence.path}`"
+        missing = f" ({evidence.not_found})" if evidence.not_found else ""
+        lines.append(f"- {place} {evidence.what}".rstrip() + missing)
+    if findings.not_there:
+        lines += ["", f"Not found: {', '.join(f'`{path}`' for path in findings.not_there)}"]
+    if findings.open_questions:
+        lines += ["", "Open:", *(f"- {question}" for question in findings.open_questions)]
+    return "\n".join([*lines, "", f"Confidence: {findings.confidence}"])
 
 
 def make(description: str) -> DelegateReadonly:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     DelegateReadonly.spec = ToolSpec(
         name="delegate_readonly",
         description=description,

@@ -1,6 +1,6 @@
-"""What an investigator found, read out of its last answer however it is written.
+"""Findings of an investigator, parsed from its last answer in whatever form it was written.
 
-Invariant: no answer is lost: where nothing can be read out of it, it is the summary, with low confidence.
+Invariant: no answer is lost: if it cannot be parsed, it becomes the summary, with low confidence.
 """
 
 import json
@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MOST = 40
 MOST_WORDS = 400
 LAST_EMPTY = 1
-"""The line behind the last line feed, which editors count."""
+"""Lines an editor counts after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(
     r"(?<![\w/.:-])((?:[\w.@+-]+/)*[\w.@+-]*\.?[\w+-]+\.[A-Za-z]\w{0,7}):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?"
@@ -29,28 +29,28 @@ _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One place. `lines` is `10` or `10-24`, empty for the whole file."""
+    """A place in a file. `lines` is `10` or `10-24`, empty for the whole file."""
 
     path: str
     lines: str = ""
     what: str = ""
     not_found: str = ""
-    """Why there is nothing at these lines."""
+    """The reason why these lines do not exist; empty if they do."""
 
     @property
     def last(self) -> int:
-        """The last of its lines; 0 for the whole file."""
+        """The last line number; 0 for the whole file."""
         return int(self.lines.rpartition("-")[2] or 0)
 
     def as_json(self) -> JsonMap:
-        """The plain form."""
+        """Return the place as JSON data."""
         missing: JsonMap = {"not_found": self.not_found} if self.not_found else {}
         return {"path": self.path, "lines": self.lines, "what": self.what, **missing}
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An answer and what it stands on."""
+    """An answer with its evidence, confidence and open questions."""
 
     summary: str
     evidence: tuple[Evidence, ...] = ()
@@ -59,144 +59,150 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def without(self, gone: Collection[str]) -> "Findings":
-        """The same without the places in files that are not there; these are told apart. With no other place nothing is
-        sure."""
-        kept = tuple(one for one in self.evidence if one.path not in gone)
-        told = tuple(dict.fromkeys(one.path for one in self.evidence if one.path in gone))
-        sure = self.confidence if kept or not told else "low"
-        return replace(self, evidence=kept, confidence=sure, not_there=told)
+        """Return a copy without evidence in missing files, which are listed in `not_there`.
+
+        Without any other evidence, confidence is low.
+        """
+        present = tuple(place for place in self.evidence if place.path not in gone)
+        missing = tuple(dict.fromkeys(place.path for place in self.evidence if place.path in gone))
+        confidence = self.confidence if present or not missing else "low"
+        return replace(self, evidence=present, confidence=confidence, not_there=missing)
 
     def ending(self, lines: Mapping[str, int]) -> "Findings":
-        """The same where the files have so many lines: places behind them are marked, but for an editor's empty last line.
-        With no other place nothing is sure."""
+        """Return a copy with evidence past the end of its file marked; `lines` gives the files' line counts.
+
+        Without any other evidence, confidence is low.
+        """
         marked = tuple(
-            replace(one, not_found=_ends(lines[one.path]))
-            if one.last > lines.get(one.path, one.last) + LAST_EMPTY
-            else one
-            for one in self.evidence
+            replace(place, not_found=_past_end_note(lines[place.path]))
+            if place.last > lines.get(place.path, place.last) + LAST_EMPTY
+            else place
+            for place in self.evidence
         )
-        sure = self.confidence if not marked or any(not one.not_found for one in marked) else "low"
-        return replace(self, evidence=marked, confidence=sure)
+        has_valid_place = not marked or any(not place.not_found for place in marked)
+        return replace(self, evidence=marked, confidence=self.confidence if has_valid_place else "low")
 
     def as_json(self) -> JsonMap:
-        """The plain form, for the model that asked."""
-        evidence: list[JsonMap] = [one.as_json() for one in self.evidence]
-        not_there: JsonMap = {"not_there": list(self.not_there)} if self.not_there else {}
+        """Return the findings as JSON data for the model that asked."""
+        evidence: list[JsonMap] = [place.as_json() for place in self.evidence]
+        missing: JsonMap = {"not_there": list(self.not_there)} if self.not_there else {}
         return {
             "summary": self.summary,
             "evidence": list(evidence),
-            "paths": list(dict.fromkeys(one.path for one in self.evidence)),
+            "paths": list(dict.fromkeys(place.path for place in self.evidence)),
             "confidence": self.confidence,
             "open_questions": list(self.open_questions),
-            **not_there,
+            **missing,
         }
 
 
-def _ends(lines: int) -> str:
+def _past_end_note(lines: int) -> str:
     return f"not found: the file has {lines:,} line{'' if lines == 1 else 's'}"
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Read an answer: a JSON object in it, else places and remarks in its words. Not `trusted`: confidence is low."""
-    found = next((one for raw in _objects(text) if (one := _of_object(raw)) is not None), None)
-    found = found or _of_words(text)
-    return found if trusted else Findings(found.summary, found.evidence, "low", found.open_questions)
+    """Parse an answer: a JSON object in it, else the places in its text. If not `trusted`, confidence is low."""
+    candidates = (_parse_object(raw) for raw in _find_objects(text))
+    findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)
+    return (
+        findings if trusted else Findings(findings.summary, findings.evidence, "low", findings.open_questions)
+    )
 
 
-def _objects(text: str) -> Iterator[dict[str, object]]:
-    """JSON objects in a text: those in fences first, then the one that the text is or holds."""
+def _find_objects(text: str) -> Iterator[dict[str, object]]:
+    """Yield the JSON objects in a text: fenced ones first, the last fence first, then the text itself."""
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:
         try:
-            found = json.loads(piece)
+            value = json.loads(piece)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            yield found
+        if isinstance(value, dict):
+            yield value
 
 
-def _of_object(raw: dict[str, object]) -> Findings | None:
+def _parse_object(raw: dict[str, object]) -> Findings | None:
     plain = {key.lower().replace(" ", "_").replace("-", "_"): value for key, value in raw.items()}
-    summary = _words(plain.get("summary") or plain.get("answer"), 8_000)
-    evidence = _list(plain.get("evidence"))
-    beside = [*_list(plain.get("paths")), *_list(plain.get("files"))]
-    if not summary and not evidence and not beside:
+    summary = _clean_text(plain.get("summary") or plain.get("answer"), 8_000)
+    evidence = _as_list(plain.get("evidence"))
+    paths = [*_as_list(plain.get("paths")), *_as_list(plain.get("files"))]
+    if not summary and not evidence and not paths:
         return None
-    places = [place for one in evidence[:MOST] if (place := _place(one)) is not None]
-    for one in beside[: MOST - len(places)]:
-        place = _place(one)
+    places = [place for entry in evidence[:MOST] if (place := _parse_place(entry)) is not None]
+    for entry in paths[: MOST - len(places)]:
+        place = _parse_place(entry)
         if place is not None and (place.lines or all(known.path != place.path for known in places)):
             places.append(place)
-    level = _words(plain.get("confidence"), 40).lower().split()
-    asked = [_words(one, MOST_WORDS) for one in _list(plain.get("open_questions"))[:MOST]]
+    level = _clean_text(plain.get("confidence"), 40).lower().split()
+    questions = [_clean_text(entry, MOST_WORDS) for entry in _as_list(plain.get("open_questions"))[:MOST]]
     return Findings(
         summary or "No summary.",
         tuple(places),
         _LEVELS.get(level[0], "low") if level else "low",
-        tuple(one for one in asked if one),
+        tuple(question for question in questions if question),
     )
 
 
-def _of_words(text: str) -> Findings:
+def _parse_text(text: str) -> Findings:
     places: dict[tuple[str, str], Evidence] = {}
     for match in _PLACE.finditer(text):
         lines = f"{match[2]}-{match[3]}" if match[3] else match[2]
         places.setdefault((match[1], lines), Evidence(match[1], lines))
     levels = _CONFIDENCE.findall(text)
-    sure = bool(places) and bool(levels)
+    has_confidence = bool(places) and bool(levels)
     return Findings(
         text.strip(),
         tuple(list(places.values())[:MOST]),
-        _LEVELS[levels[-1].lower()] if sure else "low",
-        _questions(text.splitlines()),
+        _LEVELS[levels[-1].lower()] if has_confidence else "low",
+        _parse_questions(text.splitlines()),
     )
 
 
-def _questions(lines: Sequence[str]) -> tuple[str, ...]:
-    """The list below the words `Open questions`."""
-    start = next((at for at, line in enumerate(lines) if _OPEN.match(line)), None)
+def _parse_questions(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the list below a line `Open questions`."""
+    start = next((index for index, line in enumerate(lines) if _OPEN.match(line)), None)
     if start is None:
         return ()
-    found: list[str] = []
+    questions: list[str] = []
     for line in lines[start + 1 :]:
-        said = line.strip()
-        if said and not re.match(r"[-*+•\d]", said):
+        text = line.strip()
+        if text and not re.match(r"[-*+•\d]", text):
             break
-        if said:
-            found.append(re.sub(r"^(?:[-*+•]|\d+[.)])\s*", "", said)[:MOST_WORDS])
-    return tuple(found[:MOST])
+        if text:
+            questions.append(re.sub(r"^(?:[-*+•]|\d+[.)])\s*", "", text)[:MOST_WORDS])
+    return tuple(questions[:MOST])
 
 
-def _place(raw: object) -> Evidence | None:
+def _parse_place(raw: object) -> Evidence | None:
     if isinstance(raw, str):
         path, _, lines = raw.partition(":")
-        return Evidence(path.strip()[:MOST_WORDS], _range(lines)) if path.strip() else None
+        return Evidence(path.strip()[:MOST_WORDS], _normalise_range(lines)) if path.strip() else None
     if not isinstance(raw, dict):
         return None
-    path = _words(raw.get("path") or raw.get("file"), MOST_WORDS)
+    path = _clean_text(raw.get("path") or raw.get("file"), MOST_WORDS)
     if not path:
         return None
-    lines = _lines(raw)
+    lines = _lines_text(raw)
     name, colon, tail = path.rpartition(":")
     if colon and not lines and tail[:1].isdigit():
         path, lines = name, tail
     what = raw.get("what") or raw.get("why") or raw.get("note") or raw.get("reason") or ""
-    return Evidence(path, _range(lines), _words(what, MOST_WORDS))
+    return Evidence(path, _normalise_range(lines), _clean_text(what, MOST_WORDS))
 
 
-def _lines(raw: Mapping[str, object]) -> str:
-    """Lines as they are named: `10-24`, `[10, 24]`, or `start_line` and `end_line`."""
-    said = raw.get("lines") or raw.get("line_range") or raw.get("line")
-    if said is None and raw.get("start_line") is not None:
-        said = [raw.get("start_line"), raw.get("end_line")]
-    if isinstance(said, list):
-        return "-".join(str(one) for one in said if one is not None)
-    return str(said or "")
+def _lines_text(raw: Mapping[str, object]) -> str:
+    """Return the lines as text; accepts `10-24`, `[10, 24]`, or `start_line` and `end_line`."""
+    lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
+    if lines is None and raw.get("start_line") is not None:
+        lines = [raw.get("start_line"), raw.get("end_line")]
+    if isinstance(lines, list):
+        return "-".join(str(number) for number in lines if number is not None)
+    return str(lines or "")
 
 
-def _range(lines: str) -> str:
-    """`10`, or `10-24`; empty where there is no number."""
+def _normalise_range(lines: str) -> str:
+    """Return `10` or `10-24`; empty if there is no number."""
     match = _LINES.search(lines)
     if match is None or not int(match[1]):
         return ""
@@ -204,11 +210,11 @@ def _range(lines: str) -> str:
     return f"{first}-{last}" if last and int(last) > int(first) else first
 
 
-def _list(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     if isinstance(value, list):
         return value
     return [] if value in (None, "") else [value]
 
 
-def _words(value: object, most: int) -> str:
-    return str(value).strip()[:most] if isinstance(value, str | int | float) else ""
+def _clean_text(value: object, max_chars: int) -> str:
+    return str(value).strip()[:max_chars] if isinstance(value, str | int | float) else ""

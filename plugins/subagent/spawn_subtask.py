@@ -1,4 +1,4 @@
-"""spawn_subtask: a task for an agent with a context of its own."""
+"""spawn_subtask: a task for an agent with its own context."""
 
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
-from .reporting import file_rows, result
+from .reports import file_rows, result
 
 MAX_TOKENS = 4_096
 
@@ -27,53 +27,53 @@ MAX_TOKENS = 4_096
 class SpawnSubtaskArgs(Frozen):
     """Arguments of spawn_subtask."""
 
-    prompt: str = Field(min_length=1, description="the whole task: paths, names, what counts as done")
+    prompt: str = Field(min_length=1, description="the whole task: paths, names, when it is done")
     allowed_tools: tuple[str, ...] | None = Field(
         default=None,
         description="tool names; default: read_file, write_file, edit_file, list_directory, glob, grep",
     )
     max_tokens: int = Field(
-        default=MAX_TOKENS, ge=256, le=65_536, description="most tokens of one answer of it"
+        default=MAX_TOKENS, ge=256, le=65_536, description="maximum tokens of each of its answers"
     )
     agent: str = Field(default="", description="a named agent")
 
 
 class SpawnSubtask:
-    """Runs a delegate, and gives its report."""
+    """Runs a delegate and returns its report."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: SpawnSubtaskArgs) -> str:
-        """Who, and what to do."""
+        """Return the agent's name, if given, and the task."""
         task = " ".join(args.prompt.split())
         return f"{args.agent}: {task}" if args.agent else task
 
     def effects(self, args: SpawnSubtaskArgs) -> tuple[Effect, ...]:
-        """None of its own: what the delegate does is judged call by call."""
+        """Return an internal effect: the delegate's own calls are judged one by one."""
         return (Internal(what="subtask"),)
 
     async def preview(self, args: SpawnSubtaskArgs, env: Environment) -> Preview:
-        """Nothing beyond the task."""
+        """Return an empty preview: the task says enough."""
         return Preview((), content=args.prompt)
 
     async def run(self, args: SpawnSubtaskArgs, ctx: ToolContext) -> ToolResult:
-        """The delegate's report; never its conversation."""
+        """Return the delegate's report, never its conversation."""
         if ctx.delegate is None:
-            raise ToolError("Nothing can be delegated here.")
+            raise ToolError("Tasks cannot be delegated in this run.")
         errand = Errand(task=args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
         if args.agent:
             errand = Errand(args.prompt, args.agent, args.allowed_tools, args.max_tokens)
         report = await ctx.delegate.run(errand)
-        found: JsonMap = {
+        answer: JsonMap = {
             "summary": report.summary,
             "files_created": list(report.files_created),
             "files_modified": list(report.files_modified),
         }
-        return result(report, found, (MarkdownBlock(text=report.summary), *file_rows(report)))
+        return result(report, answer, (MarkdownBlock(text=report.summary), *file_rows(report)))
 
 
 def make(description: str) -> SpawnSubtask:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     SpawnSubtask.spec = ToolSpec(
         name="spawn_subtask",
         description=description,

@@ -1,4 +1,4 @@
-"""Plugin: the task list that the agent keeps while it works."""
+"""Plugin: the todo list that the agent maintains while it works."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from . import read_todos, write_todos
 
 
 def register(api: PluginApi) -> None:
-    """Offer the two todo tools; their descriptions lie beside them."""
+    """Register both todo tools; their descriptions are in the `.md` files beside them."""
     folder = Path(__file__).parent
     for name, make in (("write_todos", write_todos.make), ("read_todos", read_todos.make)):
         api.tool(make((folder / f"{name}.md").read_text(encoding="utf-8").strip()))

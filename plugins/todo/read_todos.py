@@ -1,4 +1,4 @@
-"""read_todos: the task list as it is."""
+"""read_todos: the current todo list."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
-from .listing import progress, rows
+from .todo_text import progress, rows
 
 
 class ReadTodosArgs(Frozen):
@@ -28,19 +28,19 @@ class ReadTodos:
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ReadTodosArgs) -> str:
-        """Nothing to name."""
+        """Return an empty string: there is nothing to name."""
         return ""
 
     def effects(self, args: ReadTodosArgs) -> tuple[Effect, ...]:
-        """Only the session's own list."""
+        """Return an internal effect: only the session's own list is read."""
         return (Internal(what="todos"),)
 
     async def preview(self, args: ReadTodosArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: ReadTodosArgs, ctx: ToolContext) -> ToolResult:
-        """The list in order."""
+        """Return the list in order."""
         items = ctx.state.todo
         if not items:
             return ToolResult(ok=True, content=(TextContent(text="There are no todos."),), summary="none")
@@ -54,7 +54,7 @@ class ReadTodos:
 
 
 def make(description: str) -> ReadTodos:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     ReadTodos.spec = ToolSpec(
         name="read_todos",
         description=description,

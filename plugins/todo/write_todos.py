@@ -1,4 +1,4 @@
-"""write_todos: the whole task list, replaced."""
+"""write_todos: replace the whole todo list."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -23,18 +23,18 @@ from tui_agent.plugin_api import (
     counted,
 )
 
-from .listing import progress, rows
+from .todo_text import progress, rows
 
 MAX_ITEMS = 100
 MAX_CONTENT = 500
 
 
 class Todo(Frozen):
-    """One item as a model writes it."""
+    """One item as the model writes it."""
 
     content: str
     status: TodoStatus = "pending"
-    id: str = Field(default="", description="kept where given")
+    id: str = Field(default="", description="omitted: assigned")
     parent: str = Field(default="", description="id of another item")
 
 
@@ -45,93 +45,96 @@ class WriteTodosArgs(Frozen):
 
 
 class WriteTodos:
-    """Replaces the list. Of several items in progress the first one stays so, and the model is told."""
+    """Replaces the list. If several items are in progress, only the first stays so, and the model is told."""
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: WriteTodosArgs) -> str:
-        """How many items."""
+        """Return the number of items."""
         return counted(len(args.todos), "item")
 
     def effects(self, args: WriteTodosArgs) -> tuple[Effect, ...]:
-        """Only the session's own list."""
+        """Return an internal effect: only the session's own list changes."""
         return (Internal(what="todos"),)
 
     async def preview(self, args: WriteTodosArgs, env: Environment) -> Preview:
-        """Nothing: it is never asked about."""
+        """Return an empty preview: this call never needs approval."""
         return Preview(())
 
     async def run(self, args: WriteTodosArgs, ctx: ToolContext) -> ToolResult:
-        """The new list, in order."""
-        items = _with_ids(args.todos, ctx.state.todo)
+        """Return the new list in order."""
+        items = _assign_ids(args.todos, ctx.state.todo)
         _check_tree(items)
-        items, note = _one_in_progress(items)
+        items, note = _keep_one_in_progress(items)
         text = rows(items)
-        said = f"{progress(items)}\n{text}" if items else "The list is empty now."
+        listing = f"{progress(items)}\n{text}" if items else "The list is empty now."
         return ToolResult(
             ok=True,
-            content=(TextContent(text=f"{note}\n{said}" if note else said),),
+            content=(TextContent(text=f"{note}\n{listing}" if note else listing),),
             summary=progress(items),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             events=(TodoUpdated(items=items, note=note),),
         )
 
 
-def _with_ids(todos: Sequence[Todo], known: Sequence[TodoItem]) -> tuple[TodoItem, ...]:
-    """The items; one without an id keeps that of the item with the same words, else gets the next free number."""
+def _assign_ids(todos: Sequence[Todo], known: Sequence[TodoItem]) -> tuple[TodoItem, ...]:
+    """Return the items; one without an id gets that of the known item with the same text, else the next free number."""
     if len(todos) > MAX_ITEMS:
         raise ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
     taken = {todo.id for todo in todos if todo.id}
-    by_words = {item.content: item.id for item in reversed(known)}
+    ids_by_text = {item.content: item.id for item in reversed(known)}
     number = 0
     items: list[TodoItem] = []
     for todo in todos:
-        words = " ".join(todo.content.split())
-        if not words:
+        text = " ".join(todo.content.split())
+        if not text:
             raise ToolError("An item has no content.")
-        if len(words) > MAX_CONTENT:
-            raise ToolError(f"An item is too long: {len(words)} characters, the limit is {MAX_CONTENT}.")
-        name = todo.id or by_words.get(words, "")
-        if not todo.id and name in taken:
-            name = ""
-        while not name:
+        if len(text) > MAX_CONTENT:
+            raise ToolError(f"An item is too long: {len(text)} characters, the limit is {MAX_CONTENT}.")
+        item_id = todo.id or ids_by_text.get(text, "")
+        if not todo.id and item_id in taken:
+            item_id = ""
+        while not item_id:
             number += 1
-            if str(number) not in taken and str(number) not in by_words.values():
-                name = str(number)
-        taken.add(name)
-        items.append(TodoItem(id=name, content=words, status=todo.status, parent=todo.parent or None))
+            if str(number) not in taken and str(number) not in ids_by_text.values():
+                item_id = str(number)
+        taken.add(item_id)
+        items.append(TodoItem(id=item_id, content=text, status=todo.status, parent=todo.parent or None))
     return tuple(items)
 
 
 def _check_tree(items: Sequence[TodoItem]) -> None:
     parents = {item.id: item.parent for item in items}
     if len(parents) < len(items):
-        twice = next(item.id for item in items if sum(other.id == item.id for other in items) > 1)
-        raise ToolError(f"The id {twice} is given twice.")
+        duplicate = next(item.id for item in items if sum(other.id == item.id for other in items) > 1)
+        raise ToolError(f"The id {duplicate} is used twice.")
     for item in items:
         if item.parent is not None and item.parent not in parents:
-            raise ToolError(f"Item {item.id} names a parent {item.parent} that is not in the list.")
-        above, height = item.parent, 0
-        while above is not None:
-            height += 1
-            if height > len(items):
-                raise ToolError(f"Item {item.id} stands below itself.")
-            above = parents[above]
+            raise ToolError(f"Item {item.id} has the parent {item.parent}, which is not in the list.")
+        parent, depth = item.parent, 0
+        while parent is not None:
+            depth += 1
+            if depth > len(items):
+                raise ToolError(f"Item {item.id} is its own ancestor.")
+            parent = parents[parent]
 
 
-def _one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, ...], str]:
+def _keep_one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, ...], str]:
     active = [item for item in items if item.status == "in_progress"]
     if len(active) < 2:
         return items, ""
-    kept = active[0]
+    current = active[0]
     repaired = tuple(
         item.model_copy(update={"status": "pending"}) if item in active[1:] else item for item in items
     )
-    return repaired, f"Only one item can be in progress: kept “{kept.content}”, set the others to pending."
+    return (
+        repaired,
+        f"Only one item can be in progress: “{current.content}” stays, the others are now pending.",
+    )
 
 
 def make(description: str) -> WriteTodos:
-    """The tool with its description for the model."""
+    """Create the tool with its description for the model."""
     WriteTodos.spec = ToolSpec(
         name="write_todos",
         description=description,

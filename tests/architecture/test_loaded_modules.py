@@ -129,7 +129,7 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
 
 def test_the_apps_process_loads_nothing_that_looks_for_secrets() -> None:
     """What it is told has been looked through by the engine; it looks itself only at what a failure says."""
-    found = modules("import tui_agent.tui.controller.controller, tui_agent.session.remote")
+    found = modules("import tui_agent.tui.controller.session_controller, tui_agent.session.remote")
     assert not [name for name in found if name.startswith("tui_agent.store.redaction")]
 
 
@@ -158,7 +158,7 @@ def test_the_first_paint_loads_the_screens_library_and_light_modules_only() -> N
     assert not [
         name
         for name in more - {plain_text}
-        if name.startswith((*late, "tui_agent.tui.controller.controller", "tui_agent.tui.transcript"))
+        if name.startswith((*late, "tui_agent.tui.controller.session_controller", "tui_agent.tui.transcript"))
     ]
     # The page that asks for a model is loaded by name where the first frame shows it (0.7 ms of 190), and nowhere else.
     assert "tui_agent.tui.panes.start" not in more

@@ -227,7 +227,7 @@ def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
     assert program.run("run", "one", "--max-turns", "1", *mock).returncode == 0
     done = program.run("run", "two", "--continue", "--max-turns", "1", *mock)
     assert done.returncode == 3
-    assert "The session has had its one turn, the limit." in done.stderr
+    assert "This session has reached its limit of one turn." in done.stderr
 
 
 def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
@@ -236,6 +236,6 @@ def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
     done = program.run("run", "hello", "--max-cost", "1", *mock)
     assert done.returncode == 0
     assert done.stderr == (
-        "tui-agent: The price of mock is not known, so the cost limit of $1 cannot hold. "
-        "input_price and output_price in its profile set it.\n"
+        "tui-agent: The price of mock is unknown, so the cost limit of $1 cannot be enforced. "
+        "To set the price, add input_price and output_price to its profile.\n"
     )

@@ -23,7 +23,7 @@ RULES = ("answer in German", "never touch src/vendor.py", "run tests with run_te
 TASK = f"Make total() of src/cart.py round to cents. Rules: {'; '.join(RULES)}."
 LATER = "One more rule: leave README alone. What did you change?"
 OPEN, FAILS, STILL = "[>] Make the test pass", "1 failed", "## Tests that fail"
-SUMMARISES, DELEGATE = "You summarise the beginning", "You find something out"
+SUMMARISES, DELEGATE = "You summarise the beginning", "You answer a question about a repository"
 FAILED_AT, READ_FIRST = 4, 26
 """The step whose test fails, and the files that are read before it is mended."""
 PASSED_AT = FAILED_AT + READ_FIRST + 3
@@ -76,7 +76,7 @@ def tokens_of(body: dict[str, Any]) -> int:
 def artifact_in(body: dict[str, Any]) -> str:
     """The output that was shown shortened last."""
     said = json.dumps(body["messages"])
-    return "art_" + said.rpartition("The whole is artifact art_")[2][:12]
+    return "art_" + said.rpartition("The full result is artifact art_")[2][:12]
 
 
 class Replies(Protocol):
@@ -254,4 +254,4 @@ def test_what_the_meter_counts_is_what_the_provider_counts(played: Played) -> No
 def test_what_was_put_away_is_read_again(played: Played) -> None:
     texts = [said(body) for body in played.provider.of()]
     assert any("8765" in text for text in texts)
-    assert all(REDUCED not in text or "read_artifact reads it again" in text for text in texts)
+    assert all(REDUCED not in text or "read_artifact can read it" in text for text in texts)

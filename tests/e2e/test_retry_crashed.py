@@ -58,7 +58,7 @@ def test_a_killed_run_goes_on_in_the_same_session_and_ends_well(program: Program
     os.kill(pid_of(first), signal.SIGKILL)
     second, err = rest(run)
     assert run.returncode == 0, err
-    assert "The run was killed (SIGKILL). It goes on, 2 tries left: ses_" in err
+    assert "The run was killed (SIGKILL). Continuing, 2 tries left: ses_" in err
     assert {one["session"] for one in [*first, *second]} == {first[0]["session"]}
     assert "run.resumed" in kinds(second) and "user.message" not in kinds(second)
     said = [one["payload"] for one in second if one["payload"]["kind"] == "model.responded"]
@@ -72,7 +72,7 @@ def test_after_the_last_try_the_status_says_what_killed_it(program: Program, tmp
     os.kill(pid_of(until(run, "model.delta")), signal.SIGKILL)
     _, err = rest(run)
     assert run.returncode == 128 + signal.SIGKILL
-    assert "1 try left" in err and "It is not tried again" in err
+    assert "1 try left" in err and "No tries left" in err
 
 
 def test_a_stop_that_is_asked_for_is_no_crash(program: Program, tmp_path: Path) -> None:

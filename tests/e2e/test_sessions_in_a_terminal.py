@@ -81,7 +81,7 @@ def test_resume_without_an_id_finds_a_session_and_opens_it(
         terminal.send("\r")
         terminal.until(lambda screen: "turn 1" in screen and "1 of 2" not in screen, "the session")
         terminal.send("/session a better name\r")
-        terminal.until_text("is called a better name now")
+        terminal.until_text("to a better name")
         terminal.until(lambda _: b"a better name" in log.read_bytes(), "the name in the log")
         killed(terminal)
     with start("--resume", *mock, size=size) as terminal:
@@ -100,7 +100,7 @@ def test_a_session_is_renamed_and_deleted_from_the_list(
         terminal.send("hello")
         terminal.until_text("1 of 2")
         terminal.send("\x1b[Bn\x15other words\r")
-        terminal.until_text("is called other words now")
+        terminal.until_text("to other words")
         terminal.send("\x1b\x1b")
         terminal.until_text("2 sessions")
         killed(terminal)

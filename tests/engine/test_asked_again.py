@@ -202,7 +202,7 @@ async def test_in_the_last_turn_that_may_be_the_call_is_asked_about_again(tmp_pa
         await bench.until("turn.finished", 2)
         bench.submit(SubmitPrompt(text="more"))
         rejected = await bench.until("command.rejected")
-        assert "has had its one turn" in rejected.payload.reason  # type: ignore[union-attr]
+        assert "reached its limit of one turn" in rejected.payload.reason  # type: ignore[union-attr]
     assert starts(tmp_path, WHOLE) == Counter("abcd")
 
 

@@ -111,7 +111,7 @@ async def test_a_mentioned_file_is_neither_a_turn_nor_the_users_words(tmp_path: 
         assert made.turns == 2
         shown = of(model.summaries[0])
         assert "USER: Mind @notes.txt too." in shown
-        assert "FILES that the user's message mentions: " in shown and shown.count("USER: ") == 2
+        assert "FILES mentioned in the user's message: " in shown and shown.count("USER: ") == 2
         own = str(made.summary).split("## Files")[0]
         assert "Mind @notes.txt too." in own and "secret recipe" not in own
 

@@ -69,7 +69,7 @@ async def test_a_decision_carries_the_rule_the_reason_and_the_digest_that_was_sh
     )
     assert (found.rule_id, found.reason, found.policy) == (
         "ask.commands",
-        "the user allowed it (once)",
+        "you allowed it (once)",
         "ask",
     )
     order = [event.payload.kind for event in bench.events]

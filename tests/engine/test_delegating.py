@@ -129,7 +129,7 @@ async def test_an_investigator_that_tries_to_write_is_denied_by_rule(tmp_path: P
         ({"allowed_tools": ["ask_user"]}, "There is no tool"),
         ({"allowed_tools": ["spawn_subtask"]}, "cannot use spawn_subtask"),
         ({"agent": "nobody"}, "no agent 'nobody'"),
-        ({"agent": "verify", "allowed_tools": ["write_file"]}, "does not use write_file"),
+        ({"agent": "verify", "allowed_tools": ["write_file"]}, "may not use write_file"),
     ],
 )
 async def test_what_a_delegate_may_not_have_is_refused_before_it_begins(

@@ -108,11 +108,11 @@ async def test_a_subtask_that_waited_for_another_when_the_program_ended_is_told_
     async with running(tmp_path, [], session="ses_whole", serve=False) as bench:
         closed = [one.payload for one in bench.events if isinstance(one.payload, ToolFinished)]
         assert sorted((one.status, one.summary) for one in closed) == [
-            ("interrupted", "not begun"),
+            ("interrupted", "not started"),
             ("lost", "lost"),
         ]
         waited = next(one for one in closed if one.status == "interrupted")
-        assert "never began" in str(waited.content) and check_pairs(bench.recorder.messages()) == []
+        assert "never started" in str(waited.content) and check_pairs(bench.recorder.messages()) == []
 
 
 async def test_a_session_taken_back_into_a_delegation_goes_on_from_there(tmp_path: Path) -> None:

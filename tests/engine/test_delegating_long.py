@@ -169,7 +169,7 @@ async def test_the_time_of_a_delegate_is_up_while_it_is_summarised(tmp_path: Pat
     model = Investigation(reads(MANY), lambda number: [anyio.sleep_forever])  # type: ignore[list-item]
     async with delegating(tmp_path, model, timeout_seconds=2) as bench:
         ended = await done(bench)
-        assert ended.reason == "budget" and "its time was up" in str(report(bench)["summary"])
+        assert ended.reason == "budget" and "it reached its time limit" in str(report(bench)["summary"])
         assert not bench.recorder.state.open_requests
 
 

@@ -37,7 +37,7 @@ async def test_a_call_in_the_workspace_that_must_fail_is_told_and_not_asked_abou
         told = str(bench.model.requests[1].messages)
     assert bench.of(PermissionRequested) == []
     assert [end.status for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)] == ["failed"] * 2
-    assert "there.txt exists already" in told
+    assert "there.txt already exists" in told
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ async def test_an_existing_file_outside_is_not_called_new_and_nothing_of_it_is_t
         (request,) = bench.of(PermissionRequested)
         assert isinstance(request, PermissionRequested)
         assert request.effects == (Writes(path=str(target), creates=False),)
-        assert "exists already" in str(request.preview)
+        assert "already exists" in str(request.preview)
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")
-        assert "exists already" not in str(bench.model.requests[1].messages)
+        assert "already exists" not in str(bench.model.requests[1].messages)
 
 
 async def test_replacing_a_file_outside_shows_the_difference(tmp_path: Path) -> None:

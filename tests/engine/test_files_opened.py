@@ -27,7 +27,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 SAID = "It tried to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
-KEPT = " Always writes it into your configuration, as [sandbox] readable."
+KEPT = " Always adds it to [sandbox] readable in your config.toml."
 
 
 class Wanting(LocalEnvironment):
@@ -147,7 +147,7 @@ async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_k
     assert [one.why for one in asked.choices] == [
         "",
         "commands may read it",
-        "written into your configuration" if keeps else "not offered here",
+        "written to your config.toml" if keeps else "not available here",
     ]
     assert kept == []
 
@@ -189,7 +189,7 @@ async def test_where_it_cannot_be_kept_it_holds_for_the_session_and_why_is_told(
 
 async def test_a_no_leaves_them_shut_and_the_model_is_told(tmp_path: Path) -> None:
     def look(bench: Bench, told: str) -> None:
-        assert f"{SAID} With it: The user did not allow this call." in told
+        assert f"{SAID} With the file: The user did not allow this call." in told
 
     bench = await ran(tmp_path, [("deny", "once", "")], look=look)
     assert [one.decision for one in decisions(bench)] == ["allow", "deny"]
@@ -201,7 +201,7 @@ async def test_an_answer_with_another_rule_is_asked_for_again_and_says_why(tmp_p
     first, second = questions(bench)
     assert (first.wrong, second.wrong) == (
         "",
-        "What is opened to commands cannot be written otherwise here.",
+        "You cannot edit the list of files here.",
     )
     assert first.digest == second.digest
     assert len(decisions(bench)) == 2 and len(Wanting.made.specs) == 2
@@ -217,8 +217,11 @@ async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_
     tmp_path: Path,
 ) -> None:
     def look(bench: Bench, told: str) -> None:
-        assert f"{SAID} It was not run with it: the policy asks, and no one is there to answer." in told
-        assert "--readable opens files to the commands of a run." in told
+        assert (
+            f"{SAID} It was not run again with the file: the policy asks, and no one is there to answer."
+            in told
+        )
+        assert "Use --readable to open files to a run's commands." in told
 
     bench = await ran(tmp_path, [], interactive=False, look=look)
     last = decisions(bench)[-1]

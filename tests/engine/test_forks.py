@@ -134,7 +134,7 @@ async def test_a_fork_in_the_midst_of_an_answer_forgets_what_had_come_of_it(tmp_
         assert await gone_on(bench) == ["user: first"]
         (ended,) = (one for one in bench.of(TurnFinished) if one.detail)  # type: ignore[attr-defined]
         assert isinstance(ended, TurnFinished)
-        assert (ended.reason, ended.detail) == ("interrupted", "The fork begins in the midst of this turn.")
+        assert (ended.reason, ended.detail) == ("interrupted", "Forked in the middle of this turn.")
 
 
 async def test_another_message_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

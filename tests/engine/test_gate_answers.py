@@ -58,7 +58,7 @@ def decided(bench: Bench) -> PermissionDecided:
 
 
 @pytest.mark.parametrize(
-    ("why", "said"), [("kept by nobody", "A rule is kept by nobody."), ("", "A rule is not offered here.")]
+    ("why", "said"), [("kept by nobody", "A rule is kept by nobody."), ("", "A rule is not available here.")]
 )
 async def test_a_rule_of_a_reach_that_was_not_offered_is_not_kept(
     tmp_path: Path, why: str, said: str
@@ -96,7 +96,7 @@ async def test_an_answer_without_a_rule_takes_the_one_that_its_reach_offers(
         found = decided(bench)
         assert (found.decision, found.by, found.reach, found.rule) == ("allow", "user", reach, rule)
         assert (found.request_id, found.digest) == (request.request_id, request.digest)
-        assert (found.rule_id, found.reason) == ("test.ask", f"the user allowed it ({reach})")
+        assert (found.rule_id, found.reason) == ("test.ask", f"you allowed it ({reach})")
         assert (remembered, tool.ran) == (kept, ["hello"])
 
 
@@ -136,14 +136,14 @@ async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message:
         await bench.until("turn.finished")
         found = decided(bench)
         assert (found.decision, found.reach, found.rule, found.message) == ("deny", "once", "", message)
-        assert (found.reason, kept, tool.ran) == ("the user said no", [], [])
+        assert (found.reason, kept, tool.ran) == ("you said no", [], [])
         assert len(bench.of(PermissionRequested)) == 1
         (end,) = bench.of(ToolFinished)
         assert isinstance(end, ToolFinished)
-        words = f" They say: {message}" if message else ""
+        words = f" The user says: {message}" if message else ""
         told = text(ToolResult(ok=False, content=end.content))
         assert f"The user did not allow this call.{words}" in told
-        assert ("They say" in told) == bool(message)
+        assert ("The user says" in told) == bool(message)
 
 
 async def test_where_no_one_is_there_a_question_is_a_no_of_the_engine(tmp_path: Path) -> None:

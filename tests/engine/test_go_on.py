@@ -70,13 +70,13 @@ async def test_it_goes_on_behind_results_where_a_limit_stopped_it(tmp_path: Path
         assert isinstance(bench.model.requests[-1].messages[-1], ToolMessage)
         assert bench.kinds().count("user.message") == 1
         assert [one.goes_on for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)] == [False, True]
-        assert await refused(bench) == "The agent has answered; there is nothing to go on from."
+        assert await refused(bench) == "The agent has answered; there is nothing to continue."
         legal(bench)
 
 
 async def test_it_goes_on_behind_a_message_that_got_no_answer(tmp_path: Path) -> None:
     async with running(tmp_path, [fault(), say("Hello."), say("I see.")]) as bench:
-        assert await refused(bench) == "Nothing was said yet that the agent could go on from."
+        assert await refused(bench) == "There is nothing to continue yet."
         assert (await turn(bench, SubmitPrompt(text="hi"))).reason == "model_error"
         assert (await turn(bench, GoOn())).reason == "finished"
         assert words(bench.model.requests[-1].messages[-1]) == "hi"
@@ -97,7 +97,7 @@ async def test_it_goes_on_where_the_user_had_stopped_it_and_says_so(tmp_path: Pa
     async with running(tmp_path, from_here) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await stopped.wait()
-        assert await refused(bench) == "A turn is running. The agent can go on after it."
+        assert await refused(bench) == "A turn is running. The agent can continue after it."
         bench.submit(Interrupt())
         await bench.until("turn.finished")
         assert (await turn(bench, GoOn())).reason == "finished"
@@ -147,4 +147,4 @@ async def test_a_turn_without_a_message_counts_in_every_fold_and_can_be_taken_ba
 async def test_the_turns_of_a_session_are_counted_against_their_limit(tmp_path: Path) -> None:
     async with running(tmp_path, [fault(), say("Hello.")], budgets=Budgets(max_turns=1)) as bench:
         await turn(bench, SubmitPrompt(text="hi"))
-        assert await refused(bench) == "The session has had its one turn, the limit."
+        assert await refused(bench) == "This session has reached its limit of one turn."

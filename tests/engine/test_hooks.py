@@ -171,7 +171,7 @@ async def test_arguments_that_do_not_fit_are_a_fault_and_the_call_is_asked_about
         assert isinstance(asked, PermissionRequested) and asked.target == "a"
         bench.submit(DecidePermission(request_id=asked.request_id, decision="deny"))
         await bench.until("turn.finished")
-    assert "do not fit" in ran(bench)[0].fault
+    assert "are not valid" in ran(bench)[0].fault
     assert tool.ran == []
 
 

@@ -128,7 +128,7 @@ async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Pa
             "AGENTS.md"
         ]
         assert bench.model.requests == [], "no model is asked"
-        assert _said([event.payload for event in bench.events]).startswith("AGENTS.md is written.")
+        assert _said([event.payload for event in bench.events]).startswith("Created AGENTS.md.")
         bench.submit(Undo())
         await bench.until("session.head_moved")
         await bench.until("checkpoint.restored")
@@ -159,7 +159,7 @@ async def test_to_one_that_is_there_only_what_it_lacks_is_added_and_nothing_twic
         ended = await bench.until("turn.finished", 2)
     assert isinstance(ended.payload, TurnFinished) and ended.payload.reason == "finished"
     assert (workspace / "AGENTS.md").read_text() == text
-    assert "nothing is to be added" in _said([event.payload for event in bench.events])
+    assert "Nothing to add" in _said([event.payload for event in bench.events])
 
 
 async def test_what_is_lacking_is_added_to_the_list_of_commands_that_is_there(workspace: Path) -> None:

@@ -224,7 +224,7 @@ async def test_a_long_one_is_kept_as_a_blob_and_sent_whole_up_to_its_limit(
     _put(workspace / "AGENTS.md", "Keep this line.\n" * 4_000)
     found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").all()
     assert found.files[0].cut and len(str(found.files[0].text)) <= MAX_FILE_CHARS
-    assert "AGENTS.md is cut" in found.notes[0]
+    assert "AGENTS.md is too long" in found.notes[0]
     async with running(tmp_path, [say("ok")], middlewares=[_reading(tmp_path)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
@@ -238,7 +238,7 @@ async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_s
     _put(workspace / "AGENTS.md", "Theirs.")
     paths, notes = await _notes(tmp_path, project=False)
     assert paths == [str(tmp_path / "config" / "AGENTS.md")]
-    assert notes == ("The instructions of this folder are left out: its own files are not trusted (/trust).",)
+    assert notes == ("This folder's instructions are ignored, because its files are not trusted (/trust).",)
 
 
 def _latin(folder: Path) -> None:
@@ -382,8 +382,8 @@ async def test_one_that_joined_and_is_changed_or_gone_is_told_behind_what_was_se
         assert after.system == before.system
         assert after.messages[: len(before.messages)] == before.messages
     changed, gone, same = (_text(request.messages[-1]) for request in bench.model.requests[-3:])
-    assert "What was told above of src/AGENTS.md holds no more" in changed and "New rules." in changed
-    assert "What was told above of src/AGENTS.md holds no more" in gone and "rules." not in gone
+    assert "The text of src/AGENTS.md above no longer applies" in changed and "New rules." in changed
+    assert "The text of src/AGENTS.md above no longer applies" in gone and "rules." not in gone
     assert same == "go"
     assert [one.path for one in bench.recorder.state.instructions] == ["AGENTS.md"]
 

@@ -143,7 +143,7 @@ async def test_the_user_ends_one_job_and_then_all(tmp_path: Path) -> None:
         await bench.until("job.finished")
         bench.submit(StopJob(job_id=JobId("job-2")))
         rejected = await bench.until("command.rejected")
-        assert "job-2 does not run" in rejected.payload.reason  # type: ignore[union-attr]
+        assert "job-2 has ended" in rejected.payload.reason  # type: ignore[union-attr]
         bench.submit(StopJob())
         await bench.until("job.finished", 3)
         assert {(end.job_id, end.stopped_by) for end in ends(bench)} == {
@@ -155,7 +155,7 @@ async def test_there_are_only_so_many_jobs_at_a_time(tmp_path: Path) -> None:
     many = [job(ENDLESS) for _ in range(MOST_JOBS + 1)]
     async with serving(tmp_path, *many) as bench:
         await turn(bench)
-        assert "the limit" in told(bench)[MOST_JOBS] and "job-1" in told(bench)[MOST_JOBS]
+        assert "The limit" in told(bench)[MOST_JOBS] and "job-1" in told(bench)[MOST_JOBS]
         assert len(bench.recorder.state.jobs) == MOST_JOBS
 
 
@@ -239,6 +239,6 @@ async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_sho
     async with serving(tmp_path, job("cat .env 2> /dev/null"), read(wait=20), read(), env=Remarking) as bench:
         await turn(bench)
         (end,) = ends(bench)
-        for said in (".env may hold secrets, and stood empty", "git sees the covered file as changed."):
+        for said in (".env may hold secrets and appeared empty", "git sees the covered file as changed."):
             assert f"The sandbox: {said}" in end.message
             assert said in told(bench)[-1]

@@ -162,8 +162,8 @@ async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
     (workspace / "blob.bin").write_bytes(b"\x7fELF\0\0" + b"\0" * 500)
     mentions, sent = await _mentions(tmp_path, "@blob.bin @log.txt")
     assert all(one.cut for one in mentions)
-    assert "read_file reads on with offset=" in sent and "line 49999" not in sent
-    assert "[binary, 506 bytes; only its beginning is here]\n7f 45 4c 46" in sent
+    assert "read on with read_file, offset=" in sent and "line 49999" not in sent
+    assert "[binary, 506 bytes; only its beginning is shown]\n7f 45 4c 46" in sent
     assert len(sent) < 40_000
 
 
@@ -189,7 +189,7 @@ async def test_where_there_is_hardly_any_room_no_file_is_begun(workspace: Path) 
     for name in ("one.md", "two.md"):
         (workspace / name).write_text("b" * 5_000)
     found = await expand("@one.md and @two.md", _sources(workspace, 700))
-    assert all(one.cut and "read_file reads it" in str(one.text) for one in found)
+    assert all(one.cut and "use read_file" in str(one.text) for one in found)
     assert "b" * 20 not in "".join(str(one.text) for one in found)
 
 
@@ -212,7 +212,7 @@ async def test_a_name_that_was_not_looked_up_to_the_end_is_told_and_a_file_that_
     [told] = await expand("Why does @Cart.total and gone@x.org", late)
     assert (told.given, told.kind, told.note) == ("Cart.total", "missing", UNREAD)
     [missing] = await expand("see @gone.py", late)
-    assert missing.note == "there is no such file"
+    assert missing.note == "file not found"
 
 
 async def test_no_more_names_are_looked_up_than_there_is_time_for_and_that_is_told_once(
@@ -276,7 +276,7 @@ async def test_a_submodules_own_link_to_its_repository_is_not_listed(tmp_path: P
 async def test_lines_that_a_file_has_not_are_told_of(tmp_path: Path, workspace: Path) -> None:
     mentions, sent = await _mentions(tmp_path, "@src/app.py:500-600 and @src/app.py:3-900")
     assert [(one.kind, one.note, one.last_line) for one in mentions] == [
-        ("missing", "it has 6 lines", 0),
+        ("missing", "it has only 6 lines", 0),
         ("file", "", 6),
     ]
     assert sent.count("<file ") == 1
@@ -285,7 +285,7 @@ async def test_lines_that_a_file_has_not_are_told_of(tmp_path: Path, workspace: 
 async def test_an_image_goes_along_where_the_model_takes_images(tmp_path: Path, workspace: Path) -> None:
     (workspace / "shot.png").write_bytes(_png())
     mentions, _ = await _mentions(tmp_path, "@shot.png")
-    assert (mentions[0].kind, mentions[0].note) == ("refused", "the model takes no images")
+    assert (mentions[0].kind, mentions[0].note) == ("refused", "the model does not accept images")
     async with running(tmp_path, [say("ok")], session="ses_images") as bench:
         state = bench.recorder.state
         assert state.settings is not None

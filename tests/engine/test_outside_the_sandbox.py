@@ -95,8 +95,8 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         assert (asked.risk, asked.default_no) == ("It runs outside the sandbox.", True)
         assert [(one.reach, one.offered, one.why) for one in asked.choices] == [
             ("once", True, ""),
-            ("session", False, "not offered here"),
-            ("always", False, "not offered here"),
+            ("session", False, "not available outside the sandbox"),
+            ("always", False, "not available outside the sandbox"),
         ]
         assert isinstance(first, PermissionDecided) and isinstance(second, PermissionDecided)
         assert (first.by, second.by, second.decision, second.rule_id) == (
@@ -119,7 +119,7 @@ async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_p
         await bench.until("turn.finished")
         assert [spec.outside for spec in Refusing.made.specs] == [False]
         assert REFUSED in told(bench)
-        assert "The user did not allow this call. They say: Use the workspace." in told(bench)
+        assert "The user did not allow this call. The user says: Use the workspace." in told(bench)
 
 
 async def test_where_no_one_is_there_nothing_runs_outside_and_the_model_is_told_why(tmp_path: Path) -> None:
@@ -312,9 +312,7 @@ async def test_a_job_that_was_refused_something_is_not_offered_outside_and_says_
         await bench.until("turn.finished")
         (end,) = bench.of(JobFinished)
         assert isinstance(end, JobFinished)
-        assert end.message.startswith(
-            f"The sandbox: {REFUSED} A job is not offered to run outside the sandbox"
-        )
+        assert end.message.startswith(f"The sandbox: {REFUSED} A background job cannot leave the sandbox.")
         assert end.message in str(bench.of(ToolFinished)[-1])
         assert bench.of(PermissionRequested) == []
 

@@ -121,7 +121,7 @@ async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) 
         (tmp_path / "work" / f"a{number}.py").write_text("def find():\n    pass\n")
     maps = SessionMaps(tmp_path / "work", tmp_path / "cache")
     try:
-        await to_thread.run_sync(maps._kept, MapWish(query="find"))  # nobody waits for it any more
+        await to_thread.run_sync(maps._render_late, MapWish(query="find"))  # nobody waits for it any more
         found = maps.late()
         assert found is not None and found.total == 10 and maps.late() is None
         again = await maps.soon(MapWish(query="find"), 60)

@@ -84,7 +84,7 @@ async def test_a_lost_call_is_never_run_again_by_itself(tmp_path: Path) -> None:
         await bench.until("turn.finished", 2)
         first = bench.model.requests[0].messages
     assert write.ran == [] and not bench.of(ToolStarted)
-    assert "not known" in str(first)
+    assert "effects are unknown" in str(first)
 
 
 @pytest.mark.parametrize("torn", [b'{"v":1,"seq"', b"\x00" * 64])

@@ -228,7 +228,7 @@ async def test_while_a_turn_runs_and_where_nothing_was_done_it_is_refused(tmp_pa
         await bench.until("turn.finished")
     assert not bench.of(SessionHeadMoved)
     rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
-    assert "nothing to take back" in rejected[0].reason
+    assert "Nothing to undo" in rejected[0].reason
     assert "after it" in rejected[1].reason
 
 
@@ -346,7 +346,7 @@ async def test_a_file_whose_folder_is_a_file_now_is_told_with_the_reason_and_not
         await bench.until("session.head_moved")
         error = (await bench.until("error.raised")).payload
         assert isinstance(error, ErrorRaised)
-        assert error.message == "old/o.txt could not be put back: old is not a folder any more."
+        assert error.message == "old/o.txt could not be restored: old is not a folder any more."
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
         assert restored[-1].kept == ()
     assert files(tmp_path) == {"old": "mine"}

@@ -124,7 +124,7 @@ async def test_an_undo_where_nothing_was_said_is_refused_and_moves_nothing(tmp_p
     async with told(tmp_path) as bench:
         await go(bench, Undo())
         (refused,) = bench.of(CommandRejected)
-        assert isinstance(refused, CommandRejected) and "nothing to take back" in refused.reason
+        assert isinstance(refused, CommandRejected) and "Nothing to undo" in refused.reason
         assert not bench.of(SessionHeadMoved)
 
 

@@ -109,9 +109,9 @@ async def test_neither_conversation_nor_files_is_refused(tmp_path: Path) -> None
         await turn(bench, "first")
         await go(bench, Revert(to_seq=1, conversation=False, files=False))
         (rejected,) = bench.of(CommandRejected)
-        assert isinstance(rejected, CommandRejected) and "Neither" in rejected.reason
+        assert isinstance(rejected, CommandRejected) and "Nothing to revert" in rejected.reason
         await go(bench, Redo())
-        assert "Nothing was taken back" in [str(one) for one in bench.of(CommandRejected)][-1]
+        assert "Nothing to redo" in [str(one) for one in bench.of(CommandRejected)][-1]
 
 
 async def test_only_settings_that_differ_are_set_again(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_a_turn_that_is_gone_back_into_ends_there_and_one_that_ended_does_
         assert not [one for one in await kinds(bench, Revert(to_seq=ended)) if isinstance(one, TurnFinished)]
         found = [one for one in await kinds(bench, Revert(to_seq=started)) if isinstance(one, TurnFinished)]
         assert [(one.turn, one.reason, one.detail) for one in found] == [
-            (1, "interrupted", "The session went back into this turn.")
+            (1, "interrupted", "The session was reverted to the middle of this turn.")
         ]
         assert not bench.recorder.state.turn_running
 
@@ -155,7 +155,7 @@ async def test_a_plan_is_told_and_one_without_a_checkpoint_says_why(tmp_path: Pa
         assert (first.to_seq, first.acts, first.unavailable) == (
             0,
             (),
-            "No checkpoint of the files was taken yet.",
+            "There is no checkpoint of the files yet.",
         )
         assert (second.to_seq, second.more, second.unavailable) == (start, 0, "")
         assert [(one.path, one.act, one.added, one.removed, one.conflict) for one in second.acts] == [

@@ -102,7 +102,7 @@ async def test_an_unasked_search_finds_the_rest_and_says_what_was_empty_to_it(co
     found = await seen(command, "ask", FILES)
     assert found.asked == ()
     assert "a.txt:1:canary of a.txt" in found.told and "APP_TOKEN" not in found.told
-    assert "[the sandbox: .env may hold secrets, and stood empty before this command.]" in found.told
+    assert "[the sandbox: .env may hold secrets and appeared empty to this command.]" in found.told
 
 
 async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None:
@@ -171,13 +171,15 @@ async def test_what_the_user_opened_for_the_session_or_for_always_is_asked_about
 
 async def test_a_no_leaves_it_shut_and_the_model_is_told() -> None:
     found = await seen("python3 test.py", "accept-edits", NEEDS, answer="deny")
-    assert f"[the sandbox: {ASKED} With it: The user did not allow this call." in found.told
+    assert f"[the sandbox: {ASKED} With the file: The user did not allow this call." in found.told
 
 
 async def test_where_no_one_is_there_it_stays_shut_and_the_way_to_open_it_is_named() -> None:
     found = await seen("python3 test.py", "bypass", NEEDS, interactive=False)
     assert (
-        found.asked == () and f"{ASKED} It was not run with it" in found.told and "--readable" in found.told
+        found.asked == ()
+        and f"{ASKED} It was not run again with the file" in found.told
+        and "--readable" in found.told
     )
 
 
@@ -192,7 +194,7 @@ async def test_an_answer_that_names_other_files_opens_none_and_is_asked_for_agai
 
 async def test_a_search_of_the_session_finds_what_was_opened() -> None:
     found = await seen("python3 test.py", "accept-edits", NEEDS, reach="session", again="grep -rn canary .")
-    assert "APP_TOKEN=canary" in found.told and "stood empty" not in found.told
+    assert "APP_TOKEN=canary" in found.told and "appeared empty" not in found.told
 
 
 async def test_an_approved_command_that_names_it_reads_it_in_the_sandbox() -> None:

@@ -185,7 +185,7 @@ async def test_a_turn_that_a_limit_ended_goes_on_without_a_message(
         session.submit(GoOn())
         (rejected,) = await reading.until(CommandRejected)
         assert isinstance(rejected.payload, CommandRejected)
-        assert rejected.payload.reason == "The agent has answered; there is nothing to go on from."
+        assert rejected.payload.reason == "The agent has answered; there is nothing to continue."
 
 
 @pytest.mark.parametrize("form", FORMS)

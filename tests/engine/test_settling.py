@@ -39,7 +39,7 @@ async def test_the_settled_command_is_judged_shown_and_run(tmp_path: Path) -> No
         await bench.until("turn.finished")
     assert tool.ran == ["cat notes.txt > new.txt"]
     (decided,) = bench.of(PermissionDecided)
-    assert isinstance(decided, PermissionDecided) and decided.reason == "the user allowed it (once)"
+    assert isinstance(decided, PermissionDecided) and decided.reason == "you allowed it (once)"
 
 
 async def test_what_cannot_be_settled_fails_the_call_and_asks_nobody(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it
     assert "[files of this skill: scripts/fill.py]" in said[0][1]
     assert said[1] == ("ok", "import sys\n")
     assert said[2][0] == said[3][0] == "failed"
-    assert "not below the skill's folder" in said[2][1] and "There are: pdf" in said[3][1]
+    assert "not inside the skill's folder" in said[2][1] and "Available: pdf" in said[3][1]
 
 
 async def test_one_that_comes_later_is_told_from_the_next_turn_on(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_broken_one_is_listed_with_what_is_wrong_and_the_others_work(
     ("make", "fault"),
     [
         (_absent, "it has no SKILL.md"),
-        (_no_end, "the description at its beginning does not end: a line --- is missing"),
+        (_no_end, "its front matter has no end: the line --- is missing"),
     ],
 )
 def test_the_fault_names_what_is_missing(tmp_path: Path, make: Callable[[Path], None], fault: str) -> None:
@@ -164,7 +164,7 @@ def test_of_two_of_the_users_with_one_name_the_second_says_where_the_first_is(tm
     first = _put(tmp_path / "a")
     _put(tmp_path / "b")
     faults = [one.fault for one in SkillShelf(tmp_path).records]
-    assert faults == ["", f"{first} has the name pdf too, and is used in its place"]
+    assert faults == ["", f"{first} has the same name pdf, and is used instead"]
 
 
 def test_a_description_is_read_without_signs_that_nobody_sees_and_without_a_comment(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ async def test_an_interrupted_turn_tells_the_model_what_its_command_had_printed(
         told = [m for m in bench.model.requests[1].messages if isinstance(m, ToolMessage)]
         assert check_pairs(bench.recorder.messages()) == []
     (result,) = _results(bench)
-    assert result == "This call was stopped before its end. Its output until then:\n3 of 7 tests passed"
+    assert result == "This call was stopped before it finished. Its output until then:\n3 of 7 tests passed"
     assert "3 of 7 tests passed" in str(told[0].content)
 
 

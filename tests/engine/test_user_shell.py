@@ -76,7 +76,7 @@ async def test_messages_sent_meanwhile_wait_for_the_end_and_then_go(tmp_path: Pa
             if isinstance(one, UserMessageReceived)
         ]
         assert said == ["first", "second"]
-        assert "the user stopped it after 0 s" in str(bench.model.requests[0].messages)
+        assert "stopped by the user after 0 s" in str(bench.model.requests[0].messages)
         assert "begun" in str(bench.model.requests[0].messages)
 
 
@@ -125,4 +125,4 @@ async def test_a_command_that_a_crash_left_open_is_closed_as_lost_with_its_outpu
         bench.submit(SubmitPrompt(text="well?"))
         await bench.until("turn.finished")
     told = str(bench.model.requests[0].messages)
-    assert "make (the program ended while it ran" in told and "half" in told
+    assert "make (the program crashed while it ran" in told and "half" in told

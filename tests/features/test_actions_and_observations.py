@@ -91,7 +91,7 @@ def test_every_kind_of_action_and_observation_has_friendly_words() -> None:
         "Writing a",
         "Browsing u",
         "Added the task: g",
-        "Task 1 is in progress now",
+        "Task 1 is now in progress",
         "The task is done.",
         "The task was rejected.",
         "m",
@@ -100,7 +100,7 @@ def test_every_kind_of_action_and_observation_has_friendly_words() -> None:
         "Read u",
         "Read a",
         "Wrote a",
-        "grep was called wrongly",
+        "grep was called with invalid arguments",
         "grep is done",
     ]
 

@@ -52,13 +52,13 @@ async def test_a_sessions_map_knows_the_language_of_a_plugin(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"suffixes": []}, "no suffixes"),
-        ({"suffixes": [".x"], "patterns": [("a", "(?P<name>x)")]}, "Leave the dot out"),
+        ({"suffixes": []}, "no usable suffixes"),
+        ({"suffixes": [".x"], "patterns": [("a", "(?P<name>x)")]}, "Leave out the dot"),
         ({"suffixes": ["x"]}, "neither patterns nor a grammar"),
-        ({"suffixes": ["x"], "grammar": "a:b"}, "without a query"),
-        ({"suffixes": ["x"], "grammar": "a.b", "query": "(x) @y"}, "no reference"),
-        ({"suffixes": ["x"], "patterns": [("a", "(")]}, "cannot be read"),
-        ({"suffixes": ["x"], "patterns": [("a", "x")]}, "no group `name`"),
+        ({"suffixes": ["x"], "grammar": "a:b"}, "only one of grammar and query"),
+        ({"suffixes": ["x"], "grammar": "a.b", "query": "(x) @y"}, "not a reference"),
+        ({"suffixes": ["x"], "patterns": [("a", "(")]}, "is not valid"),
+        ({"suffixes": ["x"], "patterns": [("a", "x")]}, "needs a group `name`"),
     ],
 )
 def test_what_cannot_be_used_is_refused_when_it_is_registered(words: dict[str, object], said: str) -> None:
@@ -71,5 +71,5 @@ def test_what_cannot_be_used_is_refused_when_it_is_registered(words: dict[str, o
 
 def test_two_plugins_cannot_teach_a_language_of_one_name() -> None:
     api = OwnedApi("mine", None, {"language:tally": "hello"})
-    with pytest.raises(PluginError, match="already offered by hello"):
+    with pytest.raises(PluginError, match="already registered by hello"):
         api.language("tally", ["tally"], patterns=[("function", "^(?P<name>x)")])

@@ -1,4 +1,4 @@
-"""The agents: those of the hub, which can answer in a session, and the named ones, which can be delegated to."""
+"""List agents: those that can answer in a session, and named ones that tasks can be delegated to."""
 
 import argparse
 from pathlib import Path
@@ -17,59 +17,59 @@ EXAMPLES = """\
 examples:
   tui-agent agents list
   tui-agent --agent default
-  tui-agent agents list --json      with the files that are no agent, and what else is wrong
+  tui-agent agents list --json      also lists invalid agent files and other problems
 """
-BUILT_IN = ("default", "asks a model, runs the tools that it calls")
+BUILT_IN = ("default", "asks a model and runs the tools that it calls")
 
 
 def configure(parser: Parser) -> None:
-    """The verb below `agents`."""
+    """Add the verb below `agents`."""
     verbs = parser.add_subparsers(required=True, metavar="list")
     add_verb(
         verbs,
         "list",
         list_agents,
-        help="the agents and who brings them",
+        help="list agents and where they come from",
         examples=EXAMPLES,
         groups=("place", "extensions", "project"),
     )
 
 
 def list_agents(arguments: argparse.Namespace) -> int:
-    """Print the built-in agent, those of plugins, and those that can be delegated to; what is none, or names what is not there, is told of."""
+    """Print the built-in agent, plugin agents and delegates; report invalid files and missing references."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
-    below = Subagents(base.config)
+    subagents = Subagents(base.config)
     remarks = (
-        *below.remarks(tools_of(loaded)[0].names(), model_factory(base, loaded).resolve),
-        *below.hidden,
+        *subagents.remarks(tools_of(loaded)[0].names(), model_factory(base, loaded).resolve),
+        *subagents.hidden,
     )
     hub = [[*BUILT_IN, "tui-agent"]]
-    hub += [[offered.name, offered.description, offered.owner] for offered in loaded.agents]
+    hub += [[agent.name, agent.description, agent.owner] for agent in loaded.agents]
     if not arguments.json:
         rows = [[name, "answers", description, owner] for name, description, owner in hub]
-        rows += [[one.name, "delegate", one.description, _owner(one.source)] for one in below.roles]
+        rows += [[role.name, "delegate", role.description, _owner(role.source)] for role in subagents.roles]
         table(rows, ["name", "as", "what it does", "from"])
-        for fault in below.faults:
-            warn(f"{fault.source} is no agent: {fault.message}.")
+        for fault in subagents.faults:
+            warn(f"{fault.source} is not a valid agent: {fault.message}.")
         for remark in remarks:
             warn(f"{remark.source}: {remark.message}.")
         for path in base.config.ignored:
             if Path(path).parent.name == FOLDER:
-                warn(f"Not used, because its folder is not trusted (tui-agent trust): {path}")
+                warn(f"Not used, because its folder is not trusted: {path}. Trust it with: tui-agent trust")
         return 0
     for name, description, owner in hub:
         chosen = name == base.config.agent
         say_json({"name": name, "description": description, "owner": owner, "chosen": chosen, "kind": "hub"})
-    for one in below.roles:
-        say_json(_plain(one))
-    for kind, some in (("fault", below.faults), ("remark", remarks)):
-        for one_fault in some:
-            say_json({"kind": kind, "source": one_fault.source, "message": one_fault.message})
+    for role in subagents.roles:
+        say_json(_role_object(role))
+    for kind, entries in (("fault", subagents.faults), ("remark", remarks)):
+        for entry in entries:
+            say_json({"kind": kind, "source": entry.source, "message": entry.message})
     return 0
 
 
-def _plain(role: Role) -> dict[str, object]:
+def _role_object(role: Role) -> dict[str, object]:
     return {
         "name": role.name,
         "description": role.description,

@@ -1,9 +1,9 @@
-"""Open the full-screen app on a workspace, with a first message if one is given.
+"""Open the full-screen app in a folder, with a first message if one is given.
 
-With --screen-reader, and on a terminal that cannot draw (TERM=dumb), the same session as lines: nothing is redrawn,
-and a number answers a question.
+With --screen-reader, or on a terminal that cannot draw (TERM=dumb), the session is printed line by line: nothing is
+redrawn, and you answer questions by typing a number.
 
-Invariant: refuses before anything is loaded where there is no terminal to draw on.
+Invariant: without a usable terminal the command fails before anything is loaded.
 """
 
 import argparse
@@ -30,19 +30,19 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The app takes every common option."""
-    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="a first message")
+    """Add the prompt and every common option."""
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the first message")
     parser.add_argument(
         "--resume",
         nargs="?",
         const=CHOOSE,
         metavar="ID",
-        help="open an earlier session; without ID choose one",
+        help="open an earlier session; without ID choose from a list",
     )
     parser.add_argument(
         "--screen-reader",
         action="store_true",
-        help="the session as plain lines, one an event (also where TERM=dumb)",
+        help="print the session as plain lines (also used if TERM=dumb)",
     )
     for group in EVERYTHING:
         GROUPS[group](parser)
@@ -64,50 +64,50 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def refuse_demo(options: SessionOptions) -> None:
-    """A demo's model writes what its script says: that is not for a folder of the user's. Raises `UsageError`."""
+    """Raise a `UsageError` for a demo model: its script must not run in the user's folder."""
     kind, _, name = (options.model or "").partition(":")
     if kind == "demo":
         raise UsageError(
-            "A demo runs in a workspace of its own, not in this folder.",
-            hint=f"To see it: {f'tui-agent demo {name}'.strip()}. Nothing has changed.",
+            "A demo runs in its own workspace, not in this folder.",
+            hint=f"To see it, run: {f'tui-agent demo {name}'.strip()}. Nothing has changed.",
         )
 
 
 def open_app(options: SessionOptions, *, choose: bool = False) -> int:
-    """Draw `options`' session on this terminal until the user leaves; `choose`: with all sessions over it, to choose."""
+    """Run the session in the app on this terminal until the user quits. `choose`: open the session list first."""
     need_terminal()
-    # What start-up makes lives as long as the app: collecting it would only cost time. Loading the screen's library
-    # alone sets the collector off eighty times. The app lets it work again once everything is loaded.
+    # Objects made at start-up live as long as the app, so collecting them is wasted time; importing Textual alone
+    # would trigger the collector eighty times. The app turns it on again after loading.
     gc.disable()
-    # The engine's process first, so that it starts beside the screen's library, which is slow to import. Both by
-    # name: nothing else on the command line needs them.
+    # Start the engine process first: it starts while Textual, which is slow to import, is loaded. Both are imported by
+    # name because no other command needs them.
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
     status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle, choose=choose)
     return status
 
 
 def open_lines(options: SessionOptions) -> int:
-    """Tell `options`' session in lines on standard output, and take lines from standard input."""
+    """Run the session line by line on standard output and input."""
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
     status: int = import_module("tui_agent.tui.linear.app").run_linear(options, handle=handle)
     return status
 
 
 def plain_terminal() -> bool:
-    """Whether someone sits there, at a terminal that can only print."""
+    """Return True for an interactive terminal that can only print (TERM=dumb)."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") == "dumb"
 
 
 def need_terminal() -> None:
-    """Raises `UsageError` where the app could not be seen or typed into."""
+    """Raise a `UsageError` if there is no terminal on which the app can be drawn and used."""
     if plain_terminal():
         raise UsageError(
-            "This terminal can only print (TERM=dumb), and the app draws.",
-            hint="--screen-reader opens a conversation in lines; tui-agent demo --headless shows the demo.",
+            "This terminal can only print (TERM=dumb), but the app has to draw.",
+            hint="Use --screen-reader for a session in plain lines, or tui-agent demo --headless for the demo.",
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            "The app needs a terminal, and this is none.",
-            hint='Without one: tui-agent run "…" for one turn, tui-agent demo --headless to see it work, '
-            "--screen-reader for a conversation in lines.",
+            "The app needs a terminal; this is not one.",
+            hint='Use tui-agent run "…" for one turn, tui-agent demo --headless for the demo, '
+            "or --screen-reader for a session in plain lines.",
         )

@@ -1,7 +1,8 @@
-"""A report of what went wrong, as a file to read and to pass on yourself; nothing is sent anywhere.
+"""Write a bug report to a file that you can read and pass on yourself; nothing is sent.
 
-Invariant: written on this command only, readable by its user only, and never into the folder that is worked in. It holds
-what works here, settings, kinds of events and the newest faults, without secrets; no prompt, no answer, no file.
+Invariant: a report is written only by this command, readable by its user only, and never into the workspace. It
+contains the doctor's findings, settings, kinds of events and the newest faults, with secrets removed; no prompts,
+answers or files.
 """
 
 import argparse
@@ -28,13 +29,13 @@ from tui_agent.store.reader import read_end
 from tui_agent.wiring.base import Ground, ground
 
 NEWEST = 400
-"""Events that are looked at."""
+"""Number of newest events that are read."""
 KINDS = 60
-"""Of these so many are named one by one."""
+"""How many of these events are listed one by one."""
 FAULTS = 5
 MOST_BYTES = 2 << 20
 FIRST, LAST = 4_000, 12_000
-"""Characters of a long text: it says first where it comes from, and last what went wrong."""
+"""Characters kept from the start and end of a long text: the start names the source, the end the error."""
 
 EXAMPLES = """\
 examples:
@@ -44,57 +45,57 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which session."""
-    parser.add_argument("id", nargs="?", metavar="ID", help="a session, or the beginning of its id")
+    """Add the arguments of `bug`."""
+    parser.add_argument("id", nargs="?", metavar="ID", help="a session id or its beginning")
     parser.add_argument("--json", action="store_true", help="JSON lines")
     parser.add_argument(
-        "--terminal", metavar="WORDS", default="", help="what the app that asks says of its own terminal"
+        "--terminal", metavar="WORDS", default="", help="the terminal description of the app that runs this"
     )
     for group in ("place", "model", "extensions"):
         GROUPS[group](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the report and tell where it is."""
+    """Write the report and print its path."""
     options = session_options(arguments, client="headless", interactive=True)
     base = ground(options)
-    folder = _folder(base, arguments.id)
+    folder = _find_session(base, arguments.id)
     text = base.redactor.text(
         printable("\n".join(report(base, options, folder, arguments.terminal)) + "\n", lines=True)
     )
-    path = free_name(base.config.data_dir / "reports", f"bug-{_day(base)}", "md")
+    path = free_name(base.config.data_dir / "reports", f"bug-{_file_date(base)}", "md")
     write_private(path, text.replace(str(Path.home()), "~"))
     if arguments.json:
         say_json({"path": str(path), "session": None if folder is None else folder.name})
     else:
-        say(f"{path}\nRead it before you pass it on. Nothing was sent.")
+        say(f"{path}\nRead it before you share it. Nothing was sent.")
     return 0
 
 
-def _day(base: Ground) -> str:
+def _file_date(base: Ground) -> str:
     return moment(base.clock.now()).replace(" ", "-").replace(":", "")
 
 
-def _folder(base: Ground, wanted: str | None) -> Path | None:
-    """The session's folder; of none that was named the newest, None where there is none."""
+def _find_session(base: Ground, name: str | None) -> Path | None:
+    """Return the folder of the named session, or of the newest one; None if there is none."""
     try:
-        return base.store.find(wanted or "latest")
+        return base.store.find(name or "latest")
     except SessionNotFound:
-        if wanted:
+        if name:
             raise
         return None
 
 
 def report(base: Ground, options: SessionOptions, folder: Path | None, terminal: str = "") -> Iterator[str]:
-    """The lines of it, before they are redacted. `terminal`: where it is asked for from the app, that app's own."""
-    yield "# What went wrong\n\nWrite here what you did, what you expected, and what happened instead.\n"
-    yield "## What works here\n"
-    for one in examine(options):
-        if one.what == "terminal" and terminal:
+    """Yield the report's lines before redaction. `terminal` replaces the doctor's own terminal finding."""
+    yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
+    yield "## Environment\n"
+    for finding in examine(options):
+        if finding.what == "terminal" and terminal:
             yield f"- {terminal}"
             continue
-        yield f"- {one.state}: {one.what}: {one.found} {one.do}".rstrip()
-    yield "\n## Settings that somebody set\n"
+        yield f"- {finding.state}: {finding.what}: {finding.found} {finding.do}".rstrip()
+    yield "\n## Changed settings\n"
     for key, value in leaves(base.config.model_dump(mode="json")):
         origin = base.config.origin(key)
         if origin != "default":
@@ -104,64 +105,63 @@ def report(base: Ground, options: SessionOptions, folder: Path | None, terminal:
         return
     records = read_end(folder, NEWEST)
     yield f"\n## Session {folder.name}\n"
-    yield from _events(records)
-    yield from _faults(records, folder)
-    yield from _of_the_screen(base, folder.name)
+    yield from _event_lines(records)
+    yield from _fault_lines(records, folder)
+    yield from _screen_fault_lines(base, folder.name)
 
 
-def _events(records: Sequence[Record]) -> Iterator[str]:
-    """Kinds only: what was said and done is the user's."""
-    counts = Counter(_kind(one) for one in records)
-    yield f"Of the newest {len(records)} events: " + ", ".join(f"{n} {kind}" for kind, n in counts.items())
+def _event_lines(records: Sequence[Record]) -> Iterator[str]:
+    """Yield the kinds of events only: their content is private to the user."""
+    counts = Counter(_event_kind(record) for record in records)
+    yield f"Newest {len(records)} events: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
     yield "\nThe last ones:\n"
-    for one in records[-KINDS:]:
-        yield f"- {one.seq} {_kind(one)}"
+    for record in records[-KINDS:]:
+        yield f"- {record.seq} {_event_kind(record)}"
 
 
-def _kind(record: Record) -> str:
+def _event_kind(record: Record) -> str:
     return record.payload.kind if isinstance(record, Envelope) else "unknown"
 
 
-def _faults(records: Sequence[Record], folder: Path) -> Iterator[str]:
-    found = [
-        one.payload
-        for one in records
-        if isinstance(one, Envelope) and isinstance(one.payload, ErrorRaised | ModelFailed)
+def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
+    faults = [
+        record.payload
+        for record in records
+        if isinstance(record, Envelope) and isinstance(record.payload, ErrorRaised | ModelFailed)
     ]
-    yield "\n## The newest faults\n" if found else "\nNo fault is recorded."
-    for fault in found[-FAULTS:]:
-        yield f"- {fault.kind}: {_short(fault.message)} {_short(fault.hint)}".rstrip()
+    yield "\n## Newest faults\n" if faults else "\nNo faults are recorded."
+    for fault in faults[-FAULTS:]:
+        yield f"- {fault.kind}: {_shorten(fault.message)} {_shorten(fault.hint)}".rstrip()
         if isinstance(fault, ErrorRaised) and fault.detail:
-            whole = (
+            data = (
                 blobs_of(folder).find(fault.detail.blob_sha256) if not isinstance(fault.detail, str) else None
             )
-            detail = text_preview(fault.detail) if whole is None else whole.decode("utf-8", "replace")
-            yield "\n" + "\n".join(f"      {line}" for line in _short(detail).splitlines()) + "\n"
+            detail = text_preview(fault.detail) if data is None else data.decode("utf-8", "replace")
+            yield "\n" + "\n".join(f"      {line}" for line in _shorten(detail).splitlines()) + "\n"
 
 
-def _of_the_screen(base: Ground, session: str) -> Iterator[str]:
-    """What the app wrote down of this session: each fault begins with a line of its time and session."""
+def _screen_fault_lines(base: Ground, session: str) -> Iterator[str]:
+    """Yield the faults that the app logged for this session; each begins with a line of its time and session."""
     try:
         content = read_regular(screen_faults(base.config.data_dir), MOST_BYTES) or b""
-    except OSError:  # none was written
+    except OSError:  # the app logged none
         return
-    told = [
-        one
-        for one in content.decode("utf-8", "replace").split("\n\n")
-        if f" {session} " in one.split("\n")[0]
+    faults = [
+        fault
+        for fault in content.decode("utf-8", "replace").split("\n\n")
+        if f" {session} " in fault.split("\n")[0]
     ]
-    if told:
-        yield "\n## The newest faults of the screen\n"
-        for one in told[-FAULTS:]:
-            yield "\n".join(f"    {line}" for line in _short(one).strip().splitlines()) + "\n"
+    if faults:
+        yield "\n## Newest faults of the screen\n"
+        for fault in faults[-FAULTS:]:
+            yield "\n".join(f"    {line}" for line in _shorten(fault).strip().splitlines()) + "\n"
 
 
-def _short(text: str) -> str:
-    """The beginning and the end of a long text, without the words that the cut goes through: half a secret is known to
-    nobody."""
+def _shorten(text: str) -> str:
+    """Return the start and end of a long text, without words cut in half: the redactor cannot detect half a secret."""
     if len(text) <= FIRST + LAST:
         return text
     first, last = text[:FIRST], text[-LAST:]
     first = first[: max(first.rfind(" "), first.rfind("\n")) + 1]
-    last = last[min(at for at in (last.find(" "), last.find("\n"), len(last)) if at >= 0) :]
+    last = last[min(index for index in (last.find(" "), last.find("\n"), len(last)) if index >= 0) :]
     return f"{first}\n[… {len(text) - len(first) - len(last)} characters left out …]\n{last}"

@@ -1,4 +1,4 @@
-"""The workspace as it was after a part of a session, in a folder of its own."""
+"""Write the workspace as it was after a part of a session to a separate folder."""
 
 import argparse
 from pathlib import Path
@@ -17,31 +17,29 @@ examples:
   tui-agent checkout-part latest 42 /tmp/after-42
   tui-agent checkout-part latest -1 /tmp/before
 
-Parts count from 0; -1 is before the first. The numbers: tui-agent trace ID --parts
+Parts count from 0; -1 is the state before the first part. To list parts: tui-agent trace ID --parts
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which session, which part, and where to."""
+    """Add the session, the part and the destination."""
     parser.add_argument("id", metavar="ID", help=WHICH)
     parser.add_argument("part", metavar="PART", type=int, help="the number of a part")
-    parser.add_argument(
-        "dest", metavar="DEST", type=Path, help="an empty folder, or one that is not there yet"
-    )
+    parser.add_argument("dest", metavar="DEST", type=Path, help="an empty or new folder")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     GROUPS["place"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files; the session and its workspace stay as they are."""
+    """Write the files; the session and its workspace do not change."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     dest = arguments.dest.expanduser().absolute()
     if dest.exists() and not dest.is_dir():
-        raise UsageError(f"{dest} is a file.", hint="Name an empty folder, or one that is not there yet.")
+        raise UsageError(f"{dest} is a file.", hint="Name an empty or new folder.")
     commit = anyio.run(checkout_part, folder, arguments.part, dest)
     if arguments.json:
         say_json({"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)})
     else:
-        say(f"{dest}  as after part {arguments.part}, checkpoint {commit[:12]}")
+        say(f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}")
     return 0

@@ -1,4 +1,4 @@
-"""The settings: show them and where each comes from, tell where the files lie, or open one in an editor."""
+"""Show settings and their origin, print the locations of files, or open the configuration in an editor."""
 
 import argparse
 import json
@@ -36,25 +36,25 @@ FIRST_LINES = """\
 
 
 def configure(parser: Parser) -> None:
-    """The verbs below `config`."""
+    """Add the verbs below `config`."""
     verbs = parser.add_subparsers(required=True, metavar="show | path | edit")
     show = add_verb(
         verbs,
         "show",
         show_config,
-        help="every setting and where it comes from",
+        help="list settings and where they come from",
         examples=EXAMPLES,
         groups=EVERYTHING,
     )
-    show.add_argument("--all", action="store_true", help="those that nobody has set too, with their meaning")
-    add_verb(verbs, "path", show_paths, help="where the files lie", examples=EXAMPLES)
-    add_verb(verbs, "edit", edit, help="open the user's configuration in $EDITOR", examples=EXAMPLES)
+    show.add_argument("--all", action="store_true", help="also settings with their default value")
+    add_verb(verbs, "path", show_paths, help="show where files are stored", examples=EXAMPLES)
+    add_verb(verbs, "edit", edit, help="open your configuration in $EDITOR", examples=EXAMPLES)
 
 
 def leaves(value: object, key: str = "") -> list[tuple[str, object]]:
-    """Dotted names and values of everything that is no table; tables in a list are named by their number."""
-    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        return [(f"{key}.{number}", one) for number, one in enumerate(value)]
+    """Flatten nested tables into dotted names and values; tables in a list are named by their index."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return [(f"{key}.{number}", item) for number, item in enumerate(value)]
     if not isinstance(value, dict):
         return [(key, value)]
     return [leaf for name, inner in value.items() for leaf in leaves(inner, f"{key}.{name}" if key else name)]
@@ -63,38 +63,41 @@ def leaves(value: object, key: str = "") -> list[tuple[str, object]]:
 def show_config(arguments: argparse.Namespace) -> int:
     """Print the effective settings."""
     config = ground(session_options(arguments, client="headless", interactive=True)).config
-    found = [(key, value, config.origin(key)) for key, value in leaves(config.model_dump(mode="json"))]
+    settings = [(key, value, config.origin(key)) for key, value in leaves(config.model_dump(mode="json"))]
     if arguments.json:
-        for key, value, origin in found:
+        for key, value, origin in settings:
             say_json({"key": key, "value": value, "origin": origin})
         return 0
-    shown = [entry for entry in found if arguments.all or entry[2] != "default"]
+    shown = [entry for entry in settings if arguments.all or entry[2] != "default"]
     rows = [[key, json.dumps(value, ensure_ascii=False), origin] for key, value, origin in shown]
     if rows:
         table(rows, ["setting", "value", "from"])
     if not arguments.all:
-        say(f"{len(found) - len(shown)} more have their defaults: --all shows them.")
+        say(f"{len(settings) - len(shown)} more settings have their default value. To list them, add --all.")
     for path in config.ignored:
-        say(f"Not used, because its folder is not trusted (tui-agent trust): {path}")
+        say(f"Not used, because its folder is not trusted: {path}. Trust it with: tui-agent trust")
     return 0
 
 
 def show_paths(arguments: argparse.Namespace) -> int:
-    """Print where everything lies."""
+    """Print the locations of all files and folders."""
     config = ground(session_options(arguments, client="headless", interactive=True)).config
-    found = places(config)
+    locations = places(config)
     if arguments.json:
-        say_json(found)
+        say_json(locations)
     else:
         table(
-            [[name, path, "" if os.path.lexists(path) else "(not there)"] for name, path in found.items()],
+            [
+                [name, path, "" if os.path.lexists(path) else "(not found)"]
+                for name, path in locations.items()
+            ],
             ["what", "where", ""],
         )
     return 0
 
 
 def places(config: Config) -> dict[str, str]:
-    """The files and folders of this user and project by what they are for."""
+    """Return the files and folders of this user and project, by purpose."""
     paths = config.paths
     return {
         "configuration": str(paths.user_config),
@@ -110,19 +113,19 @@ def places(config: Config) -> dict[str, str]:
 
 
 def edit(arguments: argparse.Namespace) -> int:
-    """Open the user's file, made with a few commented lines where it is absent, and check it afterwards."""
+    """Open the user's configuration file, created with commented examples if missing, and check it afterwards."""
     options = session_options(arguments, client="headless", interactive=True)
     path = ground(options).config.paths.user_config
-    known = (find_outside(one, os.environ) for one in ("nano", "vi"))
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, known), "")
+    installed = (find_outside(program, os.environ) for program in ("nano", "vi"))
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, installed), "")
     if not editor:
-        raise UsageError("There is no editor.", hint=f"Set EDITOR, or edit {path} yourself.")
+        raise UsageError("No editor found.", hint=f"Set EDITOR, or edit {path} yourself.")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(FIRST_LINES, encoding="utf-8")
-    done = subprocess.run([*shlex.split(editor), str(path)], check=False)
-    if done.returncode:
-        raise UsageError(f"{editor} ended with {done.returncode}.", hint=f"The file: {path}")
+    process = subprocess.run([*shlex.split(editor), str(path)], check=False)
+    if process.returncode:
+        raise UsageError(f"{editor} ended with status {process.returncode}.", hint=f"The file is {path}.")
     ground(options)
-    say(f"{path} is right.")
+    say(f"{path} is valid.")
     return 0

@@ -1,6 +1,6 @@
-"""Standard error without secrets: whatever is said there, by us or by what we call, goes through it.
+"""Standard error with secrets removed, for everything that this process writes there.
 
-Invariant: what redacts is loaded when there is something to say, not before; it is no reason to say nothing.
+Invariant: the redactor is loaded only when something is written, and its absence never hides a message.
 """
 
 import io
@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 SHORT = 8
-"""Characters of a text that can hold no secret."""
+"""Texts with fewer characters cannot contain a secret and are not redacted."""
 
 
 class Redacting(Protocol):
-    """Leaves the secrets out of a text."""
+    """Protocol: removes secrets from a text."""
 
     def text(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without secrets."""
         ...
 
 
 class ErrorStream(io.TextIOBase):
-    """Writes to `out` what it is given, without secrets; `words` are those of the command line."""
+    """Stream that redacts text and writes it to `out`; `words` are the command line's words."""
 
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
         self._out = out
@@ -31,55 +31,57 @@ class ErrorStream(io.TextIOBase):
         self._redactor: Redacting | None = None
 
     def write(self, text: str) -> int:
-        """Raises OSError, as the stream behind it."""
-        self._out.write(text if len(text) < SHORT else self._known().text(text))
+        """Write the text without secrets. Raises OSError, as `out` does."""
+        self._out.write(text if len(text) < SHORT else self._load_redactor().text(text))
         return len(text)
 
-    def _known(self) -> Redacting:
+    def _load_redactor(self) -> Redacting:
         if self._redactor is None:
-            # By name: only what goes wrong needs it, and it is slow to load.
-            made: Redacting = import_module("tui_agent.session.fault_redaction").fault_redactor(
+            # Imported by name: it is slow to load, and only errors need it.
+            redactor: Redacting = import_module("tui_agent.session.fault_redaction").fault_redactor(
                 dict(os.environ), working_folder(self._words)
             )
-            self._redactor = made
+            self._redactor = redactor
         return self._redactor
 
     def flush(self) -> None:
-        """Raises OSError."""
+        """Flush the stream. Raises OSError."""
         self._out.flush()
 
     def fileno(self) -> int:
-        """The descriptor behind it."""
+        """Return the stream's file descriptor."""
         return self._out.fileno()
 
     def isatty(self) -> bool:
-        """Whether a person sits there."""
+        """Return True if the stream is a terminal."""
         return self._out.isatty()
 
     def writable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Of the stream behind it."""
+        """The stream's encoding."""
         return self._out.encoding
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Where the command line says that the work is, as far as it can be read; else where the process is, and the root
-    where that folder is gone."""
+    """Return the working folder given on the command line, as far as it can be read there; else the process's own.
+
+    If that folder no longer exists, return the root folder.
+    """
     try:
-        here = Path.cwd()
+        current = Path.cwd()
     except OSError:
-        here = Path("/")
-    asked = None
-    for at, word in enumerate(words):
+        current = Path("/")
+    requested = None
+    for index, word in enumerate(words):
         if word == "--":
             break
         option, equals, value = word.partition("=")
         if option == "--cwd":
-            asked = value if equals else next(iter(words[at + 1 :]), None)
+            requested = value if equals else next(iter(words[index + 1 :]), None)
         elif word.startswith("-C"):
-            asked = word[2:] or next(iter(words[at + 1 :]), None)
-    return here / asked if asked else here
+            requested = word[2:] or next(iter(words[index + 1 :]), None)
+    return current / requested if requested else current

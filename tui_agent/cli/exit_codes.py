@@ -1,4 +1,4 @@
-"""Exit statuses. Invariant: one table for every command; scripts rely on it."""
+"""Exit statuses. Invariant: one table holds them for all commands, because scripts rely on them."""
 
 import errno
 from enum import IntEnum
@@ -17,7 +17,7 @@ from tui_agent.errors import (
 
 
 class Exit(IntEnum):
-    """What the program's exit status says."""
+    """The program's exit statuses."""
 
     DONE = 0
     FAILED = 1
@@ -47,17 +47,17 @@ _TURN_ENDS = {
 
 
 def of_turn_end(reason: str) -> Exit:
-    """The status for why a turn ended; a reason that is not known counts as failed."""
+    """Return the exit status for the reason a turn ended; an unknown reason counts as failed."""
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
 
 def is_place_fault(error: OSError) -> bool:
-    """Whether a named file or folder cannot be used as it is set up."""
+    """Return True if a given file or folder cannot be used because of its permissions or type."""
     return bool(error.filename) and error.errno in _PLACE_FAULTS
 
 
 def of_error(error: BaseException) -> Exit:
-    """The status for an error that ended a command."""
+    """Return the exit status for an error that ended a command."""
     match error:
         case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
             return Exit.USAGE

@@ -1,4 +1,4 @@
-"""A session as a file for others (`sessions export`), and such a file as a session again (`sessions import`)."""
+"""Write a session to a file (`sessions export`), or read such a file back (`sessions import`)."""
 
 import argparse
 import sys
@@ -22,30 +22,32 @@ examples:
   tui-agent sessions export ses_01 --format bundle -o repo.bundle && git clone repo.bundle files
   tui-agent sessions import ~/ses_01.tar.gz
 
-Texts pass the redactor once more. A bundle, and the checkpoints in an archive, hold the workspace's files as they were:
-an archive without them: --no-files.
+Secrets are removed from all texts. A bundle, and the checkpoints in an archive, contain the workspace's files as they
+were; to leave them out of an archive, add --no-files.
 """
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """`export` and `import`, below `sessions`."""
-    out = add_verb(verbs, "export", export_session, help="a session as a file for others", examples=EXAMPLES)
+    """Add `export` and `import` below `sessions`."""
+    out = add_verb(verbs, "export", export_session, help="write a session to a file", examples=EXAMPLES)
     out.add_argument("id", metavar="ID", help=WHICH)
-    out.add_argument("--format", choices=tuple(FORMATS), default="html", help="what to write (default: html)")
+    out.add_argument("--format", choices=tuple(FORMATS), default="html", help="file format (default: html)")
     out.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="where to; - is standard output (default: a new file in the current folder)",
+        help="the file to write; - for standard output (default: a new file in the current folder)",
     )
-    out.add_argument("--all", action="store_true", help="jsonl: the events of left branches too")
-    out.add_argument("--no-files", action="store_true", help="archive: without the checkpoints of files")
-    back = add_verb(verbs, "import", import_session, help="an archive as a session again", examples=EXAMPLES)
-    back.add_argument("file", metavar="FILE", type=Path, help="what `sessions export --format archive` wrote")
+    out.add_argument("--all", action="store_true", help="jsonl: also events of abandoned branches")
+    out.add_argument("--no-files", action="store_true", help="archive: without file checkpoints")
+    importer = add_verb(
+        verbs, "import", import_session, help="restore a session from an archive", examples=EXAMPLES
+    )
+    importer.add_argument("file", metavar="FILE", type=Path, help="an archive written by sessions export")
 
 
 def export_session(arguments: argparse.Namespace) -> int:
-    """Write one session to a new file, or to standard output."""
+    """Write one session to a new file or to standard output."""
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
     folder = base.store.find(arguments.id)
@@ -53,7 +55,7 @@ def export_session(arguments: argparse.Namespace) -> int:
     kind = FORMATS[form]
     if arguments.output == "-":
         if kind.text is None:
-            raise UsageError(f"{form} is not text for standard output.", hint="Name a file with -o.")
+            raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
         say_text(kind.text(folder, base.redactor, arguments.all))
         return 0
     dest = (
@@ -68,31 +70,35 @@ def export_session(arguments: argparse.Namespace) -> int:
 
 
 def import_session(arguments: argparse.Namespace) -> int:
-    """Make a session of an archive."""
+    """Create a session from an archive."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     archive = arguments.file.expanduser()
     if not archive.is_file():
-        raise UsageError(f"There is no file {archive}.")
-    made = anyio.run(import_archive, archive, base.store.root, base.ids.session())
+        raise UsageError(f"File not found: {archive}.")
+    imported = anyio.run(import_archive, archive, base.store.root, base.ids.session())
     if arguments.json:
         say_json(
             {
-                "session": made.session,
-                "exported_as": made.manifest.session,
-                "events": made.manifest.events,
-                "workspace": made.manifest.workspace,
-                "workspace_there": Path(made.manifest.workspace).is_dir(),
+                "session": imported.session,
+                "exported_as": imported.manifest.session,
+                "events": imported.manifest.events,
+                "workspace": imported.manifest.workspace,
+                "workspace_there": Path(imported.manifest.workspace).is_dir(),
             }
         )
         return 0
-    other = "" if made.session == made.manifest.session else f" (it was {made.manifest.session})"
-    say(f"{made.session}{other}: {made.manifest.events} events, {made.manifest.title or 'untitled'}")
-    workspace = made.manifest.workspace
+    other = (
+        "" if imported.session == imported.manifest.session else f" (exported as {imported.manifest.session})"
+    )
+    say(
+        f"{imported.session}{other}: {imported.manifest.events} events, {imported.manifest.title or 'untitled'}"
+    )
+    workspace = imported.manifest.workspace
     if Path(workspace).is_dir():
-        say(f"It worked in {workspace}. Open it: tui-agent --session {made.session}")
+        say(f"Its workspace is {workspace}. To open it: tui-agent --session {imported.session}")
     else:
-        say(f"It worked in {workspace}, which is not there. Open it in the folder that takes its place:")
-        say(f"  tui-agent --session {made.session} -C DIR")
-    if made.trouble:
-        say(f"tui-agent: Its checkpoints were left out: {made.trouble}", file=sys.stderr)
+        say(f"Its workspace {workspace} was not found. To open it in another folder:")
+        say(f"  tui-agent --session {imported.session} -C DIR")
+    if imported.trouble:
+        say(f"tui-agent: Its checkpoints were not imported: {imported.trouble}", file=sys.stderr)
     return 0

@@ -1,6 +1,6 @@
-"""From words on the command line to one command, and from what went wrong to one line and an exit status.
+"""Entry point: run the command named on the command line; print errors as one line and return an exit status.
 
-Invariant: only the called command's module is imported; every way out goes through `main`.
+Invariant: only the called command's module is imported, and every exit goes through `main`.
 """
 
 import argparse
@@ -28,8 +28,8 @@ from tui_agent.protocol.unicode_text import replaced
 EXAMPLES = """\
 examples:
   tui-agent                                  open the app on the current directory
-  tui-agent "why does test_login fail?"      the same, with a first message
-  tui-agent demo                             see it work, with no account and no network
+  tui-agent "why does test_login fail?"      open it with a first message
+  tui-agent demo                             watch it work, without account or network
   tui-agent run "add a --json flag" --policy accept-edits
   tui-agent -- run                           a prompt that looks like a command or an option
 """
@@ -39,43 +39,43 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 
 class ClosedOutput(io.TextIOBase):
-    """In place of a standard output that was closed at the start: printing is a fault, so that no answer is lost.
+    """Replacement for a standard output that was closed at the start: printing fails, so that no answer is lost.
 
-    Holds the descriptor, lest a file of ours gets it and a child program writes into that.
+    It holds the descriptor, so that no other file gets it and a child program writes there.
     """
 
     def __init__(self) -> None:
-        self._held = Path(os.devnull).open("wb")  # noqa: SIM115 - as long as the program runs
+        self._null = Path(os.devnull).open("wb")  # noqa: SIM115 - open as long as the program runs
 
     def fileno(self) -> int:
-        """The descriptor that is held."""
-        return self._held.fileno()
+        """Return the descriptor of the null device."""
+        return self._null.fileno()
 
     def write(self, text: str) -> int:
-        """Raises OSError."""
+        """Raise OSError."""
         raise OSError(errno.EBADF, "standard output is closed")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command and return its exit status. Errors end as one line on standard error."""
+    """Run one command and return its exit status. Errors are printed as one line on standard error."""
     words = list(argv)
     if sys.stdout is None:
         sys.stdout = ClosedOutput()
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as the program runs
     with redirect_stderr(ErrorStream(sys.stderr, words)):
         return called(words)
 
 
 def called(words: list[str]) -> int:
-    """Run one command; what goes wrong is told on standard error."""
+    """Run one command; print errors on standard error."""
     debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
         status = dispatch(words)
-        sys.stdout.flush()  # what cannot be written is told while there is someone to tell it
+        sys.stdout.flush()  # a failure to write must be reported here, not at interpreter exit
         return status
-    except SystemExit as leaving:  # argparse's way out of --help
-        return int(leaving.code or 0)
+    except SystemExit as exit_request:  # raised by argparse for --help
+        return int(exit_request.code or 0)
     except BaseException as raised:  # noqa: BLE001
         error = innermost(raised)
         report(error, debug=debug)
@@ -83,17 +83,17 @@ def called(words: list[str]) -> int:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """What really happened, where a task group has wrapped it: an error of ours before a foreign one."""
+    """Return the first error inside exception groups; our own errors come before foreign ones."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    inner = [innermost(each) for each in error.exceptions]
-    return next((each for each in inner if isinstance(each, TuiAgentError)), inner[0])
+    inner = [innermost(nested) for nested in error.exceptions]
+    return next((nested for nested in inner if isinstance(nested, TuiAgentError)), inner[0])
 
 
 def report(error: BaseException, *, debug: bool) -> None:
-    """Say on standard error what went wrong; nothing where nobody reads any more."""
+    """Print the error on standard error; print nothing if the reader of our output is gone."""
     if isinstance(error, BrokenPipeError):
-        drop_output()  # whoever read it has gone
+        drop_output()  # its reader has gone
     elif isinstance(error, KeyboardInterrupt):
         sys.stderr.write("tui-agent: Interrupted.\n")
     elif debug:
@@ -105,42 +105,42 @@ def report(error: BaseException, *, debug: bool) -> None:
 
 
 def is_output_fault(error: BaseException) -> bool:
-    """Whether it is standard output that took no more: a fault of writing that names no file."""
+    """Return True if standard output failed: an error of writing that names no file."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
 
 
 def drop_output() -> None:
-    """What is left in the buffer must not be flushed into nothing at exit."""
+    """Point standard output to the null device, so that its buffer is not flushed into an error at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
 
 
 def one_line(error: BaseException) -> str:
-    """What happened, to what, and what to do, without a line break."""
+    """Describe the error and the remedy in one line."""
     if isinstance(error, TuiAgentError):
         text = str(error)
     elif is_output_fault(error):
-        text = f"The output could not be written: {getattr(error, 'strerror', '')}. It is not whole."
+        text = f"The output could not be written: {getattr(error, 'strerror', '')}. It is incomplete."
     elif isinstance(error, OSError) and exit_codes.is_place_fault(error):
-        text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and the folders above it."
+        text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and its parent folders."
     else:
-        text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug to see where."
+        text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug for details."
     return "tui-agent: " + " ".join(replaced(text, " ", "").split())
 
 
 def dispatch(words: list[str]) -> int:
-    """Find the command among the words, parse the rest for it, and run it."""
+    """Find the command among the words, parse the other words for it, and run it."""
     top = top_parser()
-    at = position_of_command(words, top.options_with_value())
-    if at is None:
+    position = position_of_command(words, top.options_with_value())
+    if position is None:
         if any(word in ("-h", "--help") for word in words[: words.index("--") if "--" in words else None]):
             top.print_help()
             return exit_codes.Exit.DONE
         return call("tui-agent", APP, words)
-    name = words[at]
+    name = words[position]
     if name in VERBS:
-        before, after = words[:at], words[at + 1 :]
+        before, after = words[:position], words[position + 1 :]
         end = after.index("--") if "--" in after else len(after)
         return call(f"tui-agent {name}", VERBS[name], [*after[:end], *before, *after[end:]])
     guess_wrong_name(name, words)
@@ -151,25 +151,25 @@ def dispatch(words: list[str]) -> int:
 
 
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
-    """Where the first word stands that is neither an option nor an option's value; None after `--`."""
-    at = 0
-    while at < len(words):
-        word = words[at]
+    """Return the index of the first word that is neither an option nor its value; None after `--`."""
+    index = 0
+    while index < len(words):
+        word = words[index]
         if word == "--":
             return None
         if not word.startswith("-") or word == "-":
-            return at
-        at += 2 if word in options_with_value else 1
+            return index
+        index += 2 if word in options_with_value else 1
     return None
 
 
 def guess_wrong_name(name: str, words: list[str]) -> None:
-    """A single word that nearly is a command is a slip of the finger, not a prompt."""
+    """Raise a `UsageError` for a single word that looks like a mistyped command."""
     close = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.75)
     if close and " " not in name:
         raise UsageError(
-            f"There is no command {name!r}.",
-            hint=f"Did you mean {close[0]!r}? A prompt of this word: tui-agent -- {name}",
+            f"Unknown command {name!r}.",
+            hint=f"Did you mean {close[0]!r}? To send it as a prompt: tui-agent -- {name}",
         )
 
 
@@ -182,7 +182,7 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
 
 
 def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
-    """The parser of one command: its own arguments and the common options it has a use for."""
+    """Return the parser of one command, with its own arguments and its common options."""
     parser = Parser(
         prog=prog,
         description=(module.__doc__ or verb.summary).strip().split("\n\n")[0],
@@ -190,13 +190,13 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
+    parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
     module.configure(parser)
     return parser
 
 
 def top_parser() -> Parser:
-    """The parser whose help lists the commands, and which knows every common option."""
+    """Return the parser whose help lists the commands and that knows every common option."""
     listed = "\n".join(f"  {name:<12} {verb.summary}" for name, verb in VERBS.items())
     parser = Parser(
         prog="tui-agent",
@@ -208,5 +208,5 @@ def top_parser() -> Parser:
     )
     import_module(APP.module).configure(parser)
     parser.add_argument("-V", "--version", action="version", version=f"tui-agent {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
+    parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
     return parser

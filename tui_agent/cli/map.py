@@ -1,7 +1,7 @@
-"""The map of a repository: its files ranked for a question, with the symbols that matter.
+"""Print the map of a repository: its files ranked for a question, with the symbols that matter.
 
-Invariant: loads no parser, no schema and no model where the index is fresh; the index is kept in the user's cache folder,
-or beside the sessions that have a place of their own.
+Invariant: with a fresh index no parser, schema or model is loaded. The index is stored in the user's cache folder, or
+beside the sessions if they have their own folder.
 """
 
 import argparse
@@ -36,49 +36,47 @@ MOST_SYMBOLS = 20
 
 
 def configure(parser: Parser) -> None:
-    """The options of `map`."""
-    parser.add_argument("-q", "--query", metavar="Q", help="what the map is for: a question, a task, names")
+    """Add the options of `map`."""
+    parser.add_argument("-q", "--query", metavar="Q", help="a question, a task or names to rank files for")
     parser.add_argument(
-        "--max-tokens", metavar="N", type=count, default=1200, help="how long it may be (default 1200)"
+        "--max-tokens", metavar="N", type=count, default=1200, help="maximum length (default 1200)"
     )
-    parser.add_argument("--max-files", metavar="N", type=count, help="how many files it may name")
+    parser.add_argument("--max-files", metavar="N", type=count, help="maximum number of files")
     parser.add_argument(
-        "--pin", metavar="PATH", action="append", default=[], help="a file that comes first; may be repeated"
+        "--pin", metavar="PATH", action="append", default=[], help="a file to list first; may be repeated"
     )
     parser.add_argument(
-        "--hide", metavar="PATH", action="append", default=[], help="a file that is left out; may be repeated"
+        "--hide", metavar="PATH", action="append", default=[], help="a file to leave out; may be repeated"
     )
     parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
-    parser.add_argument(
-        "--symbol", metavar="NAME", help="only where names that hold NAME are defined, as the index has them"
-    )
+    parser.add_argument("--symbol", metavar="NAME", help="only list definitions whose name contains NAME")
     parser.add_argument(
         "--state",
         action="store_true",
-        help="only how many files the index has, and whether it is being built",
+        help="only show how many files the index has, and if it is being built",
     )
-    parser.add_argument("--json", action="store_true", help="one object a file, in rank order")
+    parser.add_argument("--json", action="store_true", help="one JSON object per file, in rank order")
     parser.add_argument(
-        "-C", "--cwd", metavar="DIR", type=Path, help="the map of DIR (default: the current directory)"
+        "-C", "--cwd", metavar="DIR", type=Path, help="map DIR (default: the current directory)"
     )
     parser.add_argument(
-        "--data-dir", metavar="DIR", type=Path, help="use the index that lies beside the sessions in DIR"
+        "--data-dir", metavar="DIR", type=Path, help="use the index beside the sessions in DIR"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the map."""
-    gc.disable()  # one answer of thousands of small things that stay: to look for circles among them finds none
+    gc.disable()  # the process answers once and ends: collecting would only cost time
     root = arguments.cwd or Path.cwd()
     if not root.is_dir():
-        raise UsageError(f"There is no folder {root}.", hint="Give another one with --cwd.")
-    own: Path | None = arguments.data_dir
-    found = paths.find(root, os.environ)
+        raise UsageError(f"Folder not found: {root}.", hint="Give another one with --cwd.")
+    data_dir: Path | None = arguments.data_dir
+    locations = paths.find(root, os.environ)
     secrets = Secrets()
     repo_map = RepoMap(
         root,
-        found.repo_maps if own is None else paths.beside_sessions(own.expanduser().resolve()),
-        showing=Showing(secrets.may_show, secrets.digest, redaction(root, found)),
+        locations.repo_maps if data_dir is None else paths.beside_sessions(data_dir.expanduser().resolve()),
+        showing=Showing(secrets.may_show, secrets.digest, redaction(root, locations)),
         patience=PATIENCE_S,
         lasting=True,
     )
@@ -106,50 +104,50 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
-    """What the index says as it is: nothing is listed or read for it."""
+    """Answer from the index as it is, without listing or reading files."""
     files, building = repo_map.state()
     if arguments.state:
-        said = f"{counted(files, 'file')} in the index{', which is being built' if building else ''}"
-        say_json_lines([{"files": files, "building": building}]) if arguments.json else say(said)
+        message = f"{counted(files, 'file')} in the index{', which is being built' if building else ''}"
+        say_json_lines([{"files": files, "building": building}]) if arguments.json else say(message)
         return 0
-    found = repo_map.defined(arguments.symbol, MOST_SYMBOLS)
+    definitions = repo_map.defined(arguments.symbol, MOST_SYMBOLS)
     if arguments.json:
-        say_json_lines(one._asdict() for one in found)
+        say_json_lines(definition._asdict() for definition in definitions)
     else:
-        for one in found:
-            say(f"{clean(one.path)}:{one.line}  {one.name}")
+        for definition in definitions:
+            say(f"{clean(definition.path)}:{definition.line}  {definition.name}")
     return 0
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Why a file that was to come first is not in the map."""
+    """Explain why a pinned file is not in the map."""
     if path in map(os.path.normpath, hidden):
         return "is hidden"
-    return "is left out of every map (docs/repomap.md)" if file.is_file() else "is not there"
+    return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"
 
 
 def summary(shown: MapView) -> str:
-    """What the objects alone do not tell."""
+    """Return the figures that the objects do not contain."""
     words = f"{len(shown.files):,} of {counted(shown.total, 'file')}, about {counted(shown.tokens, 'token')}"
-    others = ", ".join(left_out(reason, count) for reason, count in sorted(shown.skipped.items()))
-    words += f"; left out: {others}" if others else ""
+    skipped = ", ".join(left_out(reason, count) for reason, count in sorted(shown.skipped.items()))
+    words += f"; left out: {skipped}" if skipped else ""
     return words + ("; the index is still being built" if shown.partial else "")
 
 
-def as_json(one: RankedFile) -> dict[str, object]:
-    """A file of the map as one object."""
+def as_json(file: RankedFile) -> dict[str, object]:
+    """Return a file of the map as a JSON object."""
     return {
-        "path": clean(one.path),
-        "score": one.score,
-        "reasons": one.reasons,
-        "symbols": [symbol._asdict() for symbol in one.symbols],
+        "path": clean(file.path),
+        "score": file.score,
+        "reasons": file.reasons,
+        "symbols": [symbol._asdict() for symbol in file.symbols],
     }
 
 
-def redaction(root: Path, found: paths.Paths) -> RedactionOptions:
-    """Return what is neither shown nor kept. Settings are loaded only where the user's have a table `[redaction]`."""
-    if "redaction" not in (read_small(found.user_config) or ""):
-        return RedactionOptions(Keys(os.environ, found.secrets).secrets())
+def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
+    """Return the values to redact; the settings are loaded only if the user's file has a table `[redaction]`."""
+    if "redaction" not in (read_small(locations.user_config) or ""):
+        return RedactionOptions(Keys(os.environ, locations.secrets).secrets())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").known_redaction(
         os.environ, root
     )
@@ -157,17 +155,17 @@ def redaction(root: Path, found: paths.Paths) -> RedactionOptions:
 
 
 class Secrets:
-    """Which files hold secrets, by the policy's table; it is read when the first unknown file is met."""
+    """Recognises files with secrets by the policy's table, which is loaded when first needed."""
 
     def __init__(self) -> None:
         self._table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
 
     @property
     def digest(self) -> str:
-        """Another table has another one."""
+        """Hash of the table, so that a changed table is noticed."""
         return hashlib.sha256(self._table.read_bytes()).hexdigest()[:16]
 
     def may_show(self, path: str) -> bool:
-        """Whether the file may be read and shown."""
-        judged: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
-        return judged
+        """Return True if the file may be read and shown."""
+        allowed: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
+        return allowed

@@ -1,4 +1,4 @@
-"""The models: what can be used here, and whether one answers."""
+"""List the models that can be used here, or check that one answers."""
 
 import argparse
 import time
@@ -28,62 +28,62 @@ PATIENCE_S = 60.0
 
 
 def configure(parser: Parser) -> None:
-    """The verbs below `models`."""
+    """Add the verbs below `models`."""
     verbs = parser.add_subparsers(required=True, metavar="list | check")
-    add_verb(verbs, "list", list_models, help="what can be used now", examples=EXAMPLES)
+    add_verb(verbs, "list", list_models, help="list the models that can be used now", examples=EXAMPLES)
     check = add_verb(
         verbs,
         "check",
         check_model,
-        help="send one short question",
+        help="send a model one short question",
         examples=EXAMPLES,
         groups=("place", "model"),
     )
     check.add_argument(
-        "name", nargs="?", metavar="NAME", help="a profile or a model's name (default: the set one)"
+        "name", nargs="?", metavar="NAME", help="a profile or a model name (default: the configured model)"
     )
 
 
 def list_models(arguments: argparse.Namespace) -> int:
-    """Print the models whose keys are there, and what keeps the other profiles from being used."""
+    """Print the usable models, and the reason for each profile that cannot be used."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     factory = model_factory(base)
-    found, unready = factory.available(), factory.unready()
+    models, unready = factory.available(), factory.unready()
     if arguments.json:
-        for info in found:
+        for info in models:
             say_json({**info.model_dump(mode="json"), "default": info.profile == base.config.model})
         for name, model, fault in unready:
             say_json({"profile": name, "model": model, "fault": fault, "default": name == base.config.model})
         return 0
     table(
-        [row(info, chosen=base.config.model) for info in found],
-        ["name", "speaks", "model", "window", "$/M in", "$/M out"],
+        [row(info, chosen=base.config.model) for info in models],
+        ["name", "provider", "model", "window", "$/M in", "$/M out"],
     )
     if unready:
         say("\nNot usable yet:")
     for name, _, fault in unready:
         say(f"  {name}{' *' if name == base.config.model else ''}  {fault}")
     if base.config.model:
-        say("\n* the model to start with")
+        say("\n* the default model")
     if not base.config.model:
-        say("\nNo model is set: --model NAME, `model = …` in config.toml, or /model in the app.")
+        say("\nNo model is set. Set one with --model NAME, `model = …` in config.toml, or /model in the app.")
     return 0
 
 
 def row(info: ModelInfo, *, chosen: str) -> list[str]:
-    """The columns of one model."""
+    """Return the table cells of one model."""
     name = f"{info.profile} *" if info.profile == chosen else info.profile
     window = f"{info.window // 1000}k" if info.window else "?"
     return [name, info.provider, info.model, window, price(info.input_price), price(info.output_price)]
 
 
 def price(amount: float | None) -> str:
-    """USD for a million tokens."""
+    """Format a price in USD per million tokens."""
     return "?" if amount is None else f"{amount:.2f}"
 
 
 def check_model(arguments: argparse.Namespace) -> int:
-    """Ask a model one short question. Raises `ModelError` where it does not answer."""
+    """Send a model one short question. Raises `ModelError` if it does not answer."""
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
     config = base.config
@@ -92,20 +92,25 @@ def check_model(arguments: argparse.Namespace) -> int:
     )
     started = time.monotonic()
     answer, usage = anyio.run(ask, model_factory(base).client(info), info)
-    took = time.monotonic() - started
+    duration = time.monotonic() - started
     if arguments.json:
         say_json(
-            {**info.model_dump(mode="json"), "answer": answer, "seconds": took, "usage": usage.model_dump()}
+            {
+                **info.model_dump(mode="json"),
+                "answer": answer,
+                "seconds": duration,
+                "usage": usage.model_dump(),
+            }
         )
         return 0
     say(
-        f"{info.profile} answers: {answer.strip()[:80]!r} ({took:.1f} s, {usage.input_tokens}+{usage.output_tokens} tokens)"
+        f"{info.profile} answers: {answer.strip()[:80]!r} ({duration:.1f} s, {usage.input_tokens}+{usage.output_tokens} tokens)"
     )
     return 0
 
 
 async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
-    """One question to one client."""
+    """Send one question to a client; return the answer and its token usage."""
     request = ModelRequest(
         request_id=RequestId("req_check"),
         model=info,
@@ -114,7 +119,7 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
         tools=(),
         max_tokens=MAX_TOKENS,
     )
-    words: list[str] = []
+    pieces: list[str] = []
     usage, finished = Usage(), False
     try:
         with anyio.fail_after(PATIENCE_S):
@@ -122,9 +127,9 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                 async for chunk in chunks:
                     match chunk:
                         case TextChunk(text=text):
-                            words.append(text)
-                        case UsageChunk(usage=counted):
-                            usage = counted
+                            pieces.append(text)
+                        case UsageChunk(usage=chunk_usage):
+                            usage = chunk_usage
                         case Finished():
                             finished = True
                         case ModelFault(message=message, hint=hint):
@@ -133,10 +138,10 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                             pass
     except TimeoutError as error:
         raise ModelError(
-            f"{info.profile} did not answer within {PATIENCE_S:.0f} s.", hint="Check its address."
+            f"{info.profile} did not answer within {PATIENCE_S:.0f} s.", hint="Check its base_url."
         ) from error
     finally:
         await client.aclose()
     if not finished:
-        raise ModelError(f"{info.profile} stopped in the middle of its answer.", hint="Try it again.")
-    return "".join(words), usage
+        raise ModelError(f"{info.profile} stopped in the middle of its answer.", hint="Try again.")
+    return "".join(pieces), usage

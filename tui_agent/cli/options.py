@@ -1,6 +1,6 @@
-"""The options that mean the same for every command, and what they say as `SessionOptions`.
+"""Options that are common to several commands, and their conversion to `SessionOptions`.
 
-Invariant: loads only argparse and dataclasses, so that help is quick; the lists of words are those of
+Invariant: this imports only argparse and dataclasses, so that --help is fast; its word lists equal those of
 `protocol.settings` (a test compares them).
 """
 
@@ -19,10 +19,10 @@ HEADLESS_SECONDS = 7200.0
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises `UsageError` where argparse would print and leave."""
+    """Parser that raises `UsageError` where argparse would print and exit."""
 
     def options_with_value(self) -> set[str]:
-        """The option words that are followed by a value of their own."""
+        """Return the option words that are followed by a value."""
         return {word for word, action in self._option_string_actions.items() if action.nargs != 0}
 
     def error(self, message: str) -> None:  # type: ignore[override]
@@ -30,14 +30,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def count(text: str) -> int:
-    """A whole number of at least one."""
+    """Parse a whole number of at least 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
 def amount(text: str) -> float:
-    """A number above zero."""
+    """Parse a number above 0."""
     try:
         value = float(text)
     except ValueError:
@@ -48,18 +48,18 @@ def amount(text: str) -> float:
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
-    """Where the work is and where the sessions lie."""
+    """Add the options for the workspace and the session folder."""
     group = parser.add_argument_group("place")
     group.add_argument(
         "-C", "--cwd", metavar="DIR", type=Path, help="work in DIR (default: the current directory)"
     )
     group.add_argument(
-        "--data-dir", metavar="DIR", type=Path, help="keep sessions in DIR (or TUI_AGENT_HOME)"
+        "--data-dir", metavar="DIR", type=Path, help="store sessions in DIR (or set TUI_AGENT_HOME)"
     )
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Which model answers, and how hard it thinks."""
+    """Add the options for the model and its reasoning."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "-m",
@@ -67,26 +67,26 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a profile, PROVIDER/MODEL, scripted:FILE, replay:SESSION or demo",
     )
-    group.add_argument("--base-url", metavar="URL", help="the address of an OpenAI-compatible server")
+    group.add_argument("--base-url", metavar="URL", help="the URL of an OpenAI-compatible server")
     group.add_argument(
         "--reasoning-effort", dest="effort", choices=EFFORTS, help="how hard a reasoning model thinks"
     )
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    """Which session is opened, and how it behaves."""
+    """Add the options for the session and its behaviour."""
     group = parser.add_argument_group("session")
-    group.add_argument("--session", metavar="ID", help="open this session, make it where it is absent")
+    group.add_argument("--session", metavar="ID", help="open or create this session")
     group.add_argument(
         "--continue",
         dest="continue_latest",
         action="store_true",
-        help="open this workspace's newest session (the word `latest` means the newest of all workspaces)",
+        help="open this workspace's newest session (`--session latest`: the newest of all workspaces)",
     )
     group.add_argument(
         "--carry-from",
         metavar="ID",
-        help="begin a new session with a bounded summary of that one's turns",
+        help="start a new session with a short summary of session ID",
     )
     group.add_argument("--policy", choices=POLICIES, help="what the agent may do without asking")
     group.add_argument(
@@ -94,49 +94,49 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="let commands in the sandbox read FILE, though it may hold secrets (a pattern)",
+        help="let sandboxed commands read FILE even if it may contain secrets (a pattern)",
     )
-    group.add_argument("--agent", metavar="NAME", help="which agent answers (see: tui-agent agents list)")
+    group.add_argument("--agent", metavar="NAME", help="the agent that answers (see: tui-agent agents list)")
     group.add_argument(
-        "--context-mode", choices=CONTEXT_MODES, help="how much of what was said goes to the model"
+        "--context-mode", choices=CONTEXT_MODES, help="how much of the conversation is sent to the model"
     )
     group.add_argument(
         "--repo-map-mode",
         dest="repo_map",
         choices=("off", "auto"),
-        help="whether a map of the code is offered",
+        help="auto: offer the model a map of the code",
     )
     group.add_argument(
         "--investigator-model-profile",
         metavar="NAME",
-        help="the model profile of investigating delegates",
+        help="the model profile for investigator agents",
     )
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Budgets that end a turn."""
+    """Add the limits that end a turn."""
     group = parser.add_argument_group("limits")
     group.add_argument(
         "--max-parts",
         metavar="N",
         type=count,
-        help="end after N parts (reasoning, text, calls, results)",
+        help="stop after N parts (reasoning, text, calls, results)",
     )
-    group.add_argument("--max-turns", metavar="N", type=count, help="end after N turns of the session")
-    group.add_argument("--max-iterations", metavar="N", type=count, help="end a turn after N model calls")
+    group.add_argument("--max-turns", metavar="N", type=count, help="stop after N turns of the session")
+    group.add_argument("--max-iterations", metavar="N", type=count, help="stop a turn after N model requests")
     group.add_argument(
         "--timeout-seconds",
         metavar="N",
         type=amount,
-        help=f"end a turn after N seconds ({HEADLESS_SECONDS:.0f} headless)",
+        help=f"stop a turn after N seconds ({HEADLESS_SECONDS:.0f} headless)",
     )
     group.add_argument(
-        "--max-cost", metavar="USD", type=amount, help="end when the session has cost this much"
+        "--max-cost", metavar="USD", type=amount, help="stop when the session has cost this much"
     )
 
 
 def add_extensions(parser: argparse.ArgumentParser) -> None:
-    """Plugins and looks."""
+    """Add the options for plugins and the theme."""
     group = parser.add_argument_group("extensions")
     group.add_argument(
         "--plugin-dir",
@@ -144,24 +144,24 @@ def add_extensions(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="load plugins from DIR too",
+        help="also load plugins from DIR",
     )
-    group.add_argument("--no-plugins", action="store_true", help="load no plugins but the bundled ones")
+    group.add_argument("--no-plugins", action="store_true", help="load only the bundled plugins")
     group.add_argument("--theme", metavar="NAME", help="the theme (see: tui-agent themes list)")
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
-    """What becomes of a project's own files that nothing was decided about."""
+    """Add the options for project files that are not trusted yet."""
     group = parser.add_argument_group("project files").add_mutually_exclusive_group()
     group.add_argument(
         "--trust-project",
         action="store_true",
-        help="use the folder's own files (.tui_agent/, .env, .mcp.json) as they are now, for this run",
+        help="use this folder's own files (.tui_agent/, .env, .mcp.json) as they are now, for this run only",
     )
     group.add_argument(
         "--ignore-project",
         action="store_true",
-        help="go on without those that are not trusted, and do not ask (see: tui-agent trust)",
+        help="ignore project files that are not trusted, without asking (see: tui-agent trust)",
     )
 
 
@@ -185,7 +185,7 @@ def add_verb(
     examples: str,
     groups: tuple[str, ...] = ("place",),
 ) -> argparse.ArgumentParser:
-    """A verb below a command, with `--json` and the common options that mean something for it."""
+    """Add a verb below a command, with `--json` and its common options."""
     parser = verbs.add_parser(
         name,
         help=help,
@@ -195,7 +195,7 @@ def add_verb(
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="JSON lines")
-    parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
+    parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
     for group in groups:
         GROUPS[group](parser)
     parser.set_defaults(call=call)
@@ -203,64 +203,68 @@ def add_verb(
 
 
 def session_options(arguments: argparse.Namespace, *, client: Client, interactive: bool) -> SessionOptions:
-    """The options of one start. Raises `UsageError` where the folder to work in, or the theme, is none."""
-    said = vars(arguments)
-    cwd = (said.get("cwd") or Path.cwd()).expanduser()
+    """Return the options of one start. Raises `UsageError` if the folder or the theme does not exist."""
+    values = vars(arguments)
+    cwd = (values.get("cwd") or Path.cwd()).expanduser()
     if not cwd.is_dir():
-        raise UsageError(f"There is no folder {cwd}.", hint="Give an existing one with --cwd.")
-    named = "--session" if said.get("session") else "--resume" if said.get("resume") is not None else ""
-    if named and said.get("continue_latest"):
-        raise UsageError(f"{named} and --continue name two sessions.", hint="Give one of them.")
-    if said.get("carry_from") and (said.get("continue_latest") or named == "--resume"):
+        raise UsageError(f"Folder not found: {cwd}.", hint="Give an existing one with --cwd.")
+    chosen_by = (
+        "--session" if values.get("session") else "--resume" if values.get("resume") is not None else ""
+    )
+    if chosen_by and values.get("continue_latest"):
+        raise UsageError(f"{chosen_by} and --continue name two sessions.", hint="Use only one of them.")
+    if values.get("carry_from") and (values.get("continue_latest") or chosen_by == "--resume"):
         raise UsageError(
-            "--carry-from begins a new session; --continue and --resume open an earlier one.",
-            hint="Give one of them.",
+            "--carry-from starts a new session; --continue and --resume open an earlier one.",
+            hint="Use only one of them.",
         )
-    data_dir: Path | None = said.get("data_dir")
-    if said.get("theme"):
-        import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)
-    timeout = said.get("timeout_seconds")
-    once = (
-        import_module("tui_agent.cli.trust_once").keys_now(cwd.resolve()) if said.get("trust_project") else ()
+    data_dir: Path | None = values.get("data_dir")
+    if values.get("theme"):
+        import_module("tui_agent.cli.theme_names").require(values["theme"], cwd, data_dir)
+    timeout = values.get("timeout_seconds")
+    trusted_keys = (
+        import_module("tui_agent.cli.trust_once").keys_now(cwd.resolve())
+        if values.get("trust_project")
+        else ()
     )
     return SessionOptions(
         cwd=cwd.resolve(),
-        cwd_given=said.get("cwd") is not None,
+        cwd_given=values.get("cwd") is not None,
         client=client,
         interactive=interactive,
-        model=said.get("model"),
-        base_url=said.get("base_url"),
-        effort=said.get("effort"),
-        policy=said.get("policy"),
-        agent=said.get("agent"),
-        session=said.get("session"),
-        prompt=said.get("prompt"),
-        continue_latest=bool(said.get("continue_latest")),
-        carry_from=said.get("carry_from"),
-        context_mode=said.get("context_mode"),
-        repo_map=said.get("repo_map"),
-        max_parts=said.get("max_parts"),
-        max_iterations=said.get("max_iterations"),
-        max_turns=said.get("max_turns"),
+        model=values.get("model"),
+        base_url=values.get("base_url"),
+        effort=values.get("effort"),
+        policy=values.get("policy"),
+        agent=values.get("agent"),
+        session=values.get("session"),
+        prompt=values.get("prompt"),
+        continue_latest=bool(values.get("continue_latest")),
+        carry_from=values.get("carry_from"),
+        context_mode=values.get("context_mode"),
+        repo_map=values.get("repo_map"),
+        max_parts=values.get("max_parts"),
+        max_iterations=values.get("max_iterations"),
+        max_turns=values.get("max_turns"),
         timeout_seconds=timeout if timeout or interactive else HEADLESS_SECONDS,
-        max_cost_usd=said.get("max_cost"),
-        investigator_profile=said.get("investigator_model_profile"),
+        max_cost_usd=values.get("max_cost"),
+        investigator_profile=values.get("investigator_model_profile"),
         data_dir=data_dir.expanduser().resolve() if data_dir else None,
-        plugin_dirs=tuple(_plugin_dir(path) for path in said.get("plugin_dir") or ()),
-        no_plugins=bool(said.get("no_plugins")),
-        readable=tuple(said.get("readable") or ()),
-        theme=said.get("theme"),
-        trusted_once=once,
-        ignore_project=bool(said.get("ignore_project")),
+        plugin_dirs=tuple(_resolve_plugin_dir(path) for path in values.get("plugin_dir") or ()),
+        no_plugins=bool(values.get("no_plugins")),
+        readable=tuple(values.get("readable") or ()),
+        theme=values.get("theme"),
+        trusted_once=trusted_keys,
+        ignore_project=bool(values.get("ignore_project")),
     )
 
 
-def _plugin_dir(path: Path) -> Path:
-    """The place that `--plugin-dir` names. Raises `UsageError` where nothing is there."""
+def _resolve_plugin_dir(path: Path) -> Path:
+    """Return the absolute path given by `--plugin-dir`. Raises `UsageError` if it does not exist."""
     place = path.expanduser().resolve()
     if not place.exists():
         raise UsageError(
-            f"--plugin-dir: there is no {place}.",
+            f"--plugin-dir: {place} was not found.",
             hint="Name a plugin's folder or file, or a folder of plugins.",
         )
     return place

@@ -1,4 +1,4 @@
-"""The plugins: list them, begin one, or check one."""
+"""List, create, check, enable or disable plugins."""
 
 import argparse
 import dataclasses
@@ -21,7 +21,7 @@ examples:
   tui-agent plugins list
   tui-agent plugins disable word_count        in your configuration
   tui-agent plugins enable word_count
-  tui-agent plugins new word_count            makes ./word_count
+  tui-agent plugins new word_count            creates ./word_count
   tui-agent plugins check ./word_count
   tui-agent --plugin-dir ./word_count
 """
@@ -33,7 +33,7 @@ api = 1
 description = "Counts the words of a file."
 """
 ENTRY = '''\
-"""Counts words: a plugin to begin with. Replace the tool by your own."""
+"""Counts words: a plugin to start from. Replace the tool with your own."""
 
 from pydantic import BaseModel, Field
 
@@ -51,7 +51,7 @@ from tui_agent.plugin_api import (
 
 
 class CountArgs(BaseModel):
-    """What the model says when it calls the tool."""
+    """Arguments that the model gives."""
 
     path: str = Field(description="The file, relative to the workspace.")
 
@@ -83,75 +83,77 @@ class CountWords:
 
 
 def register(api: PluginApi) -> None:
-    """Offer the tool."""
+    """Register the tool."""
     api.tool(CountWords())
 '''
 
 
 def configure(parser: Parser) -> None:
-    """The verbs below `plugins`."""
+    """Add the verbs below `plugins`."""
     verbs = parser.add_subparsers(required=True, metavar="list | new | check | enable | disable")
-    both = ("place", "extensions")
+    groups = ("place", "extensions")
     add_verb(
         verbs,
         "list",
         list_plugins,
-        help="the plugins that there are; imports none",
+        help="list the plugins without importing them",
         examples=EXAMPLES,
-        groups=both,
+        groups=groups,
     )
-    new = add_verb(verbs, "new", new_plugin, help="begin a plugin in ./NAME", examples=EXAMPLES)
-    new.add_argument("name", metavar="NAME", help="small letters, digits and _")
-    for on, verb, about in ((True, "enable", "load a plugin again"), (False, "disable", "load it no longer")):
-        switching = add_verb(verbs, verb, switch, help=about, examples=EXAMPLES, groups=both)
-        switching.add_argument("name", metavar="NAME", help="as plugins list shows it")
-        switching.set_defaults(on=on)
-    checking = add_verb(
-        verbs, "check", check, help="load a plugin by itself; runs its code", examples=EXAMPLES
+    new = add_verb(verbs, "new", new_plugin, help="create a plugin in ./NAME", examples=EXAMPLES)
+    new.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
+    for on, verb, summary in ((True, "enable", "load a plugin"), (False, "disable", "stop loading a plugin")):
+        toggle = add_verb(verbs, verb, switch, help=summary, examples=EXAMPLES, groups=groups)
+        toggle.add_argument("name", metavar="NAME", help="a name from plugins list")
+        toggle.set_defaults(on=on)
+    checker = add_verb(
+        verbs, "check", check, help="load a plugin alone and report faults; runs its code", examples=EXAMPLES
     )
-    checking.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
+    checker.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
 
 
 def switch(arguments: argparse.Namespace) -> int:
-    """Write into the user's configuration whether a plugin is loaded."""
+    """Enable or disable a plugin in the user's configuration."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     name: str = arguments.name
-    known = sorted({found.name for found in discover(plugin_places(base))})
+    known = sorted({plugin.name for plugin in discover(plugin_places(base))})
     path = base.config.paths.user_config
-    off = tuple(read_toml(path).get("plugins_disabled", ()))
-    if name not in known and name not in off:
-        raise UsageError(f"There is no plugin {name!r}.", hint=f"There are: {', '.join(known)}.")
-    kept = tuple(each for each in off if each != name)
-    keep_disabled(path, kept if arguments.on else (*kept, name))
+    disabled = tuple(read_toml(path).get("plugins_disabled", ()))
+    if name not in known and name not in disabled:
+        raise UsageError(f"Unknown plugin {name!r}.", hint=f"Available: {', '.join(known)}.")
+    others = tuple(entry for entry in disabled if entry != name)
+    keep_disabled(path, others if arguments.on else (*others, name))
     state = "on" if arguments.on else "off"
     if arguments.json:
         say_json({"name": name, "state": state, "path": str(path)})
     else:
-        say(f"{name} is {state} from the next start on ({path}).")
+        say(f"{name} will be {state} from the next start ({path}).")
     return 0
 
 
 def list_plugins(arguments: argparse.Namespace) -> int:
-    """Print a line for each plugin, also for those that are switched off. Imports none of them."""
+    """Print a line for each plugin, also disabled ones, without importing any."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     host = PluginHost(plugin_places(base), base.config.plugins_disabled)
     rows = []
-    seen: set[str] = set()
-    for found in host.names():
-        fault = found.fault or (f"A plugin {found.name} is already there." if found.name in seen else "")
-        seen.add(found.name)
-        state = "off" if not host.enabled(found.name) else "broken" if fault else "on"
+    names: set[str] = set()
+    for plugin in host.names():
+        fault = plugin.fault or (
+            f"Another plugin is already named {plugin.name}." if plugin.name in names else ""
+        )
+        names.add(plugin.name)
+        state = "off" if not host.enabled(plugin.name) else "broken" if fault else "on"
         if arguments.json:
-            say_json(as_json(found, state, fault))
-        rows.append([found.name, state, found.source, found.version, fault or found.description])
+            say_json(as_json(plugin, state, fault))
+        rows.append([plugin.name, state, plugin.source, plugin.version, fault or plugin.description])
     if not arguments.json:
         table(rows, ["name", "state", "from", "version", "description"])
-        say("What one offers, and whether it loads: tui-agent plugins check PATH")
+        say("To see a plugin's tools and faults: tui-agent plugins check PATH")
     return 0
 
 
 def as_json(found: Found, state: str, fault: str) -> dict[str, object]:
-    """A plugin as one JSON object."""
+    """Return a plugin as a JSON object."""
     return {
         "name": found.name,
         "state": state,
@@ -164,33 +166,34 @@ def as_json(found: Found, state: str, fault: str) -> dict[str, object]:
 
 
 def new_plugin(arguments: argparse.Namespace) -> int:
-    """Write a small plugin that works."""
+    """Create a small working plugin."""
     name: str = arguments.name
     if not usable_name(name):
         raise UsageError(
-            f"{name!r} cannot be a plugin's name.", hint="Small letters, digits and _, a letter first."
+            f"{name!r} is not a valid plugin name.",
+            hint="Use lower-case letters, digits and _, a letter first.",
         )
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():
-        raise UsageError(f"{folder} is there already.", hint="Take another name, or remove it.")
+        raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove it.")
     folder.mkdir(parents=True)
     (folder / "plugin.toml").write_text(MANIFEST.format(name=name), encoding="utf-8")
     (folder / "__init__.py").write_text(ENTRY.format(name=name), encoding="utf-8")
     if arguments.json:
         say_json({"name": name, "path": str(folder)})
     else:
-        say(f"{folder} is a plugin with one tool. Check it: tui-agent plugins check {folder}")
+        say(f"Created {folder}, a plugin with one tool. Check it: tui-agent plugins check {folder}")
         say(f"Try it: tui-agent --plugin-dir {folder}")
     return 0
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print what is wrong with a plugin; exit status 1 if anything is."""
+    """Print a plugin's faults; return 1 if there are any."""
     report = check_plugin(arguments.path.expanduser())
     if arguments.json:
         say_json({"ok": report.ok, **dataclasses.asdict(report)})
         return 0 if report.ok else 1
-    say(f"{report.name} {report.version}: {'works' if report.ok else 'does not work'}")
+    say(f"{report.name} {report.version}: {'ok' if report.ok else 'has faults'}")
     for offer in report.offers:
         say(f"  offers {offer}")
     for fault in report.faults:

@@ -1,7 +1,7 @@
-"""Text on standard input, without its secrets on standard output, line for line.
+"""Copy standard input to standard output with secrets removed, line by line.
 
-Invariant: every line that comes in goes out as one line, at once, but for a line that ends in a backslash: it waits for the
-next one. Nothing else is printed, but with `--explain` one line for each secret that would be covered, instead of the text.
+Invariant: every input line is written as one line, at once; only a line that ends in a backslash waits for the next one.
+With `--explain` one line per secret is printed instead of the text, and nothing else.
 """
 
 import argparse
@@ -22,9 +22,9 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Lines that are read with those behind them, and characters of each."""
+"""Number of earlier lines that are judged together with a line, and the characters used of each."""
 MAX_CONTINUED = 1_000
-"""Lines that are held back until a command ends."""
+"""Maximum lines held back while a command continues."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"
@@ -32,14 +32,14 @@ _KEY_BEGINS = re.compile(
 _KEY_LINE = re.compile(
     r"[\s|>+\d:\"',\\-]{0,40}(?:[A-Za-z0-9+/=]{1,200}|[A-Z][A-Za-z0-9-]{1,30}: .{0,200}|-{4,5} ?END [A-Z0-9 ]{1,50}-{4,5})?[\s\"'\\,;nr+]{0,12}"
 )
-"""A line within a private key: a piece of Base64, a header, the end."""
+"""A line inside a private key: Base64, a header, or the end."""
 _KEY_GOES_ON = "private-key-line"
-"""Stands for a rule at the lines of a private key behind the first one, which are not explained."""
+"""Marks the lines of a private key after its first; they are not explained."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Take where the secrets' names come from, and `--explain`."""
+    """Add the place options, which decide the known secrets, and `--explain`."""
     GROUPS["place"](parser)
     parser.add_argument(
         "--explain", action="store_true", help="print line, rule and kind of each secret instead of the text"
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Filter or explain standard input."""
+    """Redact or explain standard input."""
     redactor = ground(session_options(arguments, client="headless", interactive=False)).redactor
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield `line N: rule (kind)` for each secret that `redacted_lines` covers; never the secret. Lines count from 1."""
+    """Yield `line N: rule (kind)` for each secret that `redacted_lines` removes. Lines count from 1."""
     for number, (_, hits) in enumerate(_judged_lines(lines, redactor), 1):
         for hit in (hit for hit in hits if hit.rule != _KEY_GOES_ON):
             variable = hit.rule == hit.what
@@ -70,13 +70,13 @@ def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
 
 
 def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield the same lines without secrets; each line of a private key is covered."""
+    """Yield the lines without secrets; every line of a private key is removed."""
     for line, hits in _judged_lines(lines, redactor):
-        yield spliced(_encoded(line), hits).decode("utf-8", "surrogatepass")
+        yield spliced(_encode(line), hits).decode("utf-8", "surrogatepass")
 
 
 def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield each line with the places of its secrets in its bytes. Of a private key every line is one."""
+    """Yield each line with the byte ranges of its secrets; a private key covers all of its lines."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
     for block in _continued_lines(lines):
@@ -86,7 +86,7 @@ def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[st
             if begin or (in_key and _KEY_LINE.fullmatch(text)):
                 in_key = begin is not None or _KEY_ENDS.search(text) is None
                 rule, start = ("private-key", len(begin["before"])) if begin else (_KEY_GOES_ON, 0)
-                yield line, [Hit(start, len(_encoded(text)), rule, "private key")]
+                yield line, [Hit(start, len(_encode(text)), rule, "private key")]
             else:
                 in_key = False
                 yield line, hits
@@ -94,7 +94,7 @@ def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[st
 
 
 def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield each line with those that it continues on."""
+    """Yield each line together with the lines that continue it."""
     block: list[str] = []
     for line in lines:
         block.append(line)
@@ -106,16 +106,16 @@ def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each line: those that it shows alone, and those that the lines before it give away."""
-    raw, above = _encoded("\n".join(texts)), _encoded("".join(f"{text}\n" for text in before))
+    """Yield each line's secrets, including those recognised only with the lines before it."""
+    raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
-    if above and raw.strip() and redactor.suspects(above + raw):
-        hits = merged([*hits, *clipped(redactor.hits(above + raw), len(above), len(above + raw))])
+    if context and raw.strip() and redactor.suspects(context + raw):
+        hits = merged([*hits, *clipped(redactor.hits(context + raw), len(context), len(context + raw))])
     end = -1
     for text in texts:
-        start, end = end + 1, end + 1 + len(_encoded(text))
+        start, end = end + 1, end + 1 + len(_encode(text))
         yield clipped(hits, start, end)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Which themes there are, by their files alone: to refuse a wrong name before anything slow is loaded."""
+"""Check of a theme's name by file names alone, to reject a wrong one before anything slow is loaded."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ from tui_agent.plugin_host.bundled import bundled
 
 
 def require(name: str, cwd: Path, data_dir: Path | None) -> None:
-    """Raises `UsageError`, naming the themes, where there is none of this name."""
+    """Raise a `UsageError` that lists the themes if there is none of this name."""
     folders = (bundled("themes"), find(cwd, os.environ, data_dir).config_dir / "themes")
     names = sorted({path.stem for folder in folders if folder is not None for path in folder.glob("*.toml")})
     if name not in names:
-        raise UsageError(f"There is no theme {name!r}.", hint=f"There are: {', '.join(names)}.")
+        raise UsageError(f"Unknown theme {name!r}.", hint=f"Available: {', '.join(names)}.")

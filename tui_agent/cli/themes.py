@@ -1,4 +1,4 @@
-"""The themes: list them, or show one in this terminal's colours."""
+"""List the themes, or preview one in this terminal's colours."""
 
 import argparse
 from pathlib import Path
@@ -18,38 +18,38 @@ examples:
 
 
 def configure(parser: Parser) -> None:
-    """The verbs below `themes`."""
+    """Add the verbs below `themes`."""
     verbs = parser.add_subparsers(required=True, metavar="list | preview")
-    add_verb(verbs, "list", list_themes, help="the themes and where they lie", examples=EXAMPLES)
+    add_verb(verbs, "list", list_themes, help="list the themes", examples=EXAMPLES)
     preview = add_verb(
-        verbs, "preview", preview_theme, help="a theme's colours and contrasts", examples=EXAMPLES
+        verbs, "preview", preview_theme, help="show a theme's colours and contrasts", examples=EXAMPLES
     )
     preview.add_argument("name", metavar="NAME", help="the theme")
 
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
-    """The bundled and the user's themes, what is wrong with others, and the configured one's name."""
+    """Return the bundled and the user's themes, faults in theme files, and the configured theme's name."""
     config = ground(session_options(arguments, client="headless", interactive=False)).config
-    found, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
-    return found, [str(fault) for fault in faults], config.theme
+    available, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
+    return available, [str(fault) for fault in faults], config.theme
 
 
 def list_themes(arguments: argparse.Namespace) -> int:
     """Print a line for each theme."""
-    found, faults, chosen = themes(arguments)
+    available, faults, chosen = themes(arguments)
     if arguments.json:
-        for theme in found.values():
+        for theme in available.values():
             say_json(as_json(theme, chosen))
         return 0
-    rows = [[name, "dark" if theme.dark else "light", theme.about] for name, theme in found.items()]
-    table(rows, ["name", "ground", "about"])
+    rows = [[name, "dark" if theme.dark else "light", theme.about] for name, theme in available.items()]
+    table(rows, ["name", "background", "about"])
     for fault in faults:
         say(fault)
     return 0
 
 
 def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
-    """A theme as one JSON object."""
+    """Return a theme as a JSON object."""
     path: Path | None = theme.path
     return {
         "name": theme.name,
@@ -63,12 +63,12 @@ def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
 
 
 def preview_theme(arguments: argparse.Namespace) -> int:
-    """Print a theme's roles, in colour where there is any, and its lowest contrasts."""
-    found, _, chosen = themes(arguments)
-    theme = found.get(arguments.name)
+    """Print a theme's roles and their colours, and its lowest contrasts."""
+    available, _, chosen = themes(arguments)
+    theme = available.get(arguments.name)
     if theme is None:
         raise UsageError(
-            f"There is no theme {arguments.name!r}.", hint=f"There are: {', '.join(sorted(found))}."
+            f"Unknown theme {arguments.name!r}.", hint=f"Available: {', '.join(sorted(available))}."
         )
     if arguments.json:
         say_json(as_json(theme, chosen))
@@ -77,15 +77,15 @@ def preview_theme(arguments: argparse.Namespace) -> int:
     for role in ROLES:
         color = theme.colors[role]
         print(f"  {swatch(color)}{role:<18} {color}")
-    say("\nlowest contrasts:")
+    say("\nLowest contrasts:")
     for pair in contrast_pairs(theme)[:5]:
         say(f"  {pair.ratio:5.2f}:1  {pair.text} on {pair.ground}")
     return 0
 
 
 def swatch(color: str) -> str:
-    """Six cells of a colour, nothing where colour is not welcome."""
+    """Return six cells of a colour; empty if colour is not wanted."""
     if not coloured():
         return ""
-    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return f"\x1b[48;2;{red};{green};{blue}m      \x1b[0m  "

@@ -1,4 +1,4 @@
-"""A session in figures: events, tools, failures, files, tokens, cost, context, and the final answer."""
+"""Summarise a session: events, tools, failures, files, tokens, cost, context, and the final answer."""
 
 import argparse
 import dataclasses
@@ -30,19 +30,21 @@ examples:
 """
 UNITS = Units(size, seconds)
 WHICH = (
-    "a session's id, the beginning of one, latest (the newest of all folders; --continue opens this folder's), "
+    "a session id, its beginning, latest (the newest of all folders; --continue opens this folder's), "
     "a run's id, or the path of a log"
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which session, and how much of it."""
+    """Add the session and the output form."""
     parser.add_argument("id", metavar="ID", help=WHICH)
-    parser.add_argument("--spans", action="store_true", help="the tree of turns, model calls and tools too")
     parser.add_argument(
-        "--parts", action="store_true", help="a line for each part instead, with its checkpoint"
+        "--spans", action="store_true", help="also print the tree of turns, requests and tools"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object; with --parts one for each part")
+    parser.add_argument(
+        "--parts", action="store_true", help="print a line per part instead, with its checkpoint"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object; with --parts one per part")
     GROUPS["place"](parser)
 
 
@@ -84,13 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def integrity(folder: Path) -> dict[str, object]:
-    """Whether the log and every stored text that it names are whole, and what is not."""
+    """Return the damage of the log and of the texts stored for it."""
     problems = verify(folder)
     return {"ok": not problems, "problems": problems}
 
 
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
-    """What a person wants to know first; lines that would say nothing are left out."""
+    """Return the most important figures by name; rows without a value are left out."""
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )
@@ -99,63 +101,67 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     calls = f"{metrics.model_calls}, {metrics.model_retry_count} retried, {metrics.model_failures} failed"
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
-    tested = metrics.tests_passed is not None or metrics.tests_failed is not None
-    began = f"{moment(metrics.first_at)}, {seconds(metrics.last_at - metrics.first_at)} to the last event"
+    has_tests = metrics.tests_passed is not None or metrics.tests_failed is not None
+    start = f"{moment(metrics.first_at)}, {seconds(metrics.last_at - metrics.first_at)} to the last event"
     rows = [
-        ("started", began if metrics.events else ""),
-        ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none that can be read"),
+        ("started", start if metrics.events else ""),
+        ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none readable"),
         ("turns", f"{metrics.turns}; iterations {metrics.iterations}, parts {metrics.parts}"),
         ("model calls", calls),
         ("tools", tools),
-        ("tool faults", failures if metrics.failed_tools or metrics.invalid_calls or metrics.denials else ""),
+        ("tool errors", failures if metrics.failed_tools or metrics.invalid_calls or metrics.denials else ""),
         ("files", ", ".join(metrics.files_changed)),
-        ("tests", tests if tested else ""),
+        ("tests", tests if has_tests else ""),
         ("tokens", tokens),
         ("cost", cost),
-        ("last turn", _end(metrics.last_turn_end)),
+        ("last turn", _end_label(metrics.last_turn_end)),
         ("last failure", FAILURES.get(metrics.failure, metrics.failure)),
     ]
     return [(name, value) for name, value in rows if value]
 
 
-def _end(reason: str) -> str:
+def _end_label(reason: str) -> str:
     return next((words for name, words in TURN_ENDS.items() if name == reason), reason)
 
 
 def kinds(metrics: MetricsView) -> str:
-    """The commonest kinds of events, with their counts."""
+    """Format the most frequent kinds of events with their counts."""
     commonest = sorted(metrics.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(count for _, count in commonest[8:])
-    named = [f"{kind} {count}" for kind, count in commonest[:8]]
-    return ", ".join([*named, f"others {rest}"] if rest else named)
+    counts = [f"{kind} {count}" for kind, count in commonest[:8]]
+    return ", ".join([*counts, f"others {rest}"] if rest else counts)
 
 
 def in_order(trace: TraceView) -> list[Span]:
-    """The spans as the tree reads from top to bottom."""
-    found: list[Span] = []
-    waiting = list(reversed(trace.roots))
-    while waiting:
-        span = trace.spans[waiting.pop()]
-        found.append(span)
-        waiting.extend(reversed(span.children))
-    return found
+    """Return the spans in the order of the printed tree."""
+    spans: list[Span] = []
+    pending = list(reversed(trace.roots))
+    while pending:
+        span = trace.spans[pending.pop()]
+        spans.append(span)
+        pending.extend(reversed(span.children))
+    return spans
 
 
 def tokens_of(span: Span) -> str:
-    """A request's tokens; of a span with several, what all gave out and the largest that went in."""
-    into, out = span.tokens_in or 0, span.tokens_out or 0
+    """Format a request's tokens; for other spans all output and the largest input."""
+    tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
     if span.estimated:
-        return f"about {into}+{out} tokens, not counted by the provider"
+        return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"
     return (
-        f"{into}+{out} tokens" if span.kind == "model" else f"{out} tokens out, {into} in the largest request"
+        f"{tokens_in}+{tokens_out} tokens"
+        if span.kind == "model"
+        else f"{tokens_out} tokens out, {tokens_in} in the largest request"
     )
 
 
 def span_line(span: Span) -> str:
-    """One span, indented by its depth."""
-    took = "running" if span.duration_ms is None else f"{span.duration_ms:.0f} ms"
+    """Format one span, indented by its depth."""
+    duration = "running" if span.duration_ms is None else f"{span.duration_ms:.0f} ms"
     tokens = f"  {tokens_of(span)}" if span.tokens_in or span.tokens_out else ""
     state = "" if span.state == "done" else f"  {SPAN_STATES[span.state]}"
-    line = f"{'  ' * span.depth}{span.name}  {took}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
+    line = (
+        f"{'  ' * span.depth}{span.name}  {duration}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
+    )
     room = max(40, width())
     return line if len(line) <= room else line[: room - 1] + "…"

@@ -1,6 +1,6 @@
-"""Whether a folder's own files may steer the program: show them, trust them, go on without, or take it back.
+"""Show which of a folder's own files could steer the program; trust or ignore them, or undo that decision.
 
-Trust is for a folder at its place with exactly these contents. What differs from the last decision is marked.
+Trust applies to a folder at its path with exactly these contents. Changes since the last decision are marked.
 """
 
 import argparse
@@ -18,32 +18,30 @@ from tui_agent.errors import UsageError
 
 EXAMPLES = """\
 examples:
-  tui-agent trust                      the files of this folder that could steer the program, and what each could do
-  tui-agent trust --yes                use them, as long as they stay as they are
-  tui-agent trust ~/code/shop --no     go on without them, unasked, as long as they stay as they are
-  tui-agent trust --forget             take it back: ask again
-  tui-agent trust --list               every folder that something was decided about
+  tui-agent trust                      list this folder's files that could steer the program, and what each could do
+  tui-agent trust --yes                use them until they change
+  tui-agent trust ~/code/shop --no     ignore them without asking until they change
+  tui-agent trust --forget             forget the decision and ask again
+  tui-agent trust --list               list all folders with a decision
 """
 WORDS = {
     "nothing": "has no files that could steer the program",
-    "trusted": "is trusted with its present content",
-    "without": "is worked in without its own files, as you decided",
+    "trusted": "is trusted with its current files",
+    "without": "is used without its own files, as you decided",
     "open": "is not trusted",
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The folder, and what is to become of it."""
+    """Add the folder and the decision."""
     parser.add_argument(
         "folder", nargs="?", type=Path, metavar="DIR", help="the folder (default: the current one)"
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--yes", action="store_true", help="trust its files as they are now")
-    what.add_argument(
-        "--no", action="store_true", help="go on without them until they change, without asking"
-    )
-    what.add_argument("--forget", action="store_true", help="take back what was decided about it")
-    what.add_argument("--list", action="store_true", help="every folder that something was decided about")
+    decision = parser.add_mutually_exclusive_group()
+    decision.add_argument("--yes", action="store_true", help="trust its files as they are now")
+    decision.add_argument("--no", action="store_true", help="ignore them without asking until they change")
+    decision.add_argument("--forget", action="store_true", help="forget the decision about it")
+    decision.add_argument("--list", action="store_true", help="list all folders with a decision")
     parser.add_argument("--json", action="store_true", help="JSON lines")
     GROUPS["place"](parser)
 
@@ -52,40 +50,42 @@ def run(arguments: argparse.Namespace) -> int:
     """Show or decide, and return the exit status."""
     if arguments.folder is not None:
         if arguments.cwd is not None:
-            raise UsageError("DIR and --cwd name two folders.", hint="Give one of them.")
+            raise UsageError("DIR and --cwd name two folders.", hint="Use only one of them.")
         arguments.cwd = arguments.folder
     options = session_options(arguments, client="headless", interactive=True)
     paths = find(options.cwd, os.environ)
     if arguments.list:
         return show_decisions(paths, as_json=arguments.json)
-    for one in projects(options, os.environ):
+    for project in projects(options, os.environ):
         if arguments.forget:
-            trust.forget(one.folder, paths)
-        elif (arguments.yes or arguments.no) and one.files.files:
-            trust.decide(one.files, "trusted" if arguments.yes else "without", paths)
+            trust.forget(project.folder, paths)
+        elif (arguments.yes or arguments.no) and project.files.files:
+            trust.decide(project.files, "trusted" if arguments.yes else "without", paths)
     show(projects(options, os.environ), paths, as_json=arguments.json)
     return 0
 
 
-def show(looked: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
-    """What there is, what it could do, and what was decided."""
-    for one in looked:
-        rows = list(files_of(one, paths))
+def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
+    """Print the files, what each could do, and the decision."""
+    for project in found:
+        rows = list(files_of(project, paths))
         if as_json:
-            named = [dict(zip(("mark", "file", "power"), row, strict=True)) for row in rows]
-            say_json({"folder": str(one.files.folder), "standing": one.standing, "files": named})
+            objects = [dict(zip(("mark", "file", "power"), row, strict=True)) for row in rows]
+            say_json({"folder": str(project.files.folder), "standing": project.standing, "files": objects})
             continue
-        say(f"{one.files.folder} {WORDS[one.standing]}.")
+        say(f"{project.files.folder} {WORDS[project.standing]}.")
         if rows:
             table(rows, ["", "file", "what it could do"])
-    if not as_json and any(one.standing == "open" for one in looked):
-        say("None of this is used. --yes trusts it as it is, --no goes on without it and does not ask again.")
+    if not as_json and any(project.standing == "open" for project in found):
+        say(
+            "These files are not used. To trust them as they are, add --yes; to ignore them without asking, add --no."
+        )
 
 
-def files_of(one: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Mark, name and power of each file; those that are gone since the decision last."""
-    marked = trust.marks(one.files, paths)
-    for file in one.files.files:
+def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
+    """Yield mark, name and power of each file; files deleted since the decision come last."""
+    marked = trust.marks(project.files, paths)
+    for file in project.files.files:
         yield marked.get(file.name, ""), file.name, power(file)
     for name, mark in marked.items():
         if mark == "gone":
@@ -93,21 +93,23 @@ def files_of(one: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Every folder that something was decided about, and whether that still holds."""
+    """Print every folder with a decision, and if that decision still applies."""
     rows = []
-    for folder, decided in sorted(trust.decisions(paths).items()):
-        holds = trust.holds(Path(folder), paths)
+    for folder, decision in sorted(trust.decisions(paths).items()):
+        is_current = trust.holds(Path(folder), paths)
         if as_json:
-            said = {
+            entry = {
                 "folder": folder,
-                "decision": decided.decision,
-                "holds": holds,
-                "files": len(decided.files),
+                "decision": decision.decision,
+                "holds": is_current,
+                "files": len(decision.files),
             }
-            say_json(said)
-        rows.append([decided.decision, "" if holds else "changed since", str(len(decided.files)), folder])
+            say_json(entry)
+        rows.append(
+            [decision.decision, "" if is_current else "changed since", str(len(decision.files)), folder]
+        )
     if not as_json and rows:
         table(rows, ["decided", "", "files", "folder"])
     elif not as_json:
-        say("Nothing was decided about any folder.")
+        say("No decisions yet.")
     return 0

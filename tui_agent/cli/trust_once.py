@@ -1,6 +1,6 @@
-"""`--trust-project`: a folder's own files, as they are at this moment, trusted for one run.
+"""`--trust-project`: trust a folder's own files, as they are at this moment, for one run.
 
-Invariant: bound to content that was read, never to a name; nothing is remembered.
+Invariant: trust is bound to the content that was read, not to names; nothing is stored.
 """
 
 import os
@@ -12,15 +12,15 @@ from tui_agent.errors import UsageError
 
 
 def keys_now(cwd: Path) -> tuple[str, ...]:
-    """The present contents of what could steer a start in `cwd`, as keys that trust them for one run.
+    """Return keys that trust the current contents of files that could steer a start in `cwd`.
 
-    Raises `UsageError` where something cannot be bound to its content.
+    Raises `UsageError` if a file cannot be bound to its content.
     """
-    looked = projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
-    for one in looked:
-        if one.files.fault:
+    found = projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
+    for project in found:
+        if project.files.fault:
             raise UsageError(
-                f"{one.files.folder} cannot be trusted: {one.files.fault}.",
-                hint="Only plain files can be bound to their content; make it one, or remove it.",
+                f"{project.files.folder} cannot be trusted: {project.files.fault}.",
+                hint="Only regular files can be trusted; replace it by one, or remove it.",
             )
-    return tuple(one.files.key for one in looked if one.files.files)
+    return tuple(project.files.key for project in found if project.files.files)

@@ -135,3 +135,8 @@ def _user_folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:
 
 def _expand_home(text: str, home: Path) -> Path:
     return home / text[2:] if text.startswith("~/") else Path(text).absolute()
+
+
+def is_session_stored(folder: Path | None) -> bool:
+    """Return True if a session has a log on the disk, which it gets with its first message."""
+    return folder is not None and (folder / "events.jsonl").is_file()

@@ -1,1 +1,1 @@
-"""What a model is shown: sections with budgets, and the manifest that records them."""
+"""The context of a model: sections with budgets, and the manifest that records them."""

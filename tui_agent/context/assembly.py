@@ -1,7 +1,7 @@
-"""Puts a request's context together from fragments, history and tools, and writes its manifest.
+"""Assembly of a request's context from fragments, history and tools, and its manifest.
 
-Invariant: the same input gives the same request, byte for byte (providers cache prefixes); what the user said and the
-rules are in it whole, whatever gives way, wherever the window holds them.
+Invariant: the same input gives the same request byte for byte, because providers cache prefixes. The user's words and the
+rules are never shortened unless the window cannot hold them.
 """
 
 import hashlib
@@ -33,16 +33,19 @@ from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 SEPARATOR = "\n\n---\n\n"
 BEHIND: Final[SectionName] = "working_memory"
-"""Fragments of this section change within a turn: they stand behind the history, so that what is before stays cached. They
-are the first to go where there is no room."""
+"""Fragments of this section change within a turn, so they come after the history and what precedes them stays cached.
+They are the first to be dropped if space is short.
+"""
 PORTION = 0.25
-"""A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
-the one before, and nothing of it would be cached."""
+"""Fraction of the room by which a history that is too long is shortened at once.
+
+With smaller steps nearly every request would begin differently, and nothing could be cached.
+"""
 WORDS_PORTION = 0.10
-"""The same of a person's words, which are cut for what has to have room, and little more."""
+"""The same for the user's words, which are cut only a little more than necessary."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
-NO_ROOM: Final = "longer than the window: its beginning and end, the whole is an artifact"
+NO_ROOM: Final = "longer than the window: beginning and end are sent, the full text is an artifact"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
     "task_contract",
@@ -61,8 +64,10 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request is to be made of. `answer` are tokens kept free for the answer; `session_context` is what the state
-    says was taken over of an earlier session."""
+    """The input for one request.
+
+    `answer`: tokens reserved for the answer; `session_context`: state taken over from an earlier session.
+    """
 
     request_id: RequestId
     model: ModelInfo
@@ -73,18 +78,18 @@ class Wanted:
     mode: ContextMode = "pack"
     session_context: str = ""
     learnt: LearntWindow = NOTHING
-    """What its provider took and refused."""
+    """The window sizes learnt from the provider's acceptances and refusals."""
     pinned: Collection[int] = ()
-    """The events of messages that a person pinned."""
+    """The events of messages that the user pinned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A system prompt, the messages behind it, and the manifest of the whole request.
+    """A system prompt, the messages after it, and the manifest of the whole request.
 
-    `needed` are the tokens, and `chars` the characters, that it would take had nothing been shortened to fit but `cuts`:
-    the words of a person, and summaries, that the window does not hold. `short` are the sections of which something was.
-    `last` are the tokens that it may take where a person's words need them; None: nobody knows.
+    `needed` and `chars`: tokens and characters of the request before it was shortened, except for `cuts`, which are user
+    messages and summaries that the window cannot hold. `short`: sections that were shortened. `last`: maximum tokens if the
+    user's words need them; None if unknown.
     """
 
     system: str
@@ -99,7 +104,7 @@ class Packed:
 
 @dataclass(slots=True)
 class _Share:
-    """What a section is so far: characters and tokens (not corrected) before and after."""
+    """Size of a section: characters and uncorrected tokens before and after shortening."""
 
     raw_chars: int = 0
     chars: int = 0
@@ -113,7 +118,7 @@ class _Share:
 
 
 class Assembly:
-    """Assembles one agent's requests. Keeps only what can be computed again: counts of messages, texts and tools."""
+    """Assembles one agent's requests. It caches only sizes of messages, texts and tools."""
 
     def __init__(self, tokens: Tokens | None = None) -> None:
         self.tokens = tokens or Tokens()
@@ -123,53 +128,59 @@ class Assembly:
         self._text_sizes: dict[str, int] = {}
 
     def begin_counting(self) -> None:
-        """Find the vocabulary, and count by it from here on. Blocks for a tenth of a second."""
+        """Load the tokenizer and use it from now on. Blocks for a tenth of a second."""
         self.tokens.load()
         self._history, self._text_sizes, self._tool_sizes = History(self.tokens), {}, {}
         self._fitting = Fitting(self._history.one)
 
     def prepare(self, wanted: Wanted) -> None:
-        """Count what a request would hold before it is made: then only what is new is counted. May be called in a thread,
-        while nothing is packed."""
+        """Count a request's content in advance, so that `pack` counts only what is new.
+
+        It may be called in a thread while nothing is being packed.
+        """
         if not self.tokens.ready:
             self.begin_counting()
         self._history.prepare(wanted.messages)
         for tool in wanted.tools:
             self._tool_size(tool)
-        for each in _used(wanted):
-            self._clip(each, _Share())
+        for fragment in _selected_fragments(wanted):
+            self._clip(fragment, _Share())
 
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""
         room = Room.of(wanted.model.window, wanted.answer, wanted.learnt)
         shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
-        used = _used(wanted)
-        texts = {each.id: self._clip(each, shares[each.section]) for each in used}
+        fragments = _selected_fragments(wanted)
+        texts = {fragment.id: self._clip(fragment, shares[fragment.section]) for fragment in fragments}
         for tool in wanted.tools:
             chars, tokens = self._tool_size(tool)
             _add(shares["available_tools"], chars, tokens)
-        counted, known = self._history.count(_sent(wanted))
-        sections = sections_of([one.message for one in counted], wanted.session_context)
-        for one, section in zip(counted, sections, strict=True):
-            for name, share in _split(one, section):
-                _join(shares[name], share)
-        rules = self._cut_rules(wanted, room, counted, used, texts, shares)
-        whole = sum(share.chars for share in shares.values())
-        fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
-        whole -= sum(counted[at].chars - fitted.counted[at].chars for at in fitted.words)
-        system = SEPARATOR.join(texts[each.id] for each in used if each.section != BEHIND and texts[each.id])
-        behind = [texts[each.id] for each in used if each.section == BEHIND and texts[each.id]]
-        messages = (*fitted.messages(), *_passing(behind))
-        manifest = self._manifest(wanted, room, shares, used, texts, system)
-        added = tuple(CountedMessage(seq=one.message.seq, tokens=one.tokens) for one in counted[known:])
+        counted, known = self._history.count(_selected_messages(wanted))
+        sections = sections_of([count.message for count in counted], wanted.session_context)
+        for count, section in zip(counted, sections, strict=True):
+            for name, share in _split_shares(count, section):
+                _add_share(shares[name], share)
+        rules = self._cut_rules(wanted, room, counted, fragments, texts, shares)
+        total_chars = sum(share.chars for share in shares.values())
+        fitted = self._fit(wanted, room, counted, sections, fragments, texts, shares)
+        total_chars -= sum(counted[index].chars - fitted.counted[index].chars for index in fitted.words)
+        system = SEPARATOR.join(
+            texts[fragment.id] for fragment in fragments if fragment.section != BEHIND and texts[fragment.id]
+        )
+        passing_texts = [
+            texts[fragment.id] for fragment in fragments if fragment.section == BEHIND and texts[fragment.id]
+        ]
+        messages = (*fitted.messages(), *_passing_messages(passing_texts))
+        manifest = self._manifest(wanted, room, shares, fragments, texts, system)
+        added = tuple(CountedMessage(seq=count.message.seq, tokens=count.tokens) for count in counted[known:])
         return Packed(
             system,
             messages,
             manifest.model_copy(update={"added": added}),
-            needed=round(manifest.total_tokens * max(1.0, whole / max(1, manifest.total_chars))),
-            chars=whole,
+            needed=round(manifest.total_tokens * max(1.0, total_chars / max(1, manifest.total_chars))),
+            chars=total_chars,
             short=frozenset(name for name, share in shares.items() if share.short or share.dropped),
-            cuts=(*rules, *_cuts(fitted)),
+            cuts=(*rules, *_message_cuts(fitted)),
             last=room.last,
         )
 
@@ -178,38 +189,42 @@ class Assembly:
         wanted: Wanted,
         room: Room,
         counted: Sequence[Counted],
-        used: Sequence[Fragment],
+        fragments: Sequence[Fragment],
         texts: dict[str, str],
         shares: dict[SectionName, _Share],
     ) -> list[CutText]:
-        """Where the window does not hold what must not be lost, the instructions have their share of it."""
+        """Cut the instructions to their share if the content that must be kept does not fit the window."""
         share, budget = shares["instructions"], room.budget("instructions")
         if budget is None or room.last is None:
             return []
-        lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
-        most = self._raw(budget, wanted)
-        if lasting <= self._raw(room.last, wanted) or share.tokens <= most:
+        required = sum(shares[name].tokens for name in KEPT) + sum(map(_required_tokens, counted))
+        limit = self._raw(budget, wanted)
+        if required <= self._raw(room.last, wanted) or share.tokens <= limit:
             return []
-        made = list[CutText]()
-        ids = [each.id for each in used if each.section == "instructions" and texts[each.id]]
-        held = [texts[name] for name in ids]
-        chars, tokens = sum(map(len, held)), sum(map(self._size, held))
-        for name, (text, cut) in zip(ids, cut_rules(ids, held, chars * most // max(1, tokens)), strict=True):
+        cuts = list[CutText]()
+        ids = [
+            fragment.id for fragment in fragments if fragment.section == "instructions" and texts[fragment.id]
+        ]
+        rule_texts = [texts[name] for name in ids]
+        chars, tokens = sum(map(len, rule_texts)), sum(map(self._size, rule_texts))
+        for name, (text, cut) in zip(
+            ids, cut_rules(ids, rule_texts, chars * limit // max(1, tokens)), strict=True
+        ):
             if cut is not None:
                 share.chars -= len(cut.whole) - len(text)
                 share.tokens -= self._size(cut.whole) - self._size(text)
                 share.rules.append(f"{name}: {cut.chars:,} of {len(cut.whole):,} characters, {NO_ROOM}")
                 texts[name] = text
-                made.append(cut)
-        return made
+                cuts.append(cut)
+        return cuts
 
     def measure(self, wanted: Wanted) -> Packed:
-        """What a request would hold; the next one that is packed is counted as if nobody had asked."""
-        held, self._history = self._history, History(self.tokens)
+        """Return the request's size without changing what the next `pack` counts as new."""
+        history, self._history = self._history, History(self.tokens)
         try:
             return self.pack(wanted)
         finally:
-            self._history = held
+            self._history = history
 
     def _fit(
         self,
@@ -217,64 +232,64 @@ class Assembly:
         room: Room,
         counted: Sequence[Counted],
         sections: Sequence[SectionName],
-        used: Sequence[Fragment],
+        fragments: Sequence[Fragment],
         texts: dict[str, str],
         shares: dict[SectionName, _Share],
     ) -> Fitted:
-        """Take away what does not fit, lowest section first."""
+        """Shorten or drop what does not fit, lowest section first."""
         if room.tokens is None:
             return Fitted(list(counted))
-        most, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
-        portion = max(1, round(most * PORTION))
-        lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
-        pinned = frozenset(at for at, one in enumerate(counted) if one.message.seq in wanted.pinned)
+        limit, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
+        portion = max(1, round(limit * PORTION))
+        required = sum(shares[name].tokens for name in KEPT) + sum(map(_required_tokens, counted))
+        pinned = frozenset(index for index, count in enumerate(counted) if count.message.seq in wanted.pinned)
         fitted = Fitted(list(counted), pinned=pinned)
         model, learnt = wanted.model, wanted.learnt
         self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.limit))
-        over = lasting - last - _freed(counted, fitted)
+        over = required - last - _freed_tokens(counted, fitted)
         if over > 0:
-            self._fitting.cut_words(fitted, over, over + round(most * WORDS_PORTION))
-        # Beside what is not shortened for the answer's sake there is room for work: the answer is shorter then.
-        most = max(most, min(last, lasting - _freed(counted, fitted) + portion))
-        excess = sum(share.tokens for share in shares.values()) - most - _freed(counted, fitted)
-        for each in [one for one in used if one.section == BEHIND]:
-            if excess > 0 and texts[each.id]:
-                size = self._size(texts[each.id])
-                share = shares[each.section]
-                share.chars, share.tokens = share.chars - len(texts[each.id]), share.tokens - size
+            self._fitting.cut_words(fitted, over, over + round(limit * WORDS_PORTION))
+        # If content that is never shortened fills the room, shorten the answer instead, to leave room for work.
+        limit = max(limit, min(last, required - _freed_tokens(counted, fitted) + portion))
+        excess = sum(share.tokens for share in shares.values()) - limit - _freed_tokens(counted, fitted)
+        for fragment in [candidate for candidate in fragments if candidate.section == BEHIND]:
+            if excess > 0 and texts[fragment.id]:
+                size = self._size(texts[fragment.id])
+                share = shares[fragment.section]
+                share.chars, share.tokens = share.chars - len(texts[fragment.id]), share.tokens - size
                 share.dropped += 1
-                texts[each.id] = ""
+                texts[fragment.id] = ""
                 excess -= size
         if excess > 0:
             self._fitting.fit(fitted, sections, room, excess, -(-excess // portion) * portion)
-        over = sum(share.tokens for share in shares.values()) - last - _freed(counted, fitted)
+        over = sum(share.tokens for share in shares.values()) - last - _freed_tokens(counted, fitted)
         if over > 0:
-            self._fitting.cut_words(fitted, over, over + round(most * WORDS_PORTION))
-        self._note(fitted, counted, sections, shares)
+            self._fitting.cut_words(fitted, over, over + round(limit * WORDS_PORTION))
+        self._record_changes(fitted, counted, sections, shares)
         return fitted
 
     @staticmethod
-    def _note(
+    def _record_changes(
         fitted: Fitted,
         counted: Sequence[Counted],
         sections: Sequence[SectionName],
         shares: dict[SectionName, _Share],
     ) -> None:
-        """What was shortened, cut and dropped, in the sections."""
+        """Record in the sections what was shortened, cut and dropped."""
         for section, positions in fitted.short.items():
-            for at in positions:
+            for index in positions:
                 shares[section].short += 1
-                if at in fitted.lost and PINNED_SHORT not in shares[section].rules:
+                if index in fitted.lost and PINNED_SHORT not in shares[section].rules:
                     shares[section].rules.append(PINNED_SHORT)
-                if at not in fitted.words:
-                    shares[section].chars -= counted[at].chars - fitted.counted[at].chars
-                    shares[section].tokens -= counted[at].tokens - fitted.counted[at].tokens
-        for at in fitted.words:
-            _lessen(shares, sections[at], counted[at], fitted.counted[at])
-        for at in fitted.dropped:
-            share = shares[sections[at]]
-            share.chars -= fitted.counted[at].chars
-            share.tokens -= fitted.counted[at].tokens
+                if index not in fitted.words:
+                    shares[section].chars -= counted[index].chars - fitted.counted[index].chars
+                    shares[section].tokens -= counted[index].tokens - fitted.counted[index].tokens
+        for index in fitted.words:
+            _subtract_cut(shares, sections[index], counted[index], fitted.counted[index])
+        for index in fitted.dropped:
+            share = shares[sections[index]]
+            share.chars -= fitted.counted[index].chars
+            share.tokens -= fitted.counted[index].tokens
             share.dropped += 1
 
     def _manifest(
@@ -282,7 +297,7 @@ class Assembly:
         wanted: Wanted,
         room: Room,
         shares: dict[SectionName, _Share],
-        used: Sequence[Fragment],
+        fragments: Sequence[Fragment],
         texts: dict[str, str],
         system: str,
     ) -> ContextPacked:
@@ -304,12 +319,12 @@ class Assembly:
         )
         records = tuple(
             FragmentRecord(
-                id=each.id,
-                digest=_digest(texts[each.id]),
-                tokens=self.tokens.scaled(self._size(texts[each.id]), model),
-                section=each.section,
+                id=fragment.id,
+                digest=_digest(texts[fragment.id]),
+                tokens=self.tokens.scaled(self._size(texts[fragment.id]), model),
+                section=fragment.section,
             )
-            for each in used
+            for fragment in fragments
         )
         return ContextPacked(
             request_id=wanted.request_id,
@@ -329,19 +344,19 @@ class Assembly:
         )
 
     def _raw(self, tokens: int, wanted: Wanted) -> int:
-        """So many tokens before any correction; each section is rounded by itself when it is told."""
+        """Convert corrected tokens to uncorrected ones; the constant covers the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
 
     def _clip(self, fragment: Fragment, share: _Share) -> str:
-        """The fragment's text, cut to its own limit."""
-        text = whole = fragment.text.strip()
-        if fragment.missing and not whole:
+        """Return the fragment's text, cut to its own limit."""
+        text = full_text = fragment.text.strip()
+        if fragment.missing and not full_text:
             share.dropped += 1
             share.rules.append(fragment.missing)
-        if fragment.max_tokens is not None and len(whole) > fragment.max_tokens * CHARS_PER_TOKEN:
-            text = whole[: round(fragment.max_tokens * CHARS_PER_TOKEN)]
+        if fragment.max_tokens is not None and len(full_text) > fragment.max_tokens * CHARS_PER_TOKEN:
+            text = full_text[: round(fragment.max_tokens * CHARS_PER_TOKEN)]
             share.rules.append(f"{fragment.id} is cut to {fragment.max_tokens} tokens")
-        share.raw_chars += len(whole)
+        share.raw_chars += len(full_text)
         share.chars += len(text)
         share.tokens += self._size(text)
         return text
@@ -361,23 +376,27 @@ class Assembly:
         return known[1], known[2]
 
 
-def _used(wanted: Wanted) -> list[Fragment]:
-    """The fragments that the mode lets through and no message of the history says, in their order."""
-    said = {one.seq for one in wanted.messages if isinstance(one, UserMessage) and one.kind == "instructions"}
+def _selected_fragments(wanted: Wanted) -> list[Fragment]:
+    """Return the fragments allowed by the mode that are not already part of the history, in order."""
+    joined = {
+        message.seq
+        for message in wanted.messages
+        if isinstance(message, UserMessage) and message.kind == "instructions"
+    }
     return [
-        each
-        for each in sorted(wanted.fragments, key=lambda each: (each.priority, each.id))
-        if each.section not in LEFT_OUT[wanted.mode] and each.joined not in said
+        fragment
+        for fragment in sorted(wanted.fragments, key=lambda fragment: (fragment.priority, fragment.id))
+        if fragment.section not in LEFT_OUT[wanted.mode] and fragment.joined not in joined
     ]
 
 
-def _sent(wanted: Wanted) -> Sequence[Message]:
-    """The messages that the mode lets through."""
-    out = NOT_SENT[wanted.mode]
-    if not out:
+def _selected_messages(wanted: Wanted) -> Sequence[Message]:
+    """Return the messages allowed by the mode."""
+    excluded = NOT_SENT[wanted.mode]
+    if not excluded:
         return wanted.messages
     sections = sections_of(wanted.messages, wanted.session_context)
-    return [one for one, name in zip(wanted.messages, sections, strict=True) if name not in out]
+    return [message for message, name in zip(wanted.messages, sections, strict=True) if name not in excluded]
 
 
 def _add(share: _Share, chars: int, tokens: int) -> None:
@@ -386,34 +405,34 @@ def _add(share: _Share, chars: int, tokens: int) -> None:
     share.tokens += tokens
 
 
-def _split(one: Counted, section: SectionName) -> list[tuple[SectionName, _Share]]:
-    """What a message adds to the sections: a summary's own share and a person's words in it."""
-    message = one.message
-    held = message.shares if isinstance(message, SummaryMessage) else ()
-    if not held:
-        return [(section, _Share(raw_chars=one.chars, chars=one.chars, tokens=one.tokens))]
-    whole, left = max(1, sum(share.chars for share in held)), one.tokens
-    made = list[tuple[SectionName, _Share]]()
-    for share in held:
-        tokens = left if share is held[-1] else round(one.tokens * share.chars / whole)
+def _split_shares(count: Counted, section: SectionName) -> list[tuple[SectionName, _Share]]:
+    """Return a message's shares by section; a summary contains the user's words too."""
+    message = count.message
+    parts = message.shares if isinstance(message, SummaryMessage) else ()
+    if not parts:
+        return [(section, _Share(raw_chars=count.chars, chars=count.chars, tokens=count.tokens))]
+    total, remaining = max(1, sum(share.chars for share in parts)), count.tokens
+    shares = list[tuple[SectionName, _Share]]()
+    for share in parts:
+        tokens = remaining if share is parts[-1] else round(count.tokens * share.chars / total)
         lost = share.raw_chars - share.chars
         rules = ["what a summary has no room for is an artifact"] if lost or share.dropped_blocks else []
-        made.append(
+        shares.append(
             (
                 share.section,
                 _Share(share.raw_chars, share.chars, 0, tokens, 0, lost, share.dropped_blocks, rules),
             )
         )
-        left -= tokens
-    return made
+        remaining -= tokens
+    return shares
 
 
-def _lasting(one: Counted) -> int:
-    """Tokens of what a summary must not lose beside a person's words."""
-    return sum(share.tokens for name, share in _split(one, "messages") if name == "packed_context")
+def _required_tokens(count: Counted) -> int:
+    """Return the tokens of content that a summary must keep besides the user's words."""
+    return sum(share.tokens for name, share in _split_shares(count, "messages") if name == "packed_context")
 
 
-def _join(share: _Share, more: _Share) -> None:
+def _add_share(share: _Share, more: _Share) -> None:
     _add(share, more.chars, more.tokens)
     share.raw_chars += more.lost
     share.lost += more.lost
@@ -421,65 +440,67 @@ def _join(share: _Share, more: _Share) -> None:
     share.rules += [rule for rule in more.rules if rule not in share.rules]
 
 
-def _lessen(shares: dict[SectionName, _Share], section: SectionName, before: Counted, after: Counted) -> None:
-    """Take what was cut of a person's words, or of a summary that has some, off its sections, each by its share of it."""
-    parts = _split(before, section)
+def _subtract_cut(
+    shares: dict[SectionName, _Share], section: SectionName, before: Counted, after: Counted
+) -> None:
+    """Subtract a cut of a user message or summary from its sections, in proportion to their parts of it."""
+    parts = _split_shares(before, section)
     tokens, chars = before.tokens - after.tokens, before.chars - after.chars
     for name, part in parts:
         last = part is parts[-1][1]
-        less = chars if last else round((before.chars - after.chars) * part.chars / max(1, before.chars))
-        fewer = (
+        chars_cut = chars if last else round((before.chars - after.chars) * part.chars / max(1, before.chars))
+        tokens_cut = (
             tokens if last else round((before.tokens - after.tokens) * part.tokens / max(1, before.tokens))
         )
-        shares[name].chars -= less
-        shares[name].tokens -= fewer
-        chars, tokens = chars - less, tokens - fewer
-        if less and NO_ROOM not in shares[name].rules:
+        shares[name].chars -= chars_cut
+        shares[name].tokens -= tokens_cut
+        chars, tokens = chars - chars_cut, tokens - tokens_cut
+        if chars_cut and NO_ROOM not in shares[name].rules:
             shares[name].rules.append(NO_ROOM)
 
 
-def _freed(counted: Sequence[Counted], fitted: Fitted) -> int:
-    """Tokens that making it fit has freed."""
-    stay = (one.tokens for at, one in enumerate(fitted.counted) if at not in fitted.dropped)
-    return sum(one.tokens for one in counted) - sum(stay)
+def _freed_tokens(counted: Sequence[Counted], fitted: Fitted) -> int:
+    """Return the tokens saved by fitting."""
+    remaining = (count.tokens for index, count in enumerate(fitted.counted) if index not in fitted.dropped)
+    return sum(count.tokens for count in counted) - sum(remaining)
 
 
-def _cuts(fitted: Fitted) -> tuple[CutText, ...]:
+def _message_cuts(fitted: Fitted) -> tuple[CutText, ...]:
     return tuple(
-        CutText(_called(fitted.counted[at].message), words, fitted.counted[at].chars)
-        for at, words in fitted.words.items()
+        CutText(_message_label(fitted.counted[index].message), text, fitted.counted[index].chars)
+        for index, text in fitted.words.items()
     ) + tuple(
-        CutText(PINNED, text, min(len(text), fitted.counted[at].chars))
-        for at, text in fitted.lost.items()
+        CutText(PINNED, text, min(len(text), fitted.counted[index].chars))
+        for index, text in fitted.lost.items()
         if text
     )
 
 
-def _called(message: Message) -> str:
-    """What a person reads that a message is."""
+def _message_label(message: Message) -> str:
+    """Return what the user calls a message of this kind."""
     if isinstance(message, SummaryMessage):
         return "a summary"
     joined = isinstance(message, UserMessage) and message.kind == "instructions"
     return f"{RULES}a folder" if joined else "your message"
 
 
-def _passing(texts: Sequence[str]) -> list[Message]:
-    """What stands behind the history in this one request."""
+def _passing_messages(texts: Sequence[str]) -> list[Message]:
+    """Return the messages after the history that are sent in this request only."""
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), kind="passing")]
 
 
 def _rule(name: SectionName, share: _Share) -> str:
-    """Why a section is as it is, in words; empty where it is whole and may give way."""
+    """Explain the state of a section; empty if it is complete and may be shortened."""
     if name in KEPT and not share.rules:
-        return "always whole"
-    said = list(share.rules)
+        return "never shortened"
+    notes = list(share.rules)
     if share.dropped and share.raw_chars and not share.rules:
-        said.append("left out: no room")
+        notes.append("left out: no room")
     if share.short:
-        said.append(f"the oldest {share.short} shortened: no room")
-    return "; ".join(said)
+        notes.append(f"the oldest {share.short} shortened: no room")
+    return "; ".join(notes)
 
 
 def _digest(text: str) -> str:

@@ -1,6 +1,6 @@
-"""How much of the window each section may take, and what goes first where a request does not fit.
+"""Budgets of the window's sections, and the order in which they are shortened.
 
-Invariant: what the user said, the rules, the tools and the product's own words are never cut here.
+Invariant: user messages, rules, tools and the product's own texts are never cut here.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tui_agent.protocol.settings import ContextMode
 KEPT: Final[frozenset[SectionName]] = frozenset(
     ("system", "task_contract", "instructions", "available_tools")
 )
-"""Sections that are always sent whole."""
+"""Sections that are always sent in full."""
 
 SHARES: Final[Mapping[SectionName, float]] = {
     "instructions": 0.10,
@@ -26,7 +26,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Shares of the room. They bind only where the whole does not fit, so that what was sent stays as it was sent."""
+"""Shares of the room. They apply only if the whole does not fit, so that earlier requests stay cacheable."""
 
 ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -36,48 +36,52 @@ ORDER: Final[tuple[SectionName, ...]] = (
     "mentions",
     "recent_observations",
 )
-"""In which order sections of the history give way, after the working memory."""
+"""Order in which sections of the history are shortened, after the working memory."""
 
 LEFT_OUT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("working_memory", "instructions")),
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""The sections whose fragments a context mode leaves out."""
+"""Sections whose fragments a context mode leaves out."""
 
 NOT_SENT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""The sections whose messages it leaves out. A summary stays in every mode: what it stands for would be lost."""
+"""Sections whose messages a context mode leaves out. Summaries stay in every mode: their content exists nowhere else."""
 
 LEAST_ANSWER: Final = 256
-"""Tokens of an answer that are kept free whatever a person said."""
+"""Tokens reserved for an answer however long the user's words are."""
 _MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Tokens that a request may take: the window without the answer's share and a margin; None where it is not known.
-    `last` is what it may take where a person's words need it: the answer has only what it cannot do without."""
+    """Tokens that a request may take: the window minus answer and margin; None if unknown.
+
+    `last`: the limit if the user's words need it; then the answer has only its minimum.
+    """
 
     tokens: int | None
     last: int | None = None
 
     @classmethod
     def of(cls, window: int, answer: int, learnt: LearntWindow = NOTHING) -> "Room":
-        """The room in a window (0: not known); the answer never takes more than half of it. No more than what a provider's
-        refusal taught; a person's words may have as many tokens as it took before."""
-        said = learnt.said(window)
-        if said <= 0:
+        """Compute the room in a window (0: unknown); the answer takes at most half of it.
+
+        The room never exceeds what a provider's refusal taught; the user's words may take as many tokens as were once accepted.
+        """
+        size = learnt.said(window)
+        if size <= 0:
             return cls(learnt.tokens, learnt.last) if learnt.tokens else cls(None)
-        whole = round(said * (1 - _MARGIN))
-        least = min(answer, max(LEAST_ANSWER, said // 16))
-        most, last = max(1, whole - min(answer, said // 2)), max(1, whole - least)
+        usable = round(size * (1 - _MARGIN))
+        min_answer = min(answer, max(LEAST_ANSWER, size // 16))
+        limit, last = max(1, usable - min(answer, size // 2)), max(1, usable - min_answer)
         if learnt.tokens:
-            return cls(min(most, learnt.tokens), min(last, learnt.last))
-        return cls(most, last if window == said else max(last, min(learnt.held, whole)))
+            return cls(min(limit, learnt.tokens), min(last, learnt.last))
+        return cls(limit, last if window == size else max(last, min(learnt.held, usable)))
 
     def budget(self, section: SectionName) -> int | None:
         """Tokens of a section; None where it has no bound of its own."""

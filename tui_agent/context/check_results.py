@@ -1,6 +1,6 @@
-"""What the end of a command says: whether it checked something, and whether it failed or only answered no.
+"""Interpretation of a command's end: if it checked something, and if it failed or only answered no.
 
-Invariant: pure; of a pipe nothing is believed, for it ends as its last command does.
+Invariant: pure. The status of a pipe is not trusted, because it is that of its last command.
 """
 
 import re
@@ -48,14 +48,14 @@ _CHECKERS: Final = frozenset(
     )
 )
 _WITH_VERB: Final = frozenset(("cargo", "go", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig"))
-"""Programs that check something with one of these words."""
+"""Programs that check something if given one of these verbs."""
 _VERBS: Final = frozenset(
     ("build", "check", "clippy", "vet", "lint", "typecheck", "compile", "verify", "fmt")
 )
 _ASKS: Final = frozenset(
     ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
 )
-"""Programs that answer no with 1."""
+"""Programs that use status 1 to answer no."""
 _STARTERS: Final = frozenset(
     ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
 )
@@ -64,8 +64,8 @@ _SETS = re.compile(r"\w+=")
 
 
 def is_check(command: str) -> bool:
-    """Whether a command that ended with 0 shows that something holds: it builds, or judges the code."""
-    words = _last(command)
+    """Return True if a command with status 0 proves something: it builds, or checks the code."""
+    words = _last_command_words(command)
     if not words or "|" in command:
         return False
     name = words[0].rpartition("/")[2]
@@ -73,16 +73,16 @@ def is_check(command: str) -> bool:
 
 
 def is_fault(command: str, status: int, output: str) -> bool:
-    """Whether a command that did not end with 0 failed; a search that found nothing did not."""
+    """Return True if a command with a nonzero status failed; a search without matches did not."""
     if status != 1:
         return True
-    words = _last(command.rpartition("|")[2])
-    asks = bool(words) and (words[0].rpartition("/")[2] in _ASKS or words[:2] == ["git", "diff"])
-    return not asks and bool(output.strip())
+    words = _last_command_words(command.rpartition("|")[2])
+    is_query = bool(words) and (words[0].rpartition("/")[2] in _ASKS or words[:2] == ["git", "diff"])
+    return not is_query and bool(output.strip())
 
 
-def _last(command: str) -> list[str]:
-    """The words of the last of a line's commands, without what starts it."""
+def _last_command_words(command: str) -> list[str]:
+    """Return the words of a line's last command, without runners and variables before it."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]

@@ -1,7 +1,7 @@
-"""What of a history can stand shorter: where a summary may end, and which outputs may be put away first.
+"""Selection of history to shorten: where a summary may end, and which outputs may be put away first.
 
-Invariant: pure; the same history gives the same choice. A person's words are never chosen here, the newest messages
-never, and what follows a cut is legal on its own.
+Invariant: pure; the same history gives the same choice. User messages and the newest messages are never chosen, and
+the messages after a cut form a valid history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,31 +16,34 @@ from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCal
 
 IMAGE_CHARS: Final = 4_800
 SPARED: Final[frozenset[str]] = frozenset(("write_todos", "read_todos", "present_plan", "ask_user"))
-"""Tools whose results stay: tasks, plans, and what the user answered."""
+"""Tools whose results are never put away: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 OPEN_FILES: Final = 5
-"""So many files whose newest reading stays."""
+"""Number of files whose newest content is never put away."""
 WORTH: Final = 1_200
-"""Characters from which on an output is worth putting away."""
+"""Minimum characters of an output to be put away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrinking:
-    """Shares of the window: from `reduce_at` on old outputs are put away, from `compact_at` on old turns are summarised
-    (0: never by itself); `keep` is what of the newest messages stays word for word."""
+    """Thresholds as fractions of the window.
+
+    `reduce_at`: put old outputs away; `compact_at`: summarise old turns (0: never automatically); `keep`: newest messages
+    that stay unchanged.
+    """
 
     reduce_at: float = 0.70
     reduce_to: float = 0.50
     compact_at: float = 0.85
     keep: float = 0.20
     prompt: str = ""
-    """What the model is told that writes a summary."""
+    """The instructions for the model that writes a summary."""
 
 
 def chars_of(message: Message) -> int:
-    """Characters of a message as a model reads it, an image as so many."""
+    """Return the characters of a message as the model sees it; an image counts as `IMAGE_CHARS`."""
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
             return sum(map(_content_chars, content))
@@ -64,62 +67,70 @@ def _chars(text: LongText) -> int:
 
 
 def cut_of(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
-    """How many of the first messages a summary can stand for, so that about `keep_chars` stay; 0: none.
+    """Return how many of the first messages a summary can replace so that about `keep_chars` stay; 0: none.
 
-    `first` of them go in any case: an older summary. A cut lies before a message that is no result, and such that all
-    behind it came later: that is how the log tells both sides apart.
+    `first` of them, an older summary, are always replaced. A cut is never before a tool result, and all messages after it
+    must be newer than those before it, because the log distinguishes both sides by event number.
     """
-    starts = [at for at in range(first + 1, len(history)) if not isinstance(history[at], ToolMessage)]
-    after, room = list[int](), keep_chars
+    starts = [
+        index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)
+    ]
+    candidates, remaining = list[int](), keep_chars
     tail = len(history)
     for start in reversed(starts):
-        room -= sum(map(chars_of, history[start:tail]))
+        remaining -= sum(map(chars_of, history[start:tail]))
         tail = start
-        if after and room < 0:
+        if candidates and remaining < 0:
             break
-        after.append(start)
-    for start in sorted(after):
-        if _apart(history, first, start):
+        candidates.append(start)
+    for start in sorted(candidates):
+        if _is_separable(history, first, start):
             return start
     return next(
-        (at for at in reversed(starts) if at < min(after, default=0) and _apart(history, first, at)), 0
+        (
+            index
+            for index in reversed(starts)
+            if index < min(candidates, default=0) and _is_separable(history, first, index)
+        ),
+        0,
     )
 
 
-def _apart(history: Sequence[Message], first: int, start: int) -> bool:
-    return max(one.seq for one in history[first:start]) < min(one.seq for one in history[start:])
+def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
+    newest_before = max(message.seq for message in history[first:start])
+    return newest_before < min(message.seq for message in history[start:])
 
 
 def reducible(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
-    """The outputs that may be put away, the oldest first: none of the newest `keep_chars`, and none of `spared`."""
-    end, room, answers = len(history), keep_chars, 0
-    while end > 0 and (room > 0 or answers < NEWEST_ANSWERS):
+    """Return outputs that may be put away, oldest first; none of the newest `keep_chars`, none of `spared`."""
+    end, remaining, answers = len(history), keep_chars, 0
+    while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):
         end -= 1
-        room -= chars_of(history[end])
+        remaining -= chars_of(history[end])
         answers += isinstance(history[end], AssistantMessage)
     return [
-        one
-        for one in history[:end]
-        if isinstance(one, ToolMessage)
-        and one.name not in SPARED
-        and one.call_id not in spared
-        and chars_of(one) >= WORTH
-        and not _put_away(one)
+        message
+        for message in history[:end]
+        if isinstance(message, ToolMessage)
+        and message.name not in SPARED
+        and message.call_id not in spared
+        and chars_of(message) >= WORTH
+        and not _is_put_away(message)
     ]
 
 
-def _put_away(message: ToolMessage) -> bool:
+def _is_put_away(message: ToolMessage) -> bool:
     first = message.content[0] if message.content else None
     return isinstance(first, TextContent) and isinstance(first.text, str) and first.text.startswith(REDUCED)
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
-    """Calls whose results stay: pinned ones, and the newest tests where they fail."""
+    """Return calls whose results must stay: pinned ones, and the newest test run if it failed."""
     calls = calls_of(history)
-    results = {one.call_id: one for one in history if isinstance(one, ToolMessage)}
-    needed = {call for call, one in results.items() if one.seq in pinned}
+    results = {message.call_id: message for message in history if isinstance(message, ToolMessage)}
+    needed = {call for call, message in results.items() if message.seq in pinned}
     tests = [call for call, part in calls.items() if part.name == TESTS and call in results]
     if tests and not results[tests[-1]].ok:
         needed.add(tests[-1])
@@ -127,19 +138,19 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
-    """The newest reading of each of the files that were used last."""
-    ok = {one.call_id for one in history if isinstance(one, ToolMessage) and one.ok}
+    """Return the newest read of each of the most recently used files."""
+    successful = {message.call_id for message in history if isinstance(message, ToolMessage) and message.ok}
     used: dict[str, CallId] = {}
     for call, part in calls_of(history).items():
         path = path_of(part)
-        if path and call in ok:
-            held = used.pop(path, None)
-            used[path] = call if part.name == READS or held is None else held
+        if path and call in successful:
+            previous = used.pop(path, None)
+            used[path] = call if part.name == READS or previous is None else previous
     return set(list(used.values())[-OPEN_FILES:])
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """The file that a call names; empty where it names none."""
+    """Return the file that a call names; empty if it names none."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) else ""

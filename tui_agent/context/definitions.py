@@ -1,6 +1,6 @@
-"""Where a name is defined, by a look at the lines of the sources: what stands in where there is no map of them.
+"""Search for definitions by regular expression, used if there is no index of the code.
 
-Invariant: it ends after `SEARCH_S` seconds with what it has found, and tells whether it had seen all.
+Invariant: it ends after `SEARCH_S` seconds with the results so far, and reports if it searched everything.
 """
 
 import re
@@ -59,11 +59,10 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolPlace], bool]:
-    """Where a name is defined, by a look at the lines of the workspace's sources, tests last; and whether there was time
-    for all of them."""
+    """Return the places where a name is defined, tests last, and True if all sources were searched."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
-    found: list[SymbolPlace] = []
-    with anyio.move_on_after(SEARCH_S) as time:
+    places: list[SymbolPlace] = []
+    with anyio.move_on_after(SEARCH_S) as timer:
         try:
             async for info in env.walk():
                 if (
@@ -75,24 +74,24 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolPl
                 content = await env.read(info.path)
                 text = content.data.decode("utf-8", "replace")
                 if name in text:
-                    found += [
-                        SymbolPlace(name, info.path, text.count("\n", 0, _start(hit)) + 1)
-                        for hit in pattern.finditer(text)
+                    places += [
+                        SymbolPlace(name, info.path, text.count("\n", 0, _definition_start(match)) + 1)
+                        for match in pattern.finditer(text)
                     ]
-                if sum(not is_test(one.path) for one in found) >= MOST_PLACES:
+                if sum(not is_test(place.path) for place in places) >= MOST_PLACES:
                     break
         except EnvironmentFault:
             pass  # a file went away under the search: what was found counts
-    return sorted(found, key=lambda one: is_test(one.path)), not time.cancelled_caught
+    return sorted(places, key=lambda place: is_test(place.path)), not timer.cancelled_caught
 
 
-def _start(hit: re.Match[str]) -> int:
-    """Where the definition itself begins: empty lines before it belong to the pattern's blanks."""
-    return hit.start() + len(hit[0]) - len(hit[0].lstrip())
+def _definition_start(match: re.Match[str]) -> int:
+    """Return the index of the definition itself: the pattern's white space also matches empty lines before it."""
+    return match.start() + len(match[0]) - len(match[0].lstrip())
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
-    """The last line of a definition, by its indentation."""
+    """Return the last line of a definition, found by indentation."""
     if not 0 < first <= len(lines):
         return first
     indent = _indent(lines[first - 1])

@@ -1,6 +1,6 @@
-"""Which tests still fail after a test run.
+"""Bookkeeping of failing tests after a test run.
 
-Invariant: pure. A test that failed stays until a run that passes has it among its tests.
+Invariant: pure. A failed test stays listed until a passing run includes it.
 """
 
 from collections.abc import Sequence
@@ -30,45 +30,49 @@ _RUNNERS: Final = frozenset(
 _TAKES_A_WORD: Final = frozenset(
     {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
 )
-"""Options whose next word names no test."""
+"""Options whose next word is not the name of a test."""
 
 
 def still_failing(held: Sequence[str], run: TestFinished, most: int) -> list[str]:
-    """What fails after `run`, where `held` failed before it: at most so many, those of this run first."""
+    """Return the failing tests after `run`, at most `most`; `held` failed before it. Those of this run come first."""
     passes = run.exit_code == 0
-    own = [] if passes else list(run.failures) or [_failed(run.command)]
-    told = passes or bool(run.failures)
-    old = [name for name in held if name not in own and not (told and _among(name, run.command))]
-    return [*own, *old][:most]
+    new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
+    names_tests = passes or bool(run.failures)
+    earlier = [
+        name
+        for name in held
+        if name not in new_failures and not (names_tests and _is_covered(name, run.command))
+    ]
+    return [*new_failures, *earlier][:most]
 
 
 def runs_all(command: str) -> bool:
-    """Whether a test command names no tests of its own."""
-    return not _chosen(command)
+    """Return True if a test command does not select tests."""
+    return not _selected_tests(command)
 
 
-def _failed(command: str) -> str:
+def _run_failure(command: str) -> str:
     return f"`{command}` failed"
 
 
-def _among(name: str, command: str) -> bool:
-    """Whether a run that ended runs this test too."""
-    chosen = _chosen(command)
-    if not chosen or name == _failed(command):
+def _is_covered(name: str, command: str) -> bool:
+    """Return True if the run includes this test."""
+    selected = _selected_tests(command)
+    if not selected or name == _run_failure(command):
         return True
-    if name.startswith("`"):  # of a run that told no names: one of fewer tests says nothing of it
+    if name.startswith("`"):  # a run without test names: a smaller run proves nothing about it
         return False
-    return any(word in name or name in word for word in chosen)
+    return any(word in name or name in word for word in selected)
 
 
-def _chosen(command: str) -> list[str]:
-    """The words of a test command that choose tests; none where it runs all."""
-    found, words = list[str](), iter(command.split())
+def _selected_tests(command: str) -> list[str]:
+    """Return the words of a test command that select tests; empty if it runs all."""
+    selected, words = list[str](), iter(command.split())
     for word in words:
         if word in _TAKES_A_WORD:
             next(words, "")
         elif word.startswith("-") or word in _EVERYTHING:
             continue
         elif word.rpartition("/")[2] not in _RUNNERS:
-            found.append(word.removeprefix("./").rstrip("/."))
-    return [word for word in found if word]
+            selected.append(word.removeprefix("./").rstrip("/."))
+    return [word for word in selected if word]

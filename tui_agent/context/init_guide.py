@@ -1,7 +1,7 @@
-"""A first AGENTS.md from what a repository shows: its languages, commands, layout and checks.
+"""Draft of a first AGENTS.md from a repository's languages, commands, layout and checks.
 
-Invariant: only files of the workspace are read, through the environment, and nothing is run; what is written stands in
-a file of the repository, nothing is guessed beyond it.
+Invariant: only files of the workspace are read, through the environment, and nothing is run; everything written is
+found in a file of the repository, nothing is guessed.
 """
 
 import re
@@ -19,7 +19,7 @@ TITLE: Final = "## Commands"
 MOST_FILES: Final = 20_000
 MOST_FOLDERS: Final = 15
 MOST_CHECKS: Final = 20
-"""Files of the CI that are read."""
+"""Maximum number of CI files that are read."""
 _LANGUAGES: Final = {
     "py": "Python",
     "js": "JavaScript",
@@ -55,18 +55,18 @@ _CI: Final = (".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfi
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a look at the repository found. `existing` is the AGENTS.md that is there; None: there is none."""
+    """Facts about a repository. `existing`: the text of its AGENTS.md; None if it has none."""
 
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
-    """(name, files, its main language)"""
+    """(name, number of files, main language)"""
     commands: tuple[Found, ...]
     checks: tuple[str, ...]
     existing: str | None = None
 
 
 async def survey(env: Environment) -> Survey:
-    """Look at the repository. Raises `EnvironmentFault` where an AGENTS.md is there that cannot be read."""
+    """Examine the repository. Raises `EnvironmentFault` if an existing AGENTS.md cannot be read."""
     languages: Counter[str] = Counter()
     folders: dict[str, Counter[str]] = {}
     paths: list[str] = []
@@ -84,45 +84,49 @@ async def survey(env: Environment) -> Survey:
             break
     known = frozenset(paths)
     checks = [path for path in paths if path.startswith(".github/workflows/") or path in _CI]
-    looked_at = [*(name for name in FILES if name in known), *sorted(checks)[:MOST_CHECKS]]
-    texts = {name: await _text(env, name) for name in looked_at}
-    there = await env.stat(NAME) is not None
+    files_to_read = [*(name for name in FILES if name in known), *sorted(checks)[:MOST_CHECKS]]
+    texts = {name: await _read_text(env, name) for name in files_to_read}
+    exists = await env.stat(NAME) is not None
     return Survey(
         languages=tuple(languages.most_common(6)),
-        folders=tuple(_folder(name, count) for name, count in sorted(folders.items()) if name[0] != "."),
+        folders=tuple(
+            _folder_entry(name, count) for name, count in sorted(folders.items()) if name[0] != "."
+        ),
         commands=tuple(commands_of({name: text for name, text in texts.items() if text}, known)),
         checks=tuple(sorted(checks)[:5]),
-        existing=(await env.read(NAME)).data.decode("utf-8", "replace") if there else None,
+        existing=(await env.read(NAME)).data.decode("utf-8", "replace") if exists else None,
     )
 
 
 def written(found: Survey) -> str:
-    """The file: as it would be first, or the one that is there with what it lacks. The same as `existing` where it lacks
-    nothing."""
+    """Return a first AGENTS.md, or the existing one with missing commands added; unchanged if none is missing."""
     if found.existing is None:
-        return "\n".join([*_head(found), *_commands(found.commands), *_layout(found), *_rules(found)])
-    lacking = [one for one in found.commands if not _stands(one.command, found.existing)]
-    if not lacking:
+        sections = [*_head(found), *_commands(found.commands), *_layout(found), *_rules(found)]
+        return "\n".join(sections)
+    missing = [command for command in found.commands if not _is_mentioned(command.command, found.existing)]
+    if not missing:
         return found.existing
     lines = found.existing.rstrip("\n").split("\n")
-    at = _behind_commands(lines)
-    if at:
-        return "\n".join([*lines[:at], *_listed(lacking), *lines[at:], ""])
-    return "\n".join([*lines, "", *_commands(lacking, f"{TITLE} found in the repository")])
+    position = _commands_end(lines)
+    if position:
+        return "\n".join([*lines[:position], *_command_lines(missing), *lines[position:], ""])
+    return "\n".join([*lines, "", *_commands(missing, f"{TITLE} found in the repository")])
 
 
-def _behind_commands(lines: list[str]) -> int:
-    """Behind the last command of a list that was written here before; 0: there is none."""
-    titles = (at for at, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository"))
-    begin = next(titles, None)
-    if begin is None:
+def _commands_end(lines: list[str]) -> int:
+    """Return the index after the last command of a list written here earlier; 0 if there is none."""
+    titles = (
+        index for index, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository")
+    )
+    start = next(titles, None)
+    if start is None:
         return 0
-    end = next((at for at in range(begin + 1, len(lines)) if lines[at].startswith("#")), len(lines))
-    return max((at + 1 for at in range(begin, end) if lines[at].startswith("- ")), default=0)
+    end = next((index for index in range(start + 1, len(lines)) if lines[index].startswith("#")), len(lines))
+    return max((index + 1 for index in range(start, end) if lines[index].startswith("- ")), default=0)
 
 
-def _stands(command: str, text: str) -> bool:
-    """Whether a text names the command, with whatever arguments and started however."""
+def _is_mentioned(command: str, text: str) -> bool:
+    """Return True if the text contains the command, with any arguments or runner."""
     core = _STARTED.sub("", command)
     core = re.sub(r"( \.(/\.\.\.)?)+$", "", core)
     return re.search(rf"(?<![\w-]){re.escape(core)}(?![\w-])", text) is not None
@@ -131,51 +135,49 @@ def _stands(command: str, text: str) -> bool:
 def _head(found: Survey) -> list[str]:
     lines = ["# For coding agents that work on this repository", ""]
     if found.languages:
-        named = ", ".join(f"{name} ({count} file{'s' * (count != 1)})" for name, count in found.languages)
-        lines += [f"Languages: {named}.", ""]
+        languages = ", ".join(f"{name} ({count} file{'s' * (count != 1)})" for name, count in found.languages)
+        lines += [f"Languages: {languages}.", ""]
     return lines
 
 
 def _commands(commands: "tuple[Found, ...] | list[Found]", title: str = TITLE) -> list[str]:
-    return [title, "", *_listed(commands), ""] if commands else []
+    return [title, "", *_command_lines(commands), ""] if commands else []
 
 
-def _listed(commands: "tuple[Found, ...] | list[Found]") -> list[str]:
-    ordered = sorted(commands, key=lambda one: KINDS.index(one.kind))
-    return [f"- {one.kind.capitalize()}: `{one.command}` ({one.source})" for one in ordered]
+def _command_lines(commands: "tuple[Found, ...] | list[Found]") -> list[str]:
+    ordered = sorted(commands, key=lambda command: KINDS.index(command.kind))
+    return [f"- {command.kind.capitalize()}: `{command.command}` ({command.source})" for command in ordered]
 
 
 def _layout(found: Survey) -> list[str]:
     if not found.folders:
         return []
-    biggest = sorted(found.folders, key=lambda one: -one[1])[:MOST_FOLDERS]
+    largest = sorted(found.folders, key=lambda folder: -folder[1])[:MOST_FOLDERS]
     lines = [
         f"- `{name}/`: {count} file{'s' * (count != 1)}{f', mostly {language}' if language else ''}"
-        for name, count, language in sorted(biggest)
+        for name, count, language in sorted(largest)
     ]
     return ["## Layout", "", *lines, ""]
 
 
 def _rules(found: Survey) -> list[str]:
     lines = ["## Before a change is done", ""]
-    kinds = {one.kind: one.command for one in reversed(found.commands)}
+    kinds = {command.kind: command.command for command in reversed(found.commands)}
     for kind, words in (("lint", "is clean"), ("check", "passes"), ("test", "passes")):
         if kind in kinds:
             lines.append(f"- `{kinds[kind]}` {words}.")
     if found.checks:
-        lines.append(
-            f"- What must pass elsewhere stands in {', '.join(f'`{path}`' for path in found.checks)}."
-        )
+        lines.append(f"- CI also runs the checks in {', '.join(f'`{path}`' for path in found.checks)}.")
     return [*lines, ""] if len(lines) > 2 else []
 
 
-def _folder(name: str, count: Counter[str]) -> tuple[str, int, str]:
+def _folder_entry(name: str, count: Counter[str]) -> tuple[str, int, str]:
     language, files = count.most_common(1)[0]
     return name, sum(count.values()), language if 2 * files > sum(count.values()) else ""
 
 
-async def _text(env: Environment, path: str) -> str:
-    """A file's text; empty where it cannot be read: then it tells nothing."""
+async def _read_text(env: Environment, path: str) -> str:
+    """Return a file's text; empty if it cannot be read."""
     try:
         return (await env.read(path, 1_000_000)).data.decode("utf-8", "replace")
     except EnvironmentFault:

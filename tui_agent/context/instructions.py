@@ -1,7 +1,7 @@
-"""Finds and reads the files of instructions that hold for a workspace: the user's, the repository's, nested ones.
+"""Search and reading of instruction files for a workspace: the user's, the repository's, and nested ones.
 
-Invariant: reading follows no link out of the workspace (above it, none at all), opens only regular files of a bounded
-size, and follows nothing that a text names; what is left out is told in a note.
+Invariant: no link out of the workspace is followed (above it none at all), only regular files of limited size are
+opened, and references inside texts are not followed; everything left out is reported in a note.
 """
 
 import hashlib
@@ -18,36 +18,36 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Of each folder the first of these that is there."""
+"""The first of these names that exists is used in each folder."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Together; where there is more, those farther away give way first, the user's own last."""
+"""Limit for all files together; farther files are cut first, the user's own last."""
 LEAST_CHARS = 2_000
-"""A file that has less room is left out; one that joins on the way has so much in any case."""
+"""Minimum room: a file with less is left out. A file that joins later always has this much."""
 JOINING = 0.10
-"""Share of the window that one file may take which joins on the way."""
+"""Fraction of the window for one file that joins later."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MOST_PLACES = 50
-"""Of the files and folders that one call's commands name."""
+"""Maximum files and folders used of those named by one call's commands."""
 _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was read, the farthest first, and what was left out and why."""
+    """Instruction files, the farthest first, and notes about files that were left out."""
 
     files: tuple[InstructionFile, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Collected:
     files: list[InstructionFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def take(self, path: str, scope: InstructionScope, data: bytes) -> None:
-        """Take a file's bytes in, or say why not."""
+        """Add a file from its bytes, or a note with the reason if it cannot be used."""
         try:
             text = data.decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:
@@ -59,7 +59,7 @@ class _Reading:
         if len(text) > len(shown):
             shown = shown[: shown.rfind("\n") + 1] or shown
             self.notes.append(
-                f"{path} is cut: {len(shown):,} of its {len(text):,} characters are used. Make it shorter."
+                f"{path} is too long: {len(shown):,} of its {len(text):,} characters are used. Shorten it."
             )
         self.files.append(
             InstructionFile(
@@ -75,8 +75,11 @@ class _Reading:
 
 
 class InstructionFiles:
-    """Reads them. `user` is the folder of the user's own file; without `project` the repository's files are left alone,
-    and the note says so. `may_read` tells of a path, and of where it leads, why it is not to be read."""
+    """Reader of instruction files.
+
+    `user`: the folder of the user's own file; without `project` the repository's files are ignored, with a note.
+    `may_read`: returns the reason why a path (and its target) must not be read, or an empty string.
+    """
 
     def __init__(
         self,
@@ -92,105 +95,107 @@ class InstructionFiles:
         self._project = project
 
     async def all(self, known: Sequence[InstructionFile] = ()) -> Found:
-        """Those that hold from the start, and below the workspace those that are `known` already. What is as it was known
-        is given as it was known."""
-        reading = _Reading()
-        await to_thread.run_sync(self._users, reading)
+        """Return the files that apply from the start, and nested ones that are already `known`; unchanged files are reused."""
+        reading = _Collected()
+        await to_thread.run_sync(self._read_user, reading)
         if self._project:
             root = Path(self._env.root)
-            await to_thread.run_sync(self._above, reading, root)
-            await self._one(reading, "", "project")
-            for one in known:
-                if one.scope == "nested":
-                    await self._one(reading, str(PurePosixPath(one.path).parent), "nested")
-        elif await self._there(""):
+            await to_thread.run_sync(self._read_parents, reading, root)
+            await self._read_folder(reading, "", "project")
+            for file in known:
+                if file.scope == "nested":
+                    await self._read_folder(reading, str(PurePosixPath(file.path).parent), "nested")
+        elif await self._has_file(""):
             reading.notes.append(
-                "The instructions of this folder are left out: its own files are not trusted (/trust)."
+                "This folder's instructions are ignored, because its files are not trusted (/trust)."
             )
-        told = {(one.path, one.sha256): one for one in known}
-        files = [told.get((one.path, one.sha256), one) for one in reading.files]
-        return _within(files, reading.notes, told)
+        previous = {(file.path, file.sha256): file for file in known}
+        files = [previous.get((file.path, file.sha256), file) for file in reading.files]
+        return _limit_total(files, reading.notes, previous)
 
     async def places(self, paths: Sequence[str]) -> list[str]:
-        """What of these files and folders lies in the workspace, seen from there; a folder with a `/` behind it, a pattern only
-        where the folder that it begins in is certain."""
-        found, root = list[str](), self._env.root.rstrip("/") + "/"
+        """Return the paths that lie in the workspace, relative to it; folders end with `/`.
+
+        Patterns count only if the folder they start in is certain.
+        """
+        places, root = list[str](), self._env.root.rstrip("/") + "/"
         for path in paths[:MOST_PLACES]:
-            near = path.removeprefix(root)
-            if near.startswith(("/", "~")) or _PATTERN.intersection(PurePosixPath(near).parent.as_posix()):
+            relative = path.removeprefix(root)
+            if relative.startswith(("/", "~")) or _PATTERN.intersection(
+                PurePosixPath(relative).parent.as_posix()
+            ):
                 continue
             try:
-                there = await self._env.stat(near)
+                info = await self._env.stat(relative)
             except EnvironmentFault:
                 continue
-            found.append(f"{near}/" if there is not None and there.kind == "directory" else near)
-        return found
+            places.append(f"{relative}/" if info is not None and info.kind == "directory" else relative)
+        return places
 
     async def below(self, folders: Sequence[str], known: Sequence[InstructionFile], room: int) -> Found:
-        """Those of folders below the workspace that have not joined yet, the farthest first; each has `room` characters at
-        most."""
-        reading = _Reading()
+        """Return files of nested folders that have not joined yet, the farthest first, each cut to `room` characters."""
+        reading = _Collected()
         if not self._project:
             return Found()
-        joined = {str(PurePosixPath(one.path).parent) for one in known if one.scope == "nested"}
+        joined = {str(PurePosixPath(file.path).parent) for file in known if file.scope == "nested"}
         for folder in folders:
             if folder not in joined:
-                await self._one(reading, folder, "nested")
-        left, files = MAX_ALL_CHARS - sum(map(_chars, known)), list[InstructionFile]()
-        for one in reading.files:
-            files.append(_cut(one, max(LEAST_CHARS, min(room, left)), reading.notes))
-            left -= _chars(files[-1])
+                await self._read_folder(reading, folder, "nested")
+        remaining, files = MAX_ALL_CHARS - sum(map(_chars, known)), list[InstructionFile]()
+        for file in reading.files:
+            files.append(_cut_file(file, max(LEAST_CHARS, min(room, remaining)), reading.notes))
+            remaining -= _chars(files[-1])
         return Found(tuple(files), tuple(reading.notes))
 
-    def _users(self, reading: _Reading) -> None:
+    def _read_user(self, reading: _Collected) -> None:
         for name in NAMES:
             path = self._user / name
             if _read_plain(path, str(path), "user", reading, links=True):
                 return
 
-    def _above(self, reading: _Reading, root: Path) -> None:
-        """The folders between the top of the repository and the workspace."""
-        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - it raises nothing where there is no home
-        above: list[Path] = []
+    def _read_parents(self, reading: _Collected, root: Path) -> None:
+        """Read the folders between the top of the repository and the workspace."""
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise if there is no home
+        parents: list[Path] = []
         for folder in (root, *root.parents):
             if folder == home or folder.parent == folder:
                 return
-            above.append(folder)
+            parents.append(folder)
             try:
                 if (folder / ".git").exists():
                     break
             except OSError:
-                return  # what cannot be looked into has nothing to say
+                return  # a folder that cannot be read has no instructions
         else:
             return
-        for folder in reversed(above[1:]):
+        for folder in reversed(parents[1:]):
             for name in NAMES:
                 shown = os.path.relpath(folder / name, root)
                 if _read_plain(folder / name, shown, "project", reading):
                     break
 
-    async def _there(self, folder: str) -> bool:
+    async def _has_file(self, folder: str) -> bool:
         for name in NAMES:
             try:
-                if await self._env.stat(_joined(folder, name)) is not None:
+                if await self._env.stat(_join_path(folder, name)) is not None:
                     return True
             except EnvironmentFault:
                 return True
         return False
 
-    async def _one(self, reading: _Reading, folder: str, scope: InstructionScope) -> None:
-        """The file of one folder of the workspace, by the environment."""
+    async def _read_folder(self, reading: _Collected, folder: str, scope: InstructionScope) -> None:
+        """Read the file of one folder of the workspace through the environment."""
         for name in NAMES:
-            path = _joined(folder, name)
+            path = _join_path(folder, name)
             try:
-                found = await self._env.stat(path)
-                if found is None:
+                info = await self._env.stat(path)
+                if info is None:
                     continue
                 real = self._env.resolve(path)
-                if why := self._may_read(path, real):
-                    reading.notes.append(f"{path} is left out: {why}.")
+                if reason := self._may_read(path, real):
+                    reading.notes.append(f"{path} is left out: {reason}.")
                     continue
-                if found.kind == "link" and not _names_instructions(real):
+                if info.kind == "link" and not _names_instructions(real):
                     reading.notes.append(f"{path} is left out: it is a link to something else.")
                     continue
                 content = await self._env.read(path, MAX_READ_BYTES)
@@ -202,41 +207,40 @@ class InstructionFiles:
 
 
 def room_of(window: int) -> int:
-    """Characters that one file may have which joins on the way; `window` is 0 where nobody knows it."""
+    """Return the maximum characters of a file that joins later; `window` is 0 if unknown."""
     return round(window * JOINING * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
 def joined(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """All that hold where these join the known ones: each behind those of the folders above it."""
+    """Return all files in order after the fresh ones join: each after those of its parent folders."""
     order = list(known)
-    for one in fresh:
-        folder = PurePosixPath(one.path).parent
-        below = (at for at, other in enumerate(order) if _lies_below(other, folder))
-        order.insert(next(below, len(order)), one)
+    for file in fresh:
+        folder = PurePosixPath(file.path).parent
+        nested = (index for index, other in enumerate(order) if _lies_below(other, folder))
+        order.insert(next(nested, len(order)), file)
     return order
 
 
-def _lies_below(one: InstructionFile, folder: PurePosixPath) -> bool:
-    return one.scope == "nested" and folder in PurePosixPath(one.path).parent.parents
+def _lies_below(file: InstructionFile, folder: PurePosixPath) -> bool:
+    return file.scope == "nested" and folder in PurePosixPath(file.path).parent.parents
 
 
 def folders_of(paths: Sequence[str]) -> list[str]:
-    """The folders below the workspace that files of these paths lie in, each above those that it holds; a path that ends
-    with a `/` is such a folder itself."""
-    found: dict[str, None] = {}
+    """Return the folders of these paths below the workspace, parents first; a path ending in `/` is itself a folder."""
+    folders: dict[str, None] = {}
     for path in paths:
         parts = PurePosixPath(path).parts[: None if path.endswith("/") else -1]
         if path.startswith("/") or ".." in parts:
             continue
         for depth in range(1, len(parts) + 1):
-            found["/".join(parts[:depth])] = None
-    return sorted(found, key=lambda folder: (folder.count("/"), folder))
+            folders["/".join(parts[:depth])] = None
+    return sorted(folders, key=lambda folder: (folder.count("/"), folder))
 
 
 def _read_plain(
-    path: Path, shown: str, scope: InstructionScope, reading: _Reading, *, links: bool = False
+    path: Path, shown: str, scope: InstructionScope, reading: _Collected, *, links: bool = False
 ) -> bool:
-    """Read a file outside the workspace; False where there is none. Blocking."""
+    """Read a file outside the workspace; return False if it does not exist. Blocking."""
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
         descriptor = os.open(path, flags)
@@ -258,42 +262,47 @@ def _read_plain(
     return True
 
 
-def _within(files: Sequence[InstructionFile], notes: list[str], told: Collection[tuple[str, str]]) -> Found:
-    """As many as there is room for: what was told stays, then the user's own has it, then the nearest."""
-    ranks = [((one.path, one.sha256) not in told, one.scope != "user", -at) for at, one in enumerate(files)]
-    room, kept = MAX_ALL_CHARS, dict[int, InstructionFile]()
-    for rank, at in sorted((rank, at) for at, rank in enumerate(ranks)):
-        one = files[at]
-        if _chars(one) > room and rank[0]:
+def _limit_total(
+    files: Sequence[InstructionFile], notes: list[str], known: Collection[tuple[str, str]]
+) -> Found:
+    """Return as many files as fit: first known ones, then the user's own, then the nearest."""
+    ranks = [
+        ((file.path, file.sha256) not in known, file.scope != "user", -index)
+        for index, file in enumerate(files)
+    ]
+    room, selected = MAX_ALL_CHARS, dict[int, InstructionFile]()
+    for rank, index in sorted((rank, index) for index, rank in enumerate(ranks)):
+        file = files[index]
+        if _chars(file) > room and rank[0]:
             if room < LEAST_CHARS:
-                notes.append(f"{one.path} is left out: the instructions are too long together.")
+                notes.append(f"{file.path} is left out: the instructions are too long together.")
                 continue
-            one = _cut(one, room, notes)
-        kept[at], room = one, room - _chars(one)
-    return Found(tuple(kept[at] for at in sorted(kept)), tuple(notes))
+            file = _cut_file(file, room, notes)
+        selected[index], room = file, room - _chars(file)
+    return Found(tuple(selected[index] for index in sorted(selected)), tuple(notes))
 
 
-def _cut(one: InstructionFile, room: int, notes: list[str]) -> InstructionFile:
-    """The file with so many characters of its text at most."""
-    text = text_preview(one.text)
+def _cut_file(file: InstructionFile, room: int, notes: list[str]) -> InstructionFile:
+    """Return the file with its text cut to `room` characters."""
+    text = text_preview(file.text)
     if len(text) <= room:
-        return one
+        return file
     shown = text[:room]
     shown = shown[: shown.rfind("\n") + 1] or shown
     notes.append(
-        f"{one.path} is cut: {len(shown):,} of its {len(text):,} characters are used, for want of room."
+        f"{file.path} is cut: {len(shown):,} of its {len(text):,} characters are used, because of limited room."
     )
-    return one.model_copy(update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "cut": True})
+    return file.model_copy(update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "cut": True})
 
 
-def _chars(one: InstructionFile) -> int:
-    return len(one.text) if isinstance(one.text, str) else max(one.text.size, len(text_preview(one.text)))
+def _chars(file: InstructionFile) -> int:
+    return len(file.text) if isinstance(file.text, str) else max(file.text.size, len(text_preview(file.text)))
 
 
-def _joined(folder: str, name: str) -> str:
+def _join_path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder and folder != "." else name
 
 
 def _names_instructions(real: str) -> bool:
-    """Whether a link leads to a text of this kind, and not to something that was never meant to be shown."""
+    """Return True if the target of a link looks like an instruction file."""
     return real.lower().endswith((".md", ".mdc", ".markdown"))

@@ -1,7 +1,7 @@
-"""The working memory of a task: what calls' results say of it, in named blocks of bounded size.
+"""Working memory of a task: facts from calls' results, in named blocks of limited size.
 
-Invariant: pure and deterministic: the same memory, call and result give the same blocks. What calls that run at once
-find is only ever added to lists or taken out of them, so that none of it is lost.
+Invariant: pure and deterministic: the same memory, call and result give the same blocks. Results of parallel calls only
+add to or remove from lists, so that none is lost.
 """
 
 import re
@@ -21,11 +21,11 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 MOST_SHOWN = 30
-"""Lines of a block that the model is shown."""
+"""Maximum lines of a block that the model is shown."""
 MOST_FAILING = 200
 MOST_PLACES = 3
 FEW_WORDS = 5
-"""Blanks of a question that is too short to be found in another one."""
+"""Minimum number of words for a question to be searched inside another one."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -35,11 +35,11 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _FROM_A_FILE = 6
-"""Symbols that are kept of one file."""
+"""Maximum symbols kept per file."""
 
 
 def begun(memory: JsonMap, asked: str) -> JsonMap:
-    """The blocks that a turn's beginning changes: the goal is what was asked first."""
+    """Return the blocks changed by the start of a turn; the goal is the first request."""
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
     task: JsonValue = {"goal": goal, "now": _line(asked)} if goal else {"goal": _line(asked)}
@@ -47,8 +47,8 @@ def begun(memory: JsonMap, asked: str) -> JsonMap:
 
 
 @dataclass(slots=True)
-class _Learnt:
-    """What one call taught, while it is gathered."""
+class _Changes:
+    """Changes of the memory by one call, while they are collected."""
 
     memory: JsonMap
     redact: Callable[[str], str]
@@ -57,20 +57,20 @@ class _Learnt:
     gone: dict[str, list[str]] = field(default_factory=dict)
 
     def line(self, text: str, most: int = _LINE) -> str:
-        """A text in one line of bounded length; its secrets are taken out before it is cut."""
+        """Return the text as one line of limited length, redacted before it is cut."""
         return _line(self.redact(text), most)
 
     def add(self, block: str, *items: str) -> None:
-        """Something comes to the end of a list."""
+        """Append items to a list."""
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:
-        """What begins so is in the list no more."""
-        away = [one for one in texts(self.memory, block) if one.startswith(begins)]
-        self.gone.setdefault(block, []).extend(away)
+        """Remove items with this beginning from a list."""
+        removed = [text for text in texts(self.memory, block) if text.startswith(begins)]
+        self.gone.setdefault(block, []).extend(removed)
 
     def update(self) -> MemoryUpdated | None:
-        """The event; None where nothing changes."""
+        """Return the event; None if nothing changes."""
         update = MemoryUpdated(
             blocks={name: value for name, value in self.blocks.items() if self.memory.get(name, []) != value},
             newest={block: tuple(items) for block, items in self.newest.items() if items},
@@ -82,163 +82,174 @@ class _Learnt:
 def learnt(
     memory: JsonMap, call: ToolCallPart, result: ToolResult, redact: Callable[[str], str] = str
 ) -> MemoryUpdated | None:
-    """What a call's result changes; None where it is nothing. `redact` takes secrets out of a text."""
-    found = _Learnt(memory, redact)
-    _explored(found, result)
+    """Return the memory update from a call's result; None if there is none. `redact` removes secrets from a text."""
+    changes = _Changes(memory, redact)
+    _add_explored(changes, result)
     runs = [event for event in result.events if isinstance(event, TestFinished)]
     for run in runs:
-        _tests(found, run)
+        _add_tests(changes, run)
     match call.name:
         case "run_command" if not runs:
-            _command(found, call, result)
+            _add_command(changes, call, result)
         case "ask_user" if result.ok:
-            _answered(found, call, result)
+            _add_user_answer(changes, call, result)
         case "delegate_readonly":
-            _investigated(found, call, result)
+            _add_investigation(changes, call, result)
         case "spawn_subtask":
-            _subtask(found, call, result)
+            _add_subtask(changes, call, result)
         case _:
             pass
-    return found.update()
+    return changes.update()
 
 
 def failing(memory: JsonMap) -> tuple[str, ...]:
-    """The tests that are known to fail."""
+    """Return the tests known to fail."""
     return tuple(texts(memory, "failing_tests"))
 
 
 def rendered(memory: JsonMap) -> str:
-    """The whole memory as a model is shown it; empty where there is nothing to tell."""
-    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in _few(some)) for title, some in told(memory)]
-    return "<working_memory>\n" + "\n".join(said) + "\n</working_memory>" if said else ""
+    """Format the memory for the model; empty if it is empty."""
+    blocks = [
+        f"{title}:\n" + "\n".join(f"- {line}" for line in _limit_lines(lines))
+        for title, lines in told(memory)
+    ]
+    return "<working_memory>\n" + "\n".join(blocks) + "\n</working_memory>" if blocks else ""
 
 
-def _explored(found: _Learnt, result: ToolResult) -> None:
-    """The file that was read, and what it defines."""
+def _add_explored(changes: _Changes, result: ToolResult) -> None:
+    """Add the file that was read, and its definitions."""
     path = result.data.get("path")
     read = any(isinstance(event, FileRead) for event in result.events)
     if not isinstance(path, str) or not result.ok or not read:
         return
-    symbols = dict.fromkeys(_DEFINES.findall(_shown(result))[:_FROM_A_FILE])
-    found.add("explored_files", path)
-    found.add("relevant_symbols", *(f"{name} ({path})" for name in symbols))
+    symbols = dict.fromkeys(_DEFINES.findall(_result_text(result))[:_FROM_A_FILE])
+    changes.add("explored_files", path)
+    changes.add("relevant_symbols", *(f"{name} ({path})" for name in symbols))
 
 
-def _tests(found: _Learnt, run: TestFinished) -> None:
-    command = found.line(run.command)
-    named = run.model_copy(update={"command": command, "failures": tuple(map(found.line, run.failures))})
-    held = found.blocks.get("failing_tests", texts(found.memory, "failing_tests"))
-    known = [str(one) for one in held] if isinstance(held, list) else []
-    found.blocks["failing_tests"] = [*still_failing(known, named, MOST_FAILING)]
-    found.drop("verified_facts", of_command(command, "passed"))
+def _add_tests(changes: _Changes, run: TestFinished) -> None:
+    command = changes.line(run.command)
+    redacted_run = run.model_copy(
+        update={"command": command, "failures": tuple(map(changes.line, run.failures))}
+    )
+    block = changes.blocks.get("failing_tests", texts(changes.memory, "failing_tests"))
+    failing_before = [str(item) for item in block] if isinstance(block, list) else []
+    changes.blocks["failing_tests"] = [*still_failing(failing_before, redacted_run, MOST_FAILING)]
+    changes.drop("verified_facts", of_command(command, "passed"))
     if run.exit_code == 0:
-        if runs_all(command):  # it stands for the tests of a part that passed before something was changed
-            facts = texts(found.memory, "verified_facts")
-            found.gone["verified_facts"] += [one for one in facts if plain(one) != one and "` passed" in one]
+        if runs_all(command):  # it also replaces passes of partial runs, which are older
+            facts = texts(changes.memory, "verified_facts")
+            changes.gone["verified_facts"] += [
+                fact for fact in facts if plain(fact) != fact and "` passed" in fact
+            ]
         count = f" ({run.passed} test{'' if run.passed == 1 else 's'})" if run.passed >= 0 else ""
-        found.add("verified_facts", of_command(command, f"passed{count}"))
+        changes.add("verified_facts", of_command(command, f"passed{count}"))
 
 
-def _command(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
-    """A command that failed is open until it runs; what ran that checks something, or failed before, holds."""
-    said, status = call.arguments.get("command"), result.data.get("exit_code")
-    if not isinstance(said, str) or not isinstance(status, int):
+def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
+    """Track a failed command as open until it passes; keep passing checks as verified facts."""
+    command_text, status = call.arguments.get("command"), result.data.get("exit_code")
+    if not isinstance(command_text, str) or not isinstance(status, int):
         return
-    command, shown = found.line(said), found.redact(_shown(result))
-    found.drop("open_questions", of_command(command, ""))
+    command, shown = changes.line(command_text), changes.redact(_result_text(result))
+    changes.drop("open_questions", of_command(command, ""))
     if status:
-        found.drop("verified_facts", of_command(command, ""))
-        if is_fault(said, status, shown):
+        changes.drop("verified_facts", of_command(command, ""))
+        if is_fault(command_text, status, shown):
             last = next((line for line in reversed(shown.splitlines()) if line.strip()), "")
-            found.add("open_questions", of_command(command, f"ended with {status}: {found.line(last)}"))
-    elif is_check(said) or found.gone.get("open_questions"):
-        found.add("verified_facts", of_command(command, "ended with 0"))
+            changes.add("open_questions", of_command(command, f"ended with {status}: {changes.line(last)}"))
+    elif is_check(command_text) or changes.gone.get("open_questions"):
+        changes.add("verified_facts", of_command(command, "ended with 0"))
 
 
-def _answered(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
-    """What the user answers holds; without an answer the question is open."""
-    asked, said = call.arguments.get("question"), result.data.get("answer")
-    if not isinstance(asked, str) or not isinstance(said, str):
+def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
+    """Keep the user's answer as a fact; without an answer the question stays open."""
+    question_text, answer = call.arguments.get("question"), result.data.get("answer")
+    if not isinstance(question_text, str) or not isinstance(answer, str):
         return
-    question = found.line(asked, _QUESTION)
-    found.gone["open_questions"] = list(_within(asked, texts(found.memory, "open_questions")))
+    question = changes.line(question_text, _QUESTION)
+    changes.gone["open_questions"] = list(
+        _matching_questions(question_text, texts(changes.memory, "open_questions"))
+    )
     unanswered, begins = f"the user gave no answer to: {question}", f"the user, asked “{question}”: "
-    if said:
-        found.gone["open_questions"].append(unanswered)
-        found.drop("verified_facts", begins)
-        found.add("verified_facts", begins + found.line(said))
+    if answer:
+        changes.gone["open_questions"].append(unanswered)
+        changes.drop("verified_facts", begins)
+        changes.add("verified_facts", begins + changes.line(answer))
     else:
-        found.add("open_questions", unanswered)
+        changes.add("open_questions", unanswered)
 
 
-def _investigated(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
-    """What an investigator is sure of, with its places, and what it left open."""
+def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
+    """Add an investigator's confident findings with their places, and its open questions."""
     data, task = result.data, call.arguments.get("task")
     questions, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     if not isinstance(task, str) or not isinstance(summary, str):
         return
     if result.ok:
-        left = (
-            {found.line(one) for one in questions if isinstance(one, str)}
+        still_open = (
+            {changes.line(text) for text in questions if isinstance(text, str)}
             if isinstance(questions, list)
             else set()
         )
-        known = (one for one in texts(found.memory, "open_questions") if one not in left)
-        found.gone["open_questions"] = list(_within(task, known))
+        other_questions = (text for text in texts(changes.memory, "open_questions") if text not in still_open)
+        changes.gone["open_questions"] = list(_matching_questions(task, other_questions))
     if isinstance(questions, list):
-        found.add(
-            "open_questions", *(found.line(one) for one in questions if isinstance(one, str) and one.strip())
+        changes.add(
+            "open_questions",
+            *(changes.line(text) for text in questions if isinstance(text, str) and text.strip()),
         )
-    places = list(_places(evidence if isinstance(evidence, list) else ()))
+    places = list(_format_places(evidence if isinstance(evidence, list) else ()))
     if result.ok and data.get("confidence") == "high" and places:
-        found.add("verified_facts", of_places(found.line(summary), places[:MOST_PLACES]))
+        changes.add("verified_facts", of_places(changes.line(summary), places[:MOST_PLACES]))
 
 
-def _subtask(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
-    """A subtask that did not go well is open until one of the same task does."""
+def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
+    """Track a failed subtask as open until one with the same task succeeds."""
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return
-    begins = f"subtask “{found.line(task, _QUESTION)}” "
-    found.drop("open_questions", begins)
+    begins = f"subtask “{changes.line(task, _QUESTION)}” "
+    changes.drop("open_questions", begins)
     if not result.ok:
-        found.add("open_questions", f"{begins}did not go well: {reason}")
+        changes.add("open_questions", f"{begins}failed: {reason}")
 
 
-def _places(evidence: Sequence[JsonValue]) -> Iterator[str]:
-    """The places that are there, as `src/app.py:10-24`."""
-    for one in evidence:
-        path = one.get("path") if isinstance(one, dict) else None
-        if isinstance(one, dict) and isinstance(path, str) and not one.get("not_found"):
-            yield f"{path}:{one.get('lines')}" if one.get("lines") else path
+def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
+    """Yield the existing places, as `src/app.py:10-24`."""
+    for entry in evidence:
+        path = entry.get("path") if isinstance(entry, dict) else None
+        if isinstance(entry, dict) and isinstance(path, str) and not entry.get("not_found"):
+            yield f"{path}:{entry.get('lines')}" if entry.get("lines") else path
 
 
-def _within(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Those of the open questions that a question or a task takes up in the same words."""
-    words = _bare(asked)
-    few = words.count(" ") < FEW_WORDS
+def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    """Return the open questions that a new question or task repeats in the same words."""
+    words = _normalise_words(asked)
+    is_short = words.count(" ") < FEW_WORDS
     return (
-        one
-        for one in questions
-        if (bare := _bare(one)).strip() and (bare in words or (words in bare and not few))
+        question
+        for question in questions
+        if (question_words := _normalise_words(question)).strip()
+        and (question_words in words or (words in question_words and not is_short))
     )
 
 
-def _bare(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(("", *_WORDS.findall(text.casefold()), ""))
 
 
-def _shown(result: ToolResult) -> str:
+def _result_text(result: ToolResult) -> str:
     return "\n".join(text_preview(piece.text) for piece in result.content if isinstance(piece, TextContent))
 
 
-def _line(text: str, most: int = _LINE) -> str:
+def _line(text: str, max_chars: int = _LINE) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
 
 
-def _few(lines: list[str]) -> list[str]:
-    """The first and the last of many."""
+def _limit_lines(lines: list[str]) -> list[str]:
+    """Return the first and last of many lines."""
     if len(lines) <= MOST_SHOWN:
         return lines
     half = MOST_SHOWN // 2

@@ -1,6 +1,6 @@
-"""What in a message looks like a mention: `@path`, `@dir/`, `@"a path"`, `@symbol`, a pasted path of the workspace.
+"""Recognition of possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
 
-Invariant: pure. Whether it is one is told by looking it up; what is not found stays the text that it is.
+Invariant: pure. A lookup decides if a place is a mention; if nothing is found, it stays plain text.
 """
 
 import re
@@ -77,12 +77,12 @@ _ELSEWHERE: Final = tuple(
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Where absolute paths begin that mean a file of this computer; `@/components/x` is an import of some languages."""
+"""Beginnings of absolute paths on this computer; `@/components/x` is an import in some languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One thing that may be meant: a path, with lines where they were given. `given` is how it stands in the message."""
+    """One reading of a mention: a path, with lines if given. `given`: its text in the message."""
 
     given: str
     path: str
@@ -92,92 +92,94 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """One place of a message that may be a mention: what to look for, in order; and the symbol that it may name."""
+    """A place of the message that may be a mention: its readings in order of preference, and a symbol it may name."""
 
     given: str
     readings: tuple[Wanted, ...]
     symbol: str = ""
     meant: bool = False
-    """It cannot be read as anything but a path: where there is none, the user is told."""
+    """It can only be a path: if there is no such file, the user is told."""
 
 
 def possible(text: str, root: str) -> list[Possible]:
-    """Every place of the message that may be a mention, each reading once, in order."""
-    fences = [found.span() for found in _FENCE.finditer(text)]
-    seen: set[str] = set()
-    listed: list[Possible] = []
-    places = [*_at(text, fences), *_pasted(text, root.rstrip("/") + "/", fences)]
-    for _, one in sorted(places, key=lambda place: place[0]):
-        if one.given not in seen and len(listed) < MOST:
-            seen.add(one.given)
-            listed.append(one)
-    return listed
+    """Return every place of the message that may be a mention, each text once, in order."""
+    fences = [match.span() for match in _FENCE.finditer(text)]
+    given_texts: set[str] = set()
+    mentions: list[Possible] = []
+    places = [*_at_mentions(text, fences), *_pasted_paths(text, root.rstrip("/") + "/", fences)]
+    for _, mention in sorted(places, key=lambda place: place[0]):
+        if mention.given not in given_texts and len(mentions) < MOST:
+            given_texts.add(mention.given)
+            mentions.append(mention)
+    return mentions
 
 
-def _at(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possible]]:
-    for found in _AT.finditer(text):
-        quoted, plain = found["quoted"], found["plain"]
+def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possible]]:
+    for match in _AT.finditer(text):
+        quoted, plain = match["quoted"], match["plain"]
         if quoted is not None:
-            lines = f"{quoted}{found['lines'] or ''}"
-            whole = () if found["lines"] else (Wanted(quoted, quoted),)
-            yield found.start(), Possible(lines, (*whole, *_with_lines(lines)), meant=True)
+            lines = f"{quoted}{match['lines'] or ''}"
+            without_lines = () if match["lines"] else (Wanted(quoted, quoted),)
+            yield match.start(), Possible(lines, (*without_lines, *_with_lines(lines)), meant=True)
             continue
         plain = plain.replace("\\ ", " ")
-        bare = _bare(plain.partition("'")[0])
+        bare = _strip_punctuation(plain.partition("'")[0])
         if not bare.strip("./"):
             continue
-        readings = [Wanted(one, one) for one in dict.fromkeys((plain, _bare(plain), bare))]
+        readings = [
+            Wanted(reading, reading) for reading in dict.fromkeys((plain, _strip_punctuation(plain), bare))
+        ]
         readings += _with_lines(bare)
-        named = bare if _SYMBOL.fullmatch(bare) and not _inside(found.start(), fences) else ""
-        yield found.start(), Possible(bare, tuple(readings), named.removesuffix("()"), _is_path(bare))
+        symbol = bare if _SYMBOL.fullmatch(bare) and not _inside(match.start(), fences) else ""
+        yield match.start(), Possible(bare, tuple(readings), symbol.removesuffix("()"), _is_path(bare))
 
 
-def _bare(plain: str) -> str:
-    """Without the points of the sentence behind it; the brackets of a call stay."""
+def _strip_punctuation(plain: str) -> str:
+    """Remove the sentence's punctuation at the end; brackets of a call stay."""
     bare = plain.rstrip(_TRAILING)
     return f"{bare})" if bare.endswith("(") and plain.startswith(f"{bare})") else bare
 
 
-def _pasted(text: str, root: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possible]]:
-    """Paths of the workspace as they are dropped or pasted; not those that a report or a trace names."""
+def _pasted_paths(text: str, root: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possible]]:
+    """Yield workspace paths that were dropped or pasted, without those in error reports and traces."""
     count = 0
-    for found in _PASTED.finditer(text):
-        path = found["double"] or found["single"] or found["plain"].replace("\\ ", " ").rstrip(_TRAILING)
-        if not path.startswith(root) or len(path) == len(root) or _inside(found.start(), fences):
+    for match in _PASTED.finditer(text):
+        path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)
+        if not path.startswith(root) or len(path) == len(root) or _inside(match.start(), fences):
             continue
-        after = text[found.end() : found.end() + 8]
-        before = text[max(0, found.start() - 5) : found.start()]
+        after = text[match.end() : match.end() + 8]
+        before = text[max(0, match.start() - 5) : match.start()]
         if before.endswith("File ") or after.startswith(", line") or re.search(r":\d+$", path):
             continue
         count += 1
         if count > MOST_PASTED:
             return
         relative = path[len(root) :]
-        lines = (replace(one, given=path) for one in _with_lines(relative))
-        yield found.start(), Possible(path, (Wanted(path, relative), *lines))
+        lines = (replace(reading, given=path) for reading in _with_lines(relative))
+        yield match.start(), Possible(path, (Wanted(path, relative), *lines))
 
 
 def _with_lines(given: str) -> list[Wanted]:
-    """The reading with a range of lines behind the path, where it has one."""
-    found = _LINES.fullmatch(given)
-    if found is None:
+    """Return the reading with a line range after the path, if there is one."""
+    match = _LINES.fullmatch(given)
+    if match is None:
         return []
-    first = int(found["a"] or found["c"])
-    last = int(found["b"] or found["d"] or first)
-    return [Wanted(given, found["path"], max(first, 1), max(last, first, 1))]
+    first = int(match["a"] or match["c"])
+    last = int(match["b"] or match["d"] or first)
+    return [Wanted(given, match["path"], max(first, 1), max(last, first, 1))]
 
 
 def _is_path(bare: str) -> bool:
-    """Whether it can only be meant as a path: not a handle, a decorator or the name of a package."""
+    """Return True if it can only be a path, not a handle, decorator or package name."""
     if bare.startswith(("./", "../", "~/", *_ELSEWHERE)) or bare.endswith("/"):
         return True
     name = bare.rpartition("/")[2]
-    found = _with_lines(name)
-    name = found[0].path if found else name
+    with_range = _with_lines(name)
+    name = with_range[0].path if with_range else name
     if _NAME.fullmatch(name) is None:
         return False
     return "/" in bare or name.rpartition(".")[2] in _COMMON
 
 
-def _inside(at: int, fences: list[tuple[int, int]]) -> bool:
-    return any(start <= at < end for start, end in fences)
+def _inside(position: int, fences: list[tuple[int, int]]) -> bool:
+    return any(start <= position < end for start, end in fences)

@@ -1,8 +1,7 @@
-"""Looks up what a message mentions, through the environment, and puts it into words for the model.
+"""Lookup of mentions in a message, and their text for the model.
 
-Invariant: nothing is read that `may_read` refuses; what is sent of one mention, and of all, is bounded: where all have no
-room the short ones are whole and the long ones share what is left; a fault of one mention is its note, never the message's
-end.
+Invariant: nothing is read that `may_read` refuses. The text of each mention and of all together is limited; if space is
+short, short ones are sent in full and long ones share the rest. A fault of one mention becomes its note.
 """
 
 import re
@@ -27,16 +26,16 @@ from tui_agent.protocol.unicode_text import counted
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
 LEAST_CHARS: Final = 400
-"""A file that has less room is not begun: some words of it are taken for all."""
+"""Minimum room for a file: a smaller piece would be mistaken for the whole."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
 MOST_SYMBOLS: Final = 5
-"""So many names of a message are looked up as symbols: each may take a moment."""
+"""Maximum number of names looked up as symbols per message, because each may take a moment."""
 NAMES_S: Final = 4.0
-"""And all of them no longer than this, where nothing is indexed yet."""
+"""Time limit in seconds for all of them, if there is no index yet."""
 UNREAD: Final = (
-    "not found in time, as the repository is still being read; mention it again later, or its file"
+    "not found yet, because the repository is still being indexed; mention it again later, or name its file"
 )
 TOO_MANY: Final = f"only the first {MOST_SYMBOLS} names of a message are looked up"
 SYMBOL_LINES: Final = 60
@@ -44,15 +43,17 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""(path as given, where it leads) -> why it may not be read; empty where nothing is against it."""
+"""(path as given, its target) -> the reason why it must not be read; empty if it may be."""
 KeepImage = Callable[[bytes], str]
-"""Stores an image; its digest."""
+"""Stores an image and returns its digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What mentions are looked up by. `images`: the model takes images; `room`: characters of all of them together;
-    `names_s`: what all names of symbols may take."""
+    """The means for looking up mentions.
+
+    `images`: the model accepts images; `room`: characters for all mentions; `names_s`: seconds for all symbol names.
+    """
 
     env: Environment
     may_read: MayRead
@@ -64,125 +65,127 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A mention with all of it that may be sent, and how it is with so many characters of text; None: only as it is."""
+class _Lookup:
+    """A mention with its full text, and a function that returns it with limited text (None: it cannot be shortened)."""
 
     mention: Mention
     within: Callable[[int], Mention] | None = None
 
     @property
     def chars(self) -> int:
-        """Characters of its text."""
+        """The number of characters of its text."""
         return len(self.mention.text) if isinstance(self.mention.text, str) else self.mention.text.size
 
 
 @dataclass(slots=True)
-class _Names:
-    """What the names of a message may still take: so many of them, and until when."""
+class _NameBudget:
+    """The remaining number and time of symbol lookups for a message."""
 
     until: float
     left: int = MOST_SYMBOLS
 
 
 def may_mention(text: str, root: str) -> bool:
-    """Whether it is worth looking closer. Cheap."""
+    """Return True if the text may contain a mention. Cheap."""
     return "@" in text or root in text
 
 
 async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
-    """What the message mentions, in order; only those that are found, refused, or could only have been meant as one."""
+    """Return the message's mentions in order, without places that are neither found, refused nor clearly meant."""
     places = await to_thread.run_sync(possible, text, sources.env.root)
-    found: list[_Found] = []
-    names = _Names(anyio.current_time() + sources.names_s)
+    lookups: list[_Lookup] = []
+    names = _NameBudget(anyio.current_time() + sources.names_s)
     for place in places:
-        one = await _mention(place, sources, names)
-        if one is not None and not any(_same(one.mention, other.mention) for other in found):
-            found.append(one)
-    rooms = shared([one.chars for one in found], sources.room)
+        lookup = await _look_up(place, sources, names)
+        if lookup is not None and not any(_is_same(lookup.mention, earlier.mention) for earlier in lookups):
+            lookups.append(lookup)
+    rooms = shared([lookup.chars for lookup in lookups], sources.room)
     return tuple(
-        one.mention if one.within is None or one.chars <= room else one.within(room)
-        for one, room in zip(found, rooms, strict=True)
+        lookup.mention if lookup.within is None or lookup.chars <= room else lookup.within(room)
+        for lookup, room in zip(lookups, rooms, strict=True)
     )
 
 
-async def _mention(place: Possible, sources: Sources, names: _Names) -> _Found | None:
-    refused = ""
-    for wanted in place.readings:
+async def _look_up(place: Possible, sources: Sources, names: _NameBudget) -> _Lookup | None:
+    refusal = ""
+    for reading in place.readings:
         try:
-            info = await _look(wanted.path, sources)
+            info = await _find_path(reading.path, sources)
         except EnvironmentFault as fault:
-            refused = refused or fault.message
+            refusal = refusal or fault.message
             continue
         if info is None:
             continue
         try:
-            return await _found(wanted, info, sources)
+            return await _read_mention(reading, info, sources)
         except EnvironmentFault as fault:
-            return _Found(Mention(given=wanted.given, kind="refused", path=wanted.path, note=fault.message))
-    if place.symbol and not refused:
-        symbol, note = await _named(place, sources, names)
+            return _Lookup(
+                Mention(given=reading.given, kind="refused", path=reading.path, note=fault.message)
+            )
+    if place.symbol and not refusal:
+        symbol, note = await _find_symbol(place, sources, names)
         if symbol is not None:
             return symbol
         if note and not place.meant:
-            return _Found(Mention(given=place.given, kind="missing", note=note))
-    if not place.meant and (not refused or place.given.startswith("/")):
+            return _Lookup(Mention(given=place.given, kind="missing", note=note))
+    if not place.meant and (not refusal or place.given.startswith("/")):
         return None
-    return _Found(Mention(given=place.given, kind="missing", note=refused or "there is no such file"))
+    return _Lookup(Mention(given=place.given, kind="missing", note=refusal or "file not found"))
 
 
-async def _look(path: str, sources: Sources) -> FileInfo | None:
-    """What is there, links followed; None where nothing is."""
+async def _find_path(path: str, sources: Sources) -> FileInfo | None:
+    """Return what is at the path, following links; None if nothing is."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
-        info = await _shown_as(path, sources.env)
+        info = await _find_by_shown_name(path, sources.env)
     if info is None or info.kind != "link":
         return info
     return await sources.env.stat(sources.env.resolve(path))
 
 
-async def _shown_as(path: str, env: Environment) -> FileInfo | None:
-    """The file whose name is no UTF-8 and is shown so: nobody can type it otherwise."""
-    for one in await env.listdir(path.rpartition("/")[0]):
-        if one.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
-            return one
+async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
+    """Find a file whose name is not UTF-8 by the form in which it is displayed, the only one that can be typed."""
+    for info in await env.listdir(path.rpartition("/")[0]):
+        if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
+            return info
     return None
 
 
-async def _found(wanted: Wanted, info: FileInfo, sources: Sources) -> _Found:
-    path = (info.path if _UNTYPED in wanted.path else wanted.path).rstrip("/") or "."
-    why = sources.may_read(path, sources.env.resolve(path))
-    if why:
-        return _Found(Mention(given=wanted.given, kind="refused", path=path, note=why))
+async def _read_mention(reading: Wanted, info: FileInfo, sources: Sources) -> _Lookup:
+    path = (info.path if _UNTYPED in reading.path else reading.path).rstrip("/") or "."
+    refusal = sources.may_read(path, sources.env.resolve(path))
+    if refusal:
+        return _Lookup(Mention(given=reading.given, kind="refused", path=path, note=refusal))
     if info.kind == "directory":
-        return _Found(await _directory(wanted, info.path, sources))
+        return _Lookup(await _directory_mention(reading, info.path, sources))
     content = await sources.env.read(path)
     media = image_type(content.data)
     if media:
-        return _Found(await _image(wanted, content, media, sources))
-    return await to_thread.run_sync(_file, wanted, content)
+        return _Lookup(await _image_mention(reading, content, media, sources))
+    return await to_thread.run_sync(_file_lookup, reading, content)
 
 
-async def _directory(wanted: Wanted, path: str, sources: Sources) -> Mention:
-    entries = [one for one in await sources.env.listdir(path) if one.path.rpartition("/")[2] != ".git"]
-    names = [one.path.rpartition("/")[2] + ("/" if one.kind == "directory" else "") for one in entries]
+async def _directory_mention(reading: Wanted, path: str, sources: Sources) -> Mention:
+    entries = [info for info in await sources.env.listdir(path) if info.path.rpartition("/")[2] != ".git"]
+    names = [info.path.rpartition("/")[2] + ("/" if info.kind == "directory" else "") for info in entries]
     shown = "\n".join(_printable(name) for name in names[:MAX_ENTRIES])
     more = len(names) - MAX_ENTRIES
-    note = f"\n[{more:,} more; list_directory shows them]" if more > 0 else ""
+    note = f"\n[{more:,} more; to list them use list_directory]" if more > 0 else ""
     shown_path = "." if path in ("", ".") else f"{path}/"
-    text = f"<directory path={_quoted(shown_path)}>\n{shown or '[it is empty]'}{note}\n</directory>"
-    return _counted(
+    text = f"<directory path={_quote(shown_path)}>\n{shown or '[it is empty]'}{note}\n</directory>"
+    return _with_tokens(
         Mention(
-            given=wanted.given, kind="directory", path=shown_path, size=len(names), cut=more > 0, text=text
+            given=reading.given, kind="directory", path=shown_path, size=len(names), cut=more > 0, text=text
         )
     )
 
 
-async def _image(wanted: Wanted, content: FileContent, media: str, sources: Sources) -> Mention:
+async def _image_mention(reading: Wanted, content: FileContent, media: str, sources: Sources) -> Mention:
     mention = Mention(
-        given=wanted.given, kind="image", path=content.path, sha256=content.digest, size=len(content.data)
+        given=reading.given, kind="image", path=content.path, sha256=content.digest, size=len(content.data)
     )
     if not sources.images:
-        return mention.model_copy(update={"kind": "refused", "note": "the model takes no images"})
+        return mention.model_copy(update={"kind": "refused", "note": "the model does not accept images"})
     if len(content.data) > MAX_IMAGE_BYTES:
         note = f"larger than {MAX_IMAGE_BYTES // 1_000_000} MB"
         return mention.model_copy(update={"kind": "refused", "note": note})
@@ -190,37 +193,36 @@ async def _image(wanted: Wanted, content: FileContent, media: str, sources: Sour
     image = ImageContent(
         media_type=media, blob_sha256=digest, size=len(content.data), name=content.path.rpartition("/")[2]
     )
-    text = f"<image path={_quoted(content.path)}>"
-    return _counted(mention.model_copy(update={"image": image, "text": text}))
+    text = f"<image path={_quote(content.path)}>"
+    return _with_tokens(mention.model_copy(update={"image": image, "text": text}))
 
 
-def _file(wanted: Wanted, content: FileContent) -> _Found:
+def _file_lookup(reading: Wanted, content: FileContent) -> _Lookup:
     mention = Mention(
-        given=wanted.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
+        given=reading.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
     )
-    decoded = _decoded(content.data)
+    decoded = _decode(content.data)
     if decoded is None:
         head = content.data[:HEX_BYTES].hex(" ")
-        note = f"binary, {counted(len(content.data), 'byte')}; only its beginning is here"
-        text = f"<file path={_quoted(content.path)}>\n[{note}]\n{head}\n</file>"
-        return _Found(_counted(mention.model_copy(update={"cut": True, "note": "binary", "text": text})))
-    lines, note = _split(decoded[0]), decoded[1]
-    if wanted.first_line > max(len(lines), 1):
-        why = f"it has {counted(len(lines), 'line')}"
-        return _Found(mention.model_copy(update={"kind": "missing", "note": why}))
-    first = wanted.first_line or 1
-    last = min(wanted.last_line or len(lines), len(lines))
-    held, _ = _bounded(lines, first, last, MAX_CHARS)
-    part = _Part(wanted, mention, held, first, last, len(lines), note)
-    return _Found(part.within(MAX_CHARS), part.within)
+        note = f"binary, {counted(len(content.data), 'byte')}; only its beginning is shown"
+        text = f"<file path={_quote(content.path)}>\n[{note}]\n{head}\n</file>"
+        return _Lookup(_with_tokens(mention.model_copy(update={"cut": True, "note": "binary", "text": text})))
+    lines, note = _split_lines(decoded[0]), decoded[1]
+    if reading.first_line > max(len(lines), 1):
+        problem = f"it has only {counted(len(lines), 'line')}"
+        return _Lookup(mention.model_copy(update={"kind": "missing", "note": problem}))
+    first = reading.first_line or 1
+    last = min(reading.last_line or len(lines), len(lines))
+    sendable, _ = _limit_lines(lines, first, last, MAX_CHARS)
+    part = _LineRange(reading, mention, sendable, first, last, len(lines), note)
+    return _Lookup(part.within(MAX_CHARS), part.within)
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """The lines from `first` to `last` of a file that has `count`, as many of them `held` as may ever be sent; `note` says
-    something of its encoding."""
+class _LineRange:
+    """The lines `first` to `last` of a file with `count` lines; `held` are those that may be sent; `note`: its encoding."""
 
-    wanted: Wanted
+    reading: Wanted
     mention: Mention
     held: Sequence[str]
     first: int
@@ -229,31 +231,31 @@ class _Part:
     note: str
 
     def within(self, room: int) -> Mention:
-        """As many lines as there is room for."""
-        attributes = f"path={_quoted(self.mention.path)}"
+        """Return the mention with as many lines as fit into `room` characters."""
+        attributes = f"path={_quote(self.mention.path)}"
         if room < min(LEAST_CHARS, sum(len(line) + 1 for line in self.held)):
-            note = "[nothing of it has room beside the other files; read_file reads it]"
+            note = "[left out: no room beside the other files; use read_file]"
             text = f"<file {attributes}>\n{note}\n</file>"
-            return _counted(self.mention.model_copy(update={"cut": True, "text": text}))
-        shown, end = _bounded(self.held, 1, len(self.held), room)
+            return _with_tokens(self.mention.model_copy(update={"cut": True, "text": text}))
+        shown, end = _limit_lines(self.held, 1, len(self.held), room)
         end += self.first - 1
         cut, notes = end < self.last, [self.note] if self.note else []
         if cut:
             notes.append(
-                f"[lines {self.first}-{end} of {self.count}; read_file reads on with offset={end + 1}]"
+                f"[lines {self.first}-{end} of {self.count}; read on with read_file, offset={end + 1}]"
             )
         if not self.count:
             notes.append("[the file is empty]")
         if self.first > 1 or self.last < self.count:
             attributes += f' lines="{self.first}-{end}"'
-        told = (self.first, end) if self.wanted.first_line or cut else (0, 0)
+        shown_range = (self.first, end) if self.reading.first_line or cut else (0, 0)
         text = "\n".join((f"<file {attributes}>", *shown, *notes, "</file>"))
-        changed = {"first_line": told[0], "last_line": told[1], "cut": cut, "text": text}
-        return _counted(self.mention.model_copy(update=changed))
+        changed = {"first_line": shown_range[0], "last_line": shown_range[1], "cut": cut, "text": text}
+        return _with_tokens(self.mention.model_copy(update=changed))
 
 
-def _bounded(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
-    """The lines that there is room for, at least the beginning of one, and the last one's number."""
+def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
+    """Return the lines that fit, at least the beginning of one, and the number of the last."""
     shown: list[str] = []
     for line in lines[first - 1 : last]:
         if len(shown) == MAX_LINES or (len(line) + 1 > room and shown):
@@ -266,70 +268,76 @@ def _bounded(lines: Sequence[str], first: int, last: int, room: int) -> tuple[li
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a symbol is defined, with as many lines of it as may be sent."""
+class _Definition:
+    """A definition of a symbol, with as many of its lines as may be sent."""
 
     path: str
     first: int
     lines: Sequence[str]
 
 
-async def _named(place: Possible, sources: Sources, names: _Names) -> tuple[_Found | None, str]:
-    """The symbol of that name; where there is none, what is to be said of it: nothing where it is nowhere."""
+async def _find_symbol(place: Possible, sources: Sources, names: _NameBudget) -> tuple[_Lookup | None, str]:
+    """Return the symbol; if it was not found, a note for the user (empty if it certainly does not exist)."""
     names.left -= 1
     if names.left < 0:
         return None, TOO_MANY if names.left == -1 else ""
     if anyio.current_time() < names.until:
         with anyio.CancelScope(deadline=names.until):
-            places, sure = await _places(place.symbol, sources)
-            found = await _symbol(place, places, sources)
-            return found, "" if sure else UNREAD
+            places, complete = await _find_definitions(place.symbol, sources)
+            lookup = await _read_definitions(place, places, sources)
+            return lookup, "" if complete else UNREAD
     return None, UNREAD
 
 
-async def _places(symbol: str, sources: Sources) -> tuple[Sequence[SymbolPlace], bool]:
-    """Where a symbol is defined, and whether it is sure that there is no more of it."""
+async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[SymbolPlace], bool]:
+    """Return the places where a symbol is defined, and True if the list is certainly complete."""
     known = await sources.symbols(symbol) if sources.symbols is not None else None
     if known:
         return known, True
-    searched, whole = await search_definitions(re.split(r"\.|::", symbol)[-1], sources.env)
-    return searched, bool(searched) or whole or known is not None
+    results, complete = await search_definitions(re.split(r"\.|::", symbol)[-1], sources.env)
+    return results, bool(results) or complete or known is not None
 
 
-async def _symbol(place: Possible, places: Sequence[SymbolPlace], sources: Sources) -> _Found | None:
-    found = list[_Place]()
-    for one in places[:SYMBOL_PLACES]:
-        if sources.may_read(one.path, sources.env.resolve(one.path)):
+async def _read_definitions(
+    place: Possible, places: Sequence[SymbolPlace], sources: Sources
+) -> _Lookup | None:
+    definitions = list[_Definition]()
+    for definition_place in places[:SYMBOL_PLACES]:
+        if sources.may_read(definition_place.path, sources.env.resolve(definition_place.path)):
             continue
         try:
-            content = await sources.env.read(one.path)
+            content = await sources.env.read(definition_place.path)
         except EnvironmentFault:
-            continue  # it was there a moment ago; another place may still be
-        lines = _split((_decoded(content.data) or ("", ""))[0])
-        last = min(one.last_line or end_of(lines, one.line), one.line + SYMBOL_LINES - 1, len(lines))
-        body, _ = _bounded(lines, one.line, last, MAX_CHARS // SYMBOL_PLACES)
+            continue  # it has just been removed; another place may still exist
+        lines = _split_lines((_decode(content.data) or ("", ""))[0])
+        last = min(
+            definition_place.last_line or end_of(lines, definition_place.line),
+            definition_place.line + SYMBOL_LINES - 1,
+            len(lines),
+        )
+        body, _ = _limit_lines(lines, definition_place.line, last, MAX_CHARS // SYMBOL_PLACES)
         if body:
-            found.append(_Place(one.path, one.line, body))
-    if not found:
+            definitions.append(_Definition(definition_place.path, definition_place.line, body))
+    if not definitions:
         return None
-    within = partial(_defined, place, found, len(places))
-    return _Found(within(MAX_CHARS), within)
+    within = partial(_symbol_mention, place, definitions, len(places))
+    return _Lookup(within(MAX_CHARS), within)
 
 
-def _defined(place: Possible, found: Sequence[_Place], count: int, room: int) -> Mention:
+def _symbol_mention(place: Possible, definitions: Sequence[_Definition], count: int, room: int) -> Mention:
     texts, last = [], 0
-    for one in found:
-        body, end = _bounded(one.lines, 1, len(one.lines), max(0, room))
-        end += one.first - 1
-        head = f'<symbol name={_quoted(place.symbol)} path={_quoted(one.path)} lines="{one.first}-{end}">'
+    for definition in definitions:
+        body, end = _limit_lines(definition.lines, 1, len(definition.lines), max(0, room))
+        end += definition.first - 1
+        head = f'<symbol name={_quote(place.symbol)} path={_quote(definition.path)} lines="{definition.first}-{end}">'
         texts.append("\n".join((head, *body, "</symbol>")))
         last, room = last or end, room - len(texts[-1])
-    return _counted(
+    return _with_tokens(
         Mention(
             given=place.given,
             kind="symbol",
-            path=found[0].path,
-            first_line=found[0].first,
+            path=definitions[0].path,
+            first_line=definitions[0].first,
             last_line=last,
             cut=count > len(texts),
             note=f"{len(texts)} places" if len(texts) > 1 else "",
@@ -338,14 +346,14 @@ def _defined(place: Possible, found: Sequence[_Place], count: int, room: int) ->
     )
 
 
-def _split(text: str) -> list[str]:
-    """Its lines as the tools count them: only a line feed ends one."""
+def _split_lines(text: str) -> list[str]:
+    """Split into lines as the tools do: only at line feeds."""
     lines = text.split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
-def _decoded(data: bytes) -> tuple[str, str] | None:
-    """The content as text, as `read_file` shows it, and what is to be said of its encoding; None where it is binary."""
+def _decode(data: bytes) -> tuple[str, str] | None:
+    """Return the content as text, as `read_file` shows it, and a note on its encoding; None if it is binary."""
     for bom, codec in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if data.startswith(bom):
             return data[len(bom) :].decode(codec, "replace"), ""
@@ -354,15 +362,15 @@ def _decoded(data: bytes) -> tuple[str, str] | None:
     try:
         return data.decode(), ""
     except UnicodeDecodeError:
-        carried = data.decode("utf-8", "surrogateescape")
-    bad = sum("\udc80" <= char <= "\udcff" for char in carried)
-    if bad > sum(char > "\x7f" for char in carried) - bad:
+        escaped = data.decode("utf-8", "surrogateescape")
+    invalid = sum("\udc80" <= char <= "\udcff" for char in escaped)
+    if invalid > sum(char > "\x7f" for char in escaped) - invalid:
         return data.decode("latin-1"), "[Latin-1]"
     return data.decode("utf-8", "replace"), "[UTF-8 with invalid bytes]"
 
 
 def image_type(data: bytes) -> str:
-    """The media type of an image that models take; empty for anything else."""
+    """Return the media type of an image that models accept; empty for anything else."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -372,21 +380,25 @@ def image_type(data: bytes) -> str:
     return "image/webp" if data.startswith(b"RIFF") and data[8:12] == b"WEBP" else ""
 
 
-def _counted(mention: Mention) -> Mention:
+def _with_tokens(mention: Mention) -> Mention:
     size = len(mention.text) if isinstance(mention.text, str) else mention.text.size
     return mention.model_copy(update={"tokens": -(-size // 4)})
 
 
-def _same(one: Mention, other: Mention) -> bool:
-    mark = (one.kind, one.path, one.first_line, one.last_line)
-    return bool(one.path) and mark == (other.kind, other.path, other.first_line, other.last_line)
+def _is_same(first: Mention, second: Mention) -> bool:
+    key = (first.kind, first.path, first.first_line, first.last_line)
+    return bool(first.path) and key == (second.kind, second.path, second.first_line, second.last_line)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = _printable(text).replace("&", "&amp;").replace('"', "&quot;")
     return f'"{escaped}"'
 
 
 def _printable(text: str) -> str:
     plain = text.encode("utf-8", "backslashreplace").decode()
-    return plain if plain.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in plain)
+    return (
+        plain
+        if plain.isprintable()
+        else "".join(char if char.isprintable() else repr(char)[1:-1] for char in plain)
+    )

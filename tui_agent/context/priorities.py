@@ -1,7 +1,7 @@
-"""Shares the room of a summary out among what it tells, by rank.
+"""Division of a summary's room among its blocks, by rank.
 
-Invariant: pure. What must not be lost is cut only where all that has to stand does not fit, and what one block leaves of its
-share is the next one's.
+Invariant: pure. Content that must not be lost is cut only if the required blocks do not fit, and room that a block does
+not use goes to the next one.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ _LESS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A block's text, made to fit. `cut`: something of it is not told; `dropped` are the pieces of which nothing is."""
+    """A block's text after fitting. `cut`: part of it is missing; `dropped`: number of pieces that are missing entirely."""
 
     text: str
     cut: bool = False
@@ -23,8 +23,11 @@ class Short:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One thing to tell, in characters. `needs` is what all of it takes in its shortest form, `share` the part of the room
-    that it has in any case. One that `lasts` must not be lost: `what` names it for a person. `own`: a person's words."""
+    """A block of a summary, in characters.
+
+    `needs`: size of its shortest complete form; `share`: guaranteed fraction of the room; `what`: its name for the user if
+    it must not be lost; `own`: it contains the user's words.
+    """
 
     title: str
     whole: str
@@ -36,41 +39,41 @@ class Block:
 
     @property
     def lasts(self) -> bool:
-        """Whether its whole is kept where it is cut."""
+        """True if its full text is stored when it is cut."""
         return bool(self.what)
 
 
 def shared_out(blocks: Sequence[Block], room: int, wished: int) -> list[Short]:
-    """The text of each block, the first one the last to give way.
+    """Return the text of each block; the first is the last to be cut.
 
-    Together they take `wished` characters, more where what they need does not fit in that, and `room` at most.
+    Together they take `wished` characters, more if they need more, but never more than `room`.
     """
-    least = _least(blocks, room)
-    least_after = _after(least)
-    needs_after = _after([block.needs for block in blocks])
-    made, used = list[Short](), 0
-    for at, block in enumerate(blocks):
-        hard = room - used - least_after[at]
-        soft = max(block.needs, wished - used - needs_after[at])
-        limit = max(0, least[at], min(hard, soft))
+    minimums = _guaranteed_sizes(blocks, room)
+    least_after = _sums_after(minimums)
+    needs_after = _sums_after([block.needs for block in blocks])
+    texts, used = list[Short](), 0
+    for index, block in enumerate(blocks):
+        hard_limit = room - used - least_after[index]
+        soft_limit = max(block.needs, wished - used - needs_after[index])
+        limit = max(0, minimums[index], min(hard_limit, soft_limit))
         short = Short(block.whole) if len(block.whole) <= limit else block.fit(limit)
-        made.append(short)
+        texts.append(short)
         used += len(short.text)
-    return made
+    return texts
 
 
-def _least(blocks: Sequence[Block], room: int) -> list[int]:
-    """What each has in any case: less of what is no person's own words, where those have no room beside it."""
-    least = [min(block.needs, int(block.share * room)) for block in blocks]
+def _guaranteed_sizes(blocks: Sequence[Block], room: int) -> list[int]:
+    """Return each block's guaranteed size; other blocks get less if the user's own words need the room."""
+    minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
-    rest = sum(size for size, block in zip(least, blocks, strict=True) if not block.own)
-    if own + rest <= room or not rest:
-        return least
-    part = max(_LESS, (room - own) / rest)
-    return [size if block.own else int(size * part) for size, block in zip(least, blocks, strict=True)]
+    others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.own)
+    if own + others <= room or not others:
+        return minimums
+    part = max(_LESS, (room - own) / others)
+    return [size if block.own else int(size * part) for size, block in zip(minimums, blocks, strict=True)]
 
 
-def _after(sizes: Sequence[int]) -> list[int]:
-    """What comes behind each of them."""
+def _sums_after(sizes: Sequence[int]) -> list[int]:
+    """Return, for each size, the sum of those after it."""
     total = sum(sizes)
     return [total - so_far for so_far in accumulate(sizes)]

@@ -1,6 +1,6 @@
-"""The commands by which a repository is built, tested and checked, as its own files name them.
+"""Commands to build, test and check a repository, as its own files name them.
 
-Invariant: pure; a file that cannot be understood tells nothing.
+Invariant: pure; a file that cannot be parsed is ignored.
 """
 
 import json
@@ -78,18 +78,17 @@ _NAMED: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]], ...]] = (
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands of a language where its repository uses them: the language's file, kind, command, the words in a file of checks, or
-the files that show it."""
+"""Commands used only if the repository shows their use: language file, kind, command, words in a CI file, or files."""
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _WITH_PACKAGES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
 )
-"""Beside one of these `make install` fetches what the project needs; elsewhere it puts the program into the system."""
+"""With one of these files `make install` installs dependencies; otherwise it installs the program into the system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A command, what it is for, and the file that says so."""
+    """A command, its purpose, and the file that names it."""
 
     kind: Kind
     command: str
@@ -97,39 +96,41 @@ class Found:
 
 
 def commands_of(texts: Mapping[str, str], paths: Collection[str]) -> list[Found]:
-    """The commands that these files name, one a kind and language: what a Makefile offers counts before the rest, and the
-    repository's own scripts before what its tools are."""
-    makers = [*_targets("Makefile", "make", _TARGET, texts), *_targets("justfile", "just", _RECIPE, texts)]
+    """Return the commands named by these files, one per kind and language.
+
+    Makefile targets take precedence, then the repository's own scripts, then its tools.
+    """
+    commands = [*_targets("Makefile", "make", _TARGET, texts), *_targets("justfile", "just", _RECIPE, texts)]
     for more in (
         [*_scripts(paths)],
-        [*_python(texts, paths), *_node(texts, paths), *_others(texts, paths)],
+        [*_python(texts, paths), *_node(texts, paths), *_other_commands(texts, paths)],
     ):
-        offered = {one.kind for one in makers}
-        makers += [one for one in more if one.kind not in offered]
-    return makers
+        known_kinds = {command.kind for command in commands}
+        commands += [command for command in more if command.kind not in known_kinds]
+    return commands
 
 
 def _scripts(paths: Collection[str]) -> Iterator[Found]:
-    """Programs of the repository's own that are named by what they do."""
-    seen: set[Kind] = set()
+    """Yield the repository's own scripts that are named after their purpose."""
+    kinds: set[Kind] = set()
     for path in sorted(paths):
-        found = _SCRIPT.fullmatch(path)
-        kind = _WORDS.get(found[1]) if found is not None else None
-        if found is not None and kind is not None and kind not in seen:
-            seen.add(kind)
-            yield Found(kind, f"bash {path}" if found[2] else path, path)
+        match = _SCRIPT.fullmatch(path)
+        kind = _WORDS.get(match[1]) if match is not None else None
+        if match is not None and kind is not None and kind not in kinds:
+            kinds.add(kind)
+            yield Found(kind, f"bash {path}" if match[2] else path, path)
 
 
 def _targets(file: str, program: str, pattern: re.Pattern[str], texts: Mapping[str, str]) -> Iterator[Found]:
-    seen: set[Kind] = set()
+    kinds: set[Kind] = set()
     names = pattern.findall(texts.get(file, ""))
     for name in names:
         kind = _WORDS.get(name.lower())
-        if kind is None or kind in seen or (kind == "install" and not _WITH_PACKAGES & texts.keys()):
+        if kind is None or kind in kinds or (kind == "install" and not _WITH_PACKAGES & texts.keys()):
             continue
-        seen.add(kind)
+        kinds.add(kind)
         yield Found(kind, f"{program} {name}", file)
-    if program == "make" and {"all", "default"} & {*names} and "build" not in seen:
+    if program == "make" and {"all", "default"} & {*names} and "build" not in kinds:
         yield Found("build", program, file)
 
 
@@ -139,12 +140,12 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         tree, text = {}, ""
-    source, within = "pyproject.toml", ""
+    source, runner = "pyproject.toml", ""
     if "uv.lock" in paths:
-        within = "uv run "
+        runner = "uv run "
         yield Found("install", "uv sync", "uv.lock")
     elif "poetry.lock" in paths:
-        within = "poetry run "
+        runner = "poetry run "
         yield Found("install", "poetry install", "poetry.lock")
     elif "project" in tree or "build-system" in tree:
         yield Found("install", "pip install -e .", source)
@@ -154,25 +155,27 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
         yield Found("install", "pip install -r requirements.txt", "requirements.txt")
     tools = tree.get("tool", {})
     tools = tools if isinstance(tools, dict) else {}
-    shown = next((one for one in ("pytest.ini", "conftest.py", "tests/conftest.py") if one in paths), "")
-    own = next((one for one in ("tests/runtests.py", "runtests.py") if one in paths), "")
-    if own:
-        yield Found("test", f"python {own}", own)
+    pytest_file = next(
+        (path for path in ("pytest.ini", "conftest.py", "tests/conftest.py") if path in paths), ""
+    )
+    runner_script = next((path for path in ("tests/runtests.py", "runtests.py") if path in paths), "")
+    if runner_script:
+        yield Found("test", f"python {runner_script}", runner_script)
     elif "pytest" in tools or re.search(r"[\"']pytest", text):
-        yield Found("test", f"{within}pytest" if within else "python -m pytest", source)
-    elif shown:
-        yield Found("test", f"{within}pytest" if within else "python -m pytest", shown)
+        yield Found("test", f"{runner}pytest" if runner else "python -m pytest", source)
+    elif pytest_file:
+        yield Found("test", f"{runner}pytest" if runner else "python -m pytest", pytest_file)
     elif "manage.py" in paths:
         yield Found("test", "python manage.py test", "manage.py")
     if "manage.py" in paths:
         yield Found("run", "python manage.py runserver", "manage.py")
     if "ruff" in tools or re.search(r"[\"']ruff", text):
-        yield Found("lint", f"{within}ruff check .", source)
-        yield Found("format", f"{within}ruff format .", source)
+        yield Found("lint", f"{runner}ruff check .", source)
+        yield Found("format", f"{runner}ruff format .", source)
     elif "black" in tools:
-        yield Found("format", f"{within}black .", source)
+        yield Found("format", f"{runner}black .", source)
     if "mypy" in tools:
-        yield Found("check", f"{within}mypy .", source)
+        yield Found("check", f"{runner}mypy .", source)
 
 
 def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
@@ -185,23 +188,23 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
     program = next((name for lock, name in _LOCKS if lock in paths), "npm")
     yield Found("install", f"{program} install", "package.json")
     scripts = tree.get("scripts") if isinstance(tree, dict) else None
-    seen: set[Kind] = set()
+    kinds: set[Kind] = set()
     for name, script in scripts.items() if isinstance(scripts, dict) else ():
         kind = _WORDS.get(str(name).lower())
         if (
             kind is not None
             and kind != "install"
-            and kind not in seen
+            and kind not in kinds
             and re.fullmatch(r"[\w:.-]+", str(name))
             and "no test specified" not in str(script)
         ):
-            seen.add(kind)
+            kinds.add(kind)
             yield Found(
                 kind, f"{program} test" if name == "test" else f"{program} run {name}", "package.json"
             )
 
 
-def _others(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
     for file, commands in _PLAIN.items():
         if file in texts:
             for kind, command in commands:
@@ -214,8 +217,8 @@ def _others(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
         yield Found("install", "composer install", "composer.json")
         yield from _composer(texts["composer.json"])
     checks = "\n".join(text for path, text in texts.items() if path not in FILES)
-    for file, kind, command, words, shown in _NAMED:
-        if file in texts and (words in checks or any(one in paths for one in shown)):
+    for file, kind, command, words, config_files in _NAMED:
+        if file in texts and (words in checks or any(path in paths for path in config_files)):
             yield Found(kind, command, file)
 
 

@@ -1,7 +1,7 @@
-"""Skills: folders with a SKILL.md, of the user and of a trusted project.
+"""Skills: folders with a SKILL.md, from the user and from a trusted project.
 
-Invariant: a project's skills are those that were trusted, as they were read then; of the user's, only files below the
-skill's own folder are read. A broken one is listed with its fault and never stops anything.
+Invariant: a project's skills are used exactly as they were when trusted; of the user's, only files inside the skill's
+folder are read. A broken skill is listed with its fault and does not affect others.
 """
 
 import os
@@ -34,12 +34,12 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """The user's; None for a project's, whose files are `held`."""
+    """The folder of a user's skill; None for a project's skill, whose files are in `held`."""
     held: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class SkillShelf:
-    """The skills of one start. `user` is the folder that holds the user's."""
+    """The skills of one start. `user`: the folder of the user's skills."""
 
     def __init__(self, user: Path, project: ProjectFiles | None = None) -> None:
         self._user = user
@@ -50,88 +50,95 @@ class SkillShelf:
 
     @property
     def records(self) -> tuple[SkillRecord, ...]:
-        """All that were found, by name; of two with one name the project's is used."""
+        """All skills found, by name; of two with the same name the project's is used."""
         return self._records
 
     def refresh(self) -> tuple[SkillRecord, ...]:
-        """Look again. Blocking."""
-        found = [*self._of_project(), *self._of_user()]
+        """Load the skills again. Blocking."""
+        skills_found = [*self._project_skills(), *self._user_skills()]
         skills: dict[str, _Skill] = {}
         records = []
-        for one in found[:MAX_SKILLS]:
-            record = one.record
+        for skill in skills_found[:MAX_SKILLS]:
+            record = skill.record
             if not record.fault and record.name in skills:
                 first = skills[record.name].record
-                fault = f"{first.path} has the name {record.name} too, and is used in its place"
+                fault = f"{first.path} has the same name {record.name}, and is used instead"
                 if first.origin != record.origin:
-                    fault = f"the project has a skill {record.name} too, which is used in its place"
+                    fault = f"the project also has a skill {record.name}, which is used instead"
                 record = record.model_copy(update={"fault": fault})
             elif not record.fault:
-                skills[record.name] = one
+                skills[record.name] = skill
             records.append(record)
-        self._skills, self._records = skills, tuple(sorted(records, key=lambda one: (one.name, one.origin)))
+        self._skills = skills
+        self._records = tuple(sorted(records, key=lambda record: (record.name, record.origin)))
         return self._records
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """The body of a skill, or one of its files. Blocking. Raises `ToolError`."""
+        """Return the body of a skill, or one of its files. Blocking. Raises `ToolError`."""
         skill = self._skills.get(name)
         if skill is None:
             raise ToolError(
-                f"There is no skill {name!r}.", hint=f"There are: {', '.join(self._skills) or 'none'}."
+                f"Unknown skill {name!r}.", hint=f"Available: {', '.join(self._skills) or 'none'}."
             )
         files = tuple(self._files(skill))
         if file in ("", GUIDE):
             return SkillText(name, GUIDE, skill.body, files)
-        wanted = PurePosixPath(file)
-        if wanted.is_absolute() or ".." in wanted.parts or "\0" in file:
-            raise ToolError(f"{file} is not below the skill's folder.", hint=f"It has: {_listed(files)}.")
-        content = self._content(skill, str(wanted), files)
+        path = PurePosixPath(file)
+        if path.is_absolute() or ".." in path.parts or "\0" in file:
+            raise ToolError(
+                f"{file} is not inside the skill's folder.", hint=f"Its files: {_join_files(files)}."
+            )
+        content = self._read_content(skill, str(path), files)
         try:
-            return SkillText(name, str(wanted), content.decode("utf-8-sig"), files)
+            return SkillText(name, str(path), content.decode("utf-8-sig"), files)
         except UnicodeDecodeError as error:
-            raise ToolError(f"{file} of {name} is no UTF-8 text.") from error
+            raise ToolError(f"{file} of {name} is not UTF-8 text.") from error
 
-    def _content(self, skill: _Skill, file: str, files: tuple[str, ...]) -> bytes:
+    def _read_content(self, skill: _Skill, file: str, files: tuple[str, ...]) -> bytes:
         if skill.folder is None:
-            held = skill.held.get(file)
-            if held is None:
-                raise ToolError(f"{skill.record.name} has no file {file}.", hint=f"It has: {_listed(files)}.")
-            content = held
+            data = skill.held.get(file)
+            if data is None:
+                raise ToolError(
+                    f"{skill.record.name} has no file {file}.", hint=f"Its files: {_join_files(files)}."
+                )
+            content = data
         else:
             path = skill.folder / file
             if not path.resolve().is_relative_to(skill.folder.resolve()):
-                raise ToolError(f"{file} is not below the skill's folder.")
+                raise ToolError(f"{file} is not inside the skill's folder.")
             try:
-                read = read_regular(path, MAX_BYTES + 1, os.O_NOFOLLOW)
+                data = read_regular(path, MAX_BYTES + 1, os.O_NOFOLLOW)
             except OSError as error:
-                hint = f"It has: {_listed(files)}."
+                hint = f"Its files: {_join_files(files)}."
                 raise ToolError(f"{file} cannot be read: {error.strerror}.", hint=hint) from error
-            if read is None:
-                raise ToolError(f"{file} is no plain file.")
-            content = read
+            if data is None:
+                raise ToolError(f"{file} is not a regular file.")
+            content = data
         if len(content) > MAX_BYTES:
             raise ToolError(f"{file} is larger than {MAX_BYTES // 1000} KB.")
         return content
 
     def _files(self, skill: _Skill) -> Iterator[str]:
-        """Its files but for SKILL.md, sorted."""
+        """Yield its files except SKILL.md, sorted."""
         if skill.folder is None:
             yield from sorted(name for name in skill.held if name != GUIDE)
             return
-        found: list[str] = []
+        paths: list[str] = []
         for folder, folders, names in os.walk(skill.folder, followlinks=False):
             folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
-            below = Path(folder).relative_to(skill.folder)
-            found += [(below / name).as_posix() for name in names if name != GUIDE or below.parts]
-            if len(found) > MAX_FILES:
+            relative = Path(folder).relative_to(skill.folder)
+            paths += [(relative / name).as_posix() for name in names if name != GUIDE or relative.parts]
+            if len(paths) > MAX_FILES:
                 break
-        yield from sorted(found)[:MAX_FILES]
+        yield from sorted(paths)[:MAX_FILES]
 
-    def _of_user(self) -> Iterator[_Skill]:
+    def _user_skills(self) -> Iterator[_Skill]:
         try:
-            folders = sorted(one for one in self._user.iterdir() if _is_folder(one) and one.name[0] != ".")
+            folders = sorted(
+                path for path in self._user.iterdir() if _is_folder(path) and path.name[0] != "."
+            )
         except OSError:
-            return  # there is no such folder: there are none
+            return  # without the folder there are no skills
         for folder in folders[: MAX_SKILLS + 1]:
             try:
                 content = read_regular(folder / GUIDE, MAX_BYTES + 1)
@@ -141,25 +148,25 @@ class SkillShelf:
             except OSError as error:
                 yield _broken(folder.name, "user", str(folder), f"{GUIDE} cannot be read: {error.strerror}")
                 continue
-            fault = f"{GUIDE} is no plain file" if content is None else ""
-            yield _made(folder.name, "user", str(folder), content or b"", fault, folder=folder)
+            fault = f"{GUIDE} is not a regular file" if content is None else ""
+            yield _parse_skill(folder.name, "user", str(folder), content or b"", fault, folder=folder)
 
-    def _of_project(self) -> Iterator[_Skill]:
+    def _project_skills(self) -> Iterator[_Skill]:
         if self._project is None:
             return
-        held: dict[str, dict[str, bytes]] = {}
+        files_by_skill: dict[str, dict[str, bytes]] = {}
         start = f"{PROJECT_FOLDER}/{FOLDER}/"
-        for one in self._project.files:
-            name, slash, below = one.name.removeprefix(start).partition("/")
-            if one.name.startswith(start) and slash and not one.fault:
-                held.setdefault(name, {})[below] = one.content
-        for name, files in sorted(held.items()):
+        for file in self._project.files:
+            name, slash, path = file.name.removeprefix(start).partition("/")
+            if file.name.startswith(start) and slash and not file.fault:
+                files_by_skill.setdefault(name, {})[path] = file.content
+        for name, files in sorted(files_by_skill.items()):
             content = files.get(GUIDE)
             fault = f"it has no {GUIDE}" if content is None else ""
-            yield _made(name, "project", start + name, content or b"", fault, held=files)
+            yield _parse_skill(name, "project", start + name, content or b"", fault, held=files)
 
 
-def _made(
+def _parse_skill(
     folder_name: str,
     origin: str,
     path: str,
@@ -169,7 +176,7 @@ def _made(
     folder: Path | None = None,
     held: Mapping[str, bytes] | None = None,
 ) -> _Skill:
-    """The skill that a SKILL.md describes."""
+    """Build the skill described by a SKILL.md."""
     if fault:
         return _broken(folder_name, origin, path, fault)
     if len(content) > MAX_BYTES:
@@ -181,35 +188,33 @@ def _made(
     head, body = parted(text)
     name = head.get("name", folder_name)
     if not head:
-        begun = text.lstrip().startswith("---")
-        fault = "the description at its beginning does not end: a line --- is missing"
-        fault = fault if begun else f"{GUIDE} does not begin with --- and the skill's description"
+        has_start = text.lstrip().startswith("---")
+        fault = "its front matter has no end: the line --- is missing"
+        fault = fault if has_start else f"{GUIDE} does not start with --- and the skill's description"
         return _broken(folder_name, origin, path, fault)
     if _NAME.fullmatch(name) is None:
         return _broken(
-            folder_name, origin, path, f"its name {name[:40]!r} may have letters, digits, _ and - only"
+            folder_name, origin, path, f"its name {name[:40]!r} may contain only letters, digits, _ and -"
         )
-    description = _seen(" ".join(head.get("description", "").split()))
+    description = _strip_invisible(" ".join(head.get("description", "").split()))
     if not description:
-        return _broken(
-            name, origin, path, "it has no description, by which the model would know when to use it"
-        )
+        return _broken(name, origin, path, "it has no description, so the model cannot know when to use it")
     record = SkillRecord(
         name=name,
         description=description[:MAX_DESCRIPTION],
         origin="project" if origin == "project" else "user",
-        path=_seen(path),
+        path=_strip_invisible(path),
     )
     return _Skill(record, body, folder, dict(held or {}))
 
 
 def _is_folder(path: Path) -> bool:
-    """False too where nobody can look."""
+    """Return True for a folder; False if it cannot be read."""
     return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
 
 
-def _seen(text: str) -> str:
-    """Without signs that nobody sees; a name that is no UTF-8 as far as it is one."""
+def _strip_invisible(text: str) -> str:
+    """Remove invisible characters, and replace bytes that are not UTF-8."""
     return "".join(
         filter(str.isprintable, text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
     )
@@ -217,30 +222,34 @@ def _seen(text: str) -> str:
 
 def _broken(name: str, origin: str, path: str, fault: str) -> _Skill:
     kind = "project" if origin == "project" else "user"
-    return _Skill(SkillRecord(name=_seen(name), description="", origin=kind, path=_seen(path), fault=fault))
+    return _Skill(
+        SkillRecord(
+            name=_strip_invisible(name), description="", origin=kind, path=_strip_invisible(path), fault=fault
+        )
+    )
 
 
 def parted(text: str) -> tuple[dict[str, str], str]:
-    """The front matter's keys and the text behind it: `key: value` lines, the value going on in indented lines."""
+    """Split into front matter and body: `key: value` lines, whose values may continue in indented lines."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":
         return {}, text
-    end = next((at for at, line in enumerate(lines[1:], start=1) if line.strip() in ("---", "...")), 0)
+    end = next((index for index, line in enumerate(lines[1:], start=1) if line.strip() in ("---", "...")), 0)
     if not end:
         return {}, text
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     key = ""
     for line in lines[1:end]:
-        hit = _KEY.fullmatch(line)
-        if hit is not None:
-            key = hit[1].lower()
-            found[key] = _plain(hit[2])
+        match = _KEY.fullmatch(line)
+        if match is not None:
+            key = match[1].lower()
+            values[key] = _parse_value(match[2])
         elif key and line[:1] in (" ", "\t"):
-            found[key] = f"{found[key]} {line.strip()}".strip()
-    return found, "\n".join(lines[end + 1 :]).strip()
+            values[key] = f"{values[key]} {line.strip()}".strip()
+    return values, "\n".join(lines[end + 1 :]).strip()
 
 
-def _plain(value: str) -> str:
+def _parse_value(value: str) -> str:
     value = value.strip()
     if value in (">", "|", ">-", "|-", ">+", "|+"):
         return ""
@@ -248,5 +257,5 @@ def _plain(value: str) -> str:
     return quoted[2] if quoted is not None else value
 
 
-def _listed(files: tuple[str, ...]) -> str:
+def _join_files(files: tuple[str, ...]) -> str:
     return ", ".join(files[:20]) or f"{GUIDE} only"

@@ -1,8 +1,7 @@
-"""What of a session a summary must not lose, as the record has it: the task, a person's words, pins, plan, tasks,
-tests and files, each as a block that knows its shorter forms.
+"""Facts that a summary must keep, from the record: task, user messages, pins, plan, todo items, tests and files.
 
-Invariant: no model's words are among them but the approved plan; a form that leaves something out says so, with the
-artifact that holds all of it.
+Invariant: none of them is a model's text except the approved plan. A shortened form says so, and names the artifact with
+the full text. Each fact is a block with shorter forms.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,19 +29,19 @@ _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
 MOST_NAMED: Final = 64_000
-"""Bytes of the paths of changed files that are named; of older ones only how many there are."""
+"""Maximum bytes of paths of changed files that are listed; older ones are only counted."""
 _NOTE: Final = 160
-"""Characters of the line that tells what is left out."""
+"""Characters reserved for the note on what is left out."""
 _LINES: Final = (300, 120, 48)
-"""Characters of the first and of the last line of a message that has no room whole."""
+"""Characters kept of the first and last line of a message that does not fit; tried in this order."""
 
 Text = Callable[[LongText], str]
-"""The whole of a text, wherever it is kept."""
+"""Loads the full text, wherever it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a summary must not lose. `originals` is the whole history, whatever was put away before."""
+    """The input for a summary. `originals`: the whole history, including what was put away."""
 
     originals: Sequence[Message]
     spoken: Collection[int]
@@ -50,66 +49,66 @@ class Facts:
     todo: Sequence[TodoItem]
     artifacts: Sequence[Artifact]
     through: int
-    """The newest event that the summary stands for."""
+    """The newest event that the summary covers."""
     failing: Sequence[str] = ()
-    """The tests that are known to fail."""
+    """The tests known to fail."""
     changed: Sequence[str] = ()
-    """Files that were changed in the whole session, the newest last: the history has not every call of it any more."""
+    """Files changed in the whole session, the newest last; the history no longer has every call."""
 
 
 def lasting(facts: Facts, text: Text) -> list[Block]:
-    """The blocks, in the order of their rank: the first is the last to give way."""
+    """Return the blocks by rank; the first is the last to be cut."""
     calls = calls_of(facts.originals)
     changed, read = _files(facts, calls)
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MOST_ARTIFACTS:]))
     return [
-        _whole("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
-        _said(facts, text),
-        _whole("To be kept, word for word", _pinned(facts, text, calls), 0.14, "what was pinned"),
-        _tasks(facts.todo),
-        _whole("The plan", _plan(facts, calls), 0.05, "the plan"),
-        _lines(FAILING, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
+        _whole_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
+        _user_messages(facts, text),
+        _whole_block("To be kept, word for word", _pinned(facts, text, calls), 0.14, "what was pinned"),
+        _todo_block(facts.todo),
+        _whole_block("The plan", _plan(facts, calls), 0.05, "the plan"),
+        _line_block(FAILING, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
         changed,
-        _passing("What the newest tests told", _told_by_tests(facts, calls, text), 0.03),
+        _optional_block("Output of the newest tests", _failed_test_output(facts, calls, text), 0.03),
         read,
-        _passing("Outputs that read_artifact reads", artifacts, 0.02),
+        _optional_block("Outputs available with read_artifact", artifacts, 0.02),
     ]
 
 
 def own_words(facts: Facts) -> Iterator[UserMessage]:
-    """A person's messages, in their order."""
+    """Return the user's messages in order."""
     return (
-        one
-        for one in facts.originals
-        if isinstance(one, UserMessage) and one.kind == "said" and one.seq in facts.spoken
+        message
+        for message in facts.originals
+        if isinstance(message, UserMessage) and message.kind == "said" and message.seq in facts.spoken
     )
 
 
 def words_of(content: Sequence[Content], text: Text) -> str:
-    """What a content says."""
-    return "\n".join(text(one.text) if isinstance(one, TextContent) else "[an image]" for one in content)
+    """Return the text of a content; images are replaced by a note."""
+    return "\n".join(text(item.text) if isinstance(item, TextContent) else "[an image]" for item in content)
 
 
 def line_of(words: str, most: int = 160) -> str:
-    """The beginning of it, on one line."""
-    one = " ".join(words.split())
-    return one if len(one) <= most else f"{one[:most]}…"
+    """Return the beginning of a text as one line."""
+    line = " ".join(words.split())
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def reach(lines: Sequence[str], room: int) -> int:
-    """How many of them the room is enough for."""
+    """Return how many of the lines fit into the room."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return sum(size <= room for size in sizes)
 
 
-def _whole(title: str, words: str, share: float, what: str, *, own: bool = False) -> Block:
-    """A text that stands whole, or as its beginning and end."""
+def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> Block:
+    """Return a block that is shown in full, or as its beginning and end."""
     words = words.strip()
     return Block(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
 
 
-def _passing(title: str, words: str, share: float) -> Block:
-    """A text that gives way before anything is lost."""
+def _optional_block(title: str, words: str, share: float) -> Block:
+    """Return a block that is shortened before any required one."""
     words = words.strip()
     return Block(title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share)
 
@@ -118,144 +117,152 @@ def _head_and_tail(words: str, room: int, *, kept: bool) -> Short:
     dense = len(words.encode("utf-8", "replace")) / len(words)
     size = max(room - _NOTE, _LEAST)
     grain = 1 << max(0, size.bit_length() - 4)
-    size -= size % grain  # a little more or less room cuts it at the same place
+    size -= size % grain  # rounding keeps the cut at the same place when the room changes a little
     shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
     return Short(shown.text, cut=shown.cut)
 
 
-def _lines(title: str, lines: Sequence[str], share: float, what: str) -> Block:
+def _line_block(title: str, lines: Sequence[str], share: float, what: str) -> Block:
     whole = "\n".join(lines)
-    return Block(title, whole, partial(_newest, lines, whole), len(whole), share, what)
+    return Block(title, whole, partial(_fit_newest, lines, whole), len(whole), share, what)
 
 
-def _newest(lines: Sequence[str], whole: str, room: int) -> Short:
-    """The newest of them that there is room for, and how many are not told."""
-    fit = max(1, reach(lines[::-1], room - _NOTE))
-    if fit >= len(lines):
+def _fit_newest(lines: Sequence[str], whole: str, room: int) -> Short:
+    """Return the newest lines that fit, and the number of older ones."""
+    fitting = max(1, reach(lines[::-1], room - _NOTE))
+    if fitting >= len(lines):
         return Short("\n".join(lines))
-    gone = len(lines) - fit
+    omitted = len(lines) - fitting
     return Short(
-        "\n".join([f"{LEFT_OUT}{gone} older; {is_artifact(whole)})", *lines[gone:]]), cut=True, dropped=gone
+        "\n".join([f"{LEFT_OUT}{omitted} older; {is_artifact(whole)})", *lines[omitted:]]),
+        cut=True,
+        dropped=omitted,
     )
 
 
-# -- what a person said ------------------------------------------------------------------------------------------------
+# -- the user's messages -----------------------------------------------------------------------------------------------
 
 
 def _task(facts: Facts, text: Text) -> str:
-    first = next((one for one in own_words(facts)), None)
+    first = next(own_words(facts), None)
     return "" if first is None else words_of(first.content, text)
 
 
-def _said(facts: Facts, text: Text) -> Block:
-    """What a person said after that, but for what stays as messages."""
-    own = [one for one in list(own_words(facts))[1:] if one.seq <= facts.through]
-    said = [words_of(one.content, text).strip() for one in own]
-    pinned = [one.seq in facts.pinned for one in own]
-    whole = "\n\n".join(map(_quote, said))
-    fit = partial(_said_in, said, pinned, whole)
+def _user_messages(facts: Facts, text: Text) -> Block:
+    """Return the user's later messages, except those that stay in the history."""
+    own = [message for message in list(own_words(facts))[1:] if message.seq <= facts.through]
+    texts = [words_of(message.content, text).strip() for message in own]
+    pinned = [message.seq in facts.pinned for message in own]
+    whole = "\n\n".join(map(_quote, texts))
+    fit = partial(_fit_messages, texts, pinned, whole)
     return Block("What the user said since", whole, fit, len(whole), 0.16, "what you said since", own=True)
 
 
-def _said_in(said: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> Short:
-    """Each message whole as far as there is room; of the oldest long ones the first and the last line, where rules mostly
-    stand; what is pinned gives way last. Only where lines have no room either, some have none."""
+def _fit_messages(said: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> Short:
+    """Shorten messages to their first and last line, where rules usually are: oldest first, pinned ones last.
+
+    If even that does not fit, messages in the middle are left out.
+    """
     pieces = list(map(_quote, said))
-    over = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
-    order = sorted(range(len(said)), key=lambda at: (pinned[at], at))
-    for most in _LINES:
-        for at in order:
-            if over <= 0:
+    excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
+    order = sorted(range(len(said)), key=lambda index: (pinned[index], index))
+    for max_chars in _LINES:
+        for index in order:
+            if excess <= 0:
                 break
-            ends = _quote(_ends(said[at], most))
-            if len(ends) < len(pieces[at]):
-                over -= len(pieces[at]) - len(ends)
-                pieces[at] = ends
-    note = f"(Not all of it is whole here: {is_artifact(whole)})"
-    gone = 0
-    if over > 0:
+            ends = _quote(_ends(said[index], max_chars))
+            if len(ends) < len(pieces[index]):
+                excess -= len(pieces[index]) - len(ends)
+                pieces[index] = ends
+    note = f"(Some messages are shortened: {is_artifact(whole)})"
+    omitted = 0
+    if excess > 0:
         first = max(1, reach(pieces, room // 4))
         newest = max(1, reach(pieces[:first:-1], room // 2))
-        gone = max(0, len(pieces) - first - newest)
-        pieces = [*pieces[:first], f"> [… {counted(gone, 'message')} …]", *pieces[len(pieces) - newest :]]
-    return Short("\n\n".join([note, *pieces]), cut=True, dropped=gone)
+        omitted = max(0, len(pieces) - first - newest)
+        pieces = [*pieces[:first], f"> [… {counted(omitted, 'message')} …]", *pieces[len(pieces) - newest :]]
+    return Short("\n\n".join([note, *pieces]), cut=True, dropped=omitted)
 
 
 def _quote(words: str) -> str:
     return "> " + words.replace("\n", "\n> ")
 
 
-def _ends(words: str, most: int) -> str:
-    """Its first and its last line."""
+def _ends(words: str, max_chars: int) -> str:
+    """Return the text's first and last line."""
     lines = [line for line in words.splitlines() if line.strip()]
     if len(lines) < 2:
-        one = " ".join(words.split())
-        return one if len(one) <= 2 * most else f"{one[:most]} […] {one[-most:]}"
+        line = " ".join(words.split())
+        return line if len(line) <= 2 * max_chars else f"{line[:max_chars]} […] {line[-max_chars:]}"
     between = "\n[…]\n" if len(lines) > 2 else "\n"
     last = lines[-1].strip()
-    return f"{line_of(lines[0], most)}{between}{last if len(last) <= most else f'…{last[-most:]}'}"
+    return f"{line_of(lines[0], max_chars)}{between}{last if len(last) <= max_chars else f'…{last[-max_chars:]}'}"
 
 
 def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """What else is to be kept: a person's own words stand above."""
-    own = {id(one) for one in own_words(facts)}
-    wanted = [
-        one
-        for one in facts.originals
-        if one.seq in facts.pinned and one.seq <= facts.through and id(one) not in own
+    """Return pinned content other than the user's messages, which have their own block."""
+    own = {id(message) for message in own_words(facts)}
+    pinned = [
+        message
+        for message in facts.originals
+        if message.seq in facts.pinned and message.seq <= facts.through and id(message) not in own
     ]
-    return "\n\n".join(words_of(quoted(one, 0, calls).content, text) for one in wanted)
+    return "\n\n".join(words_of(quoted(message, 0, calls).content, text) for message in pinned)
 
 
-# -- plan and tasks ----------------------------------------------------------------------------------------------------
+# -- plan and todo items -----------------------------------------------------------------------------------------------
 
 
 def _plan(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
     approved = {
-        one.call_id for one in facts.originals if isinstance(one, ToolMessage) and one.ok and one.call_id
+        message.call_id
+        for message in facts.originals
+        if isinstance(message, ToolMessage) and message.ok and message.call_id
     }
     plans = [part for call, part in calls.items() if part.name == "present_plan" and call in approved]
     plan = plans[-1].arguments.get("plan") if plans else ""
     return plan if isinstance(plan, str) else ""
 
 
-def _tasks(items: Sequence[TodoItem]) -> Block:
-    lines = [(item.status == "completed", _todo(item)) for item in items]
+def _todo_block(items: Sequence[TodoItem]) -> Block:
+    lines = [(item.status == "completed", _todo_line(item)) for item in items]
     whole = "\n".join(line for _, line in lines)
-    opened = [line for done, line in lines if not done]
-    needs = sum(len(line) + 1 for line in opened) + (_NOTE if len(opened) < len(lines) else 0)
-    fit = partial(_tasks_in, lines, whole)
+    open_lines = [line for done, line in lines if not done]
+    needs = sum(len(line) + 1 for line in open_lines) + (_NOTE if len(open_lines) < len(lines) else 0)
+    fit = partial(_fit_todo, lines, whole)
     return Block("Tasks", whole, fit, min(len(whole), needs), 0.10, "tasks")
 
 
-def _tasks_in(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Short:
-    """The done ones go first, the oldest of them before; open ones only where they alone have no room."""
-    opened = [line for done, line in lines if not done]
-    left = room - _NOTE - sum(len(line) + 1 for line in opened)
-    if left < 0:
-        fit = max(1, reach(opened, room - _NOTE))
+def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Short:
+    """Leave out completed items, the oldest first; open ones only if they alone do not fit."""
+    open_lines = [line for done, line in lines if not done]
+    remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
+    if remaining < 0:
+        fit = max(1, reach(open_lines, room - _NOTE))
         note = f"{LEFT_OUT}{counted(len(lines) - fit, 'task')}; {is_artifact(whole)})"
-        return Short("\n".join([*opened[:fit], note]), cut=True, dropped=len(lines) - fit)
-    done = [line for was_done, line in lines if was_done]
-    kept = reach(done[::-1], left)
-    gone, seen, shown = len(done) - kept, 0, list[str]()
-    for was_done, line in lines:
-        seen += was_done
-        if not was_done or seen > gone:
-            shown.append(line)
-    return Short("\n".join([f"{LEFT_OUT}{gone:,} done)", *shown]))
+        return Short("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
+    done = [line for is_done, line in lines if is_done]
+    kept_count = reach(done[::-1], remaining)
+    omitted, completed, shown_lines = len(done) - kept_count, 0, list[str]()
+    for is_done, line in lines:
+        completed += is_done
+        if not is_done or completed > omitted:
+            shown_lines.append(line)
+    return Short("\n".join([f"{LEFT_OUT}{omitted:,} done)", *shown_lines]))
 
 
-def _todo(item: TodoItem) -> str:
+def _todo_line(item: TodoItem) -> str:
     return f"{'  ' if item.parent else ''}- [{_MARKS.get(item.status, ' ')}] {item.content} ({item.status})"
 
 
 # -- tests -------------------------------------------------------------------------------------------------------------
 
 
-def _told_by_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
-    """What the newest run of tests told, where it failed."""
-    results = [one for one in facts.originals if isinstance(one, ToolMessage) and one.name == TESTS]
+def _failed_test_output(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
+    """Return the output of the newest test run if it failed."""
+    results = [
+        message for message in facts.originals if isinstance(message, ToolMessage) and message.name == TESTS
+    ]
     newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
     return "" if newest is None else words_of(newest.content, text)
 
@@ -276,65 +283,68 @@ class _File:
 
 
 def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Block, Block]:
-    """The files that were worked with, each with what was done and what was said of it: those that were changed, and
-    those that were only read; the newest last."""
-    ok = {one.call_id for one in facts.originals if isinstance(one, ToolMessage) and one.ok}
-    why = _said_of(facts.originals)
+    """Return the changed files and those only read, each with its calls and the agent's reason, the newest last."""
+    ok = {message.call_id for message in facts.originals if isinstance(message, ToolMessage) and message.ok}
+    texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
-    named = sum(size <= MOST_NAMED for size in sizes)
-    done: dict[str, dict[str, int]] = {path: {} for path in facts.changed[len(facts.changed) - named :]}
+    listed_count = sum(size <= MOST_NAMED for size in sizes)
+    calls_by_file: dict[str, dict[str, int]] = {
+        path: {} for path in facts.changed[len(facts.changed) - listed_count :]
+    }
     reason: dict[str, str] = {}
     for call, part in calls.items():
         path = path_of(part)
         if path and call in ok:
-            counts = done.pop(path, {})
+            counts = calls_by_file.pop(path, {})
             counts[part.name] = counts.get(part.name, 0) + 1
-            done[path] = counts
-            reason[path] = why.get(call) or reason.get(path, "")
+            calls_by_file[path] = counts
+            reason[path] = texts_by_call.get(call) or reason.get(path, "")
     changed, read, known = list[_File](), list[_File](), frozenset(facts.changed)
-    for path, counts in done.items():
-        told = ", ".join(f"{name} {count}×" for name, count in counts.items())
+    for path, counts in calls_by_file.items():
+        counts_text = ", ".join(f"{name} {count}×" for name, count in counts.items())
         only_read = counts.keys() <= _ONLY_READ and path not in known
-        (read if only_read else changed).append(_File(path, told, reason.get(path, "")))
+        (read if only_read else changed).append(_File(path, counts_text, reason.get(path, "")))
     return (
         _file_block(
-            "Files that were changed",
+            "Changed files",
             changed,
             0.08,
             "files that were changed",
-            more=len(facts.changed) - named,
+            more=len(facts.changed) - listed_count,
         ),
-        _file_block("Files that were read", read, 0.03, ""),
+        _file_block("Files read", read, 0.03, ""),
     )
 
 
 def _file_block(title: str, files: Sequence[_File], share: float, what: str, *, more: int = 0) -> Block:
-    first = f"- … and {more:,} more, which were changed before these\n" if more else ""
-    whole = first + "\n".join(one.line for one in files)
+    first = f"- … and {more:,} more, changed earlier\n" if more else ""
+    whole = first + "\n".join(file.line for file in files)
     shortest = files if what else files[-OPEN_FILES:]
     needs = len(first) + len(_by_folder(shortest)) + (0 if what else _NOTE)
-    fit = partial(_files_in, files, whole, first, bool(what))
+    fit = partial(_fit_files, files, whole, first, bool(what))
     return Block(title, whole, fit, min(len(whole), needs), share, what)
 
 
-def _files_in(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> Short:
-    """With what was done and why, without why, as paths below their folders; then the newest of them."""
-    counted = "\n".join(f"- {one.path}: {one.counts}" if one.counts else f"- {one.path}" for one in files)
+def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> Short:
+    """Return the files without reasons, else grouped by folder, else only the newest that fit."""
+    with_counts = "\n".join(
+        f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
+    )
     folders = _by_folder(files)
-    for form in (first + counted, first + folders):
+    for form in (first + with_counts, first + folders):
         if len(form) <= room:
             return Short(form)
-    lines = [f"- {one.path}" for one in files]
-    fit = min(len(files), max(1, reach(lines[::-1], room - _NOTE)))
-    gone = len(files) - fit
-    note = f"{LEFT_OUT}{gone} older{f'; {is_artifact(whole)}' if lasts else ''})"
-    return Short("\n".join([note, *lines[gone:]]), cut=True, dropped=gone)
+    lines = [f"- {file.path}" for file in files]
+    fitting = min(len(files), max(1, reach(lines[::-1], room - _NOTE)))
+    omitted = len(files) - fitting
+    note = f"{LEFT_OUT}{omitted} older{f'; {is_artifact(whole)}' if lasts else ''})"
+    return Short("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
 
 
 def _by_folder(files: Sequence[_File]) -> str:
     folders: dict[str, list[str]] = {}
-    for one in files:
-        folder, _, name = one.path.rpartition("/")
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
         folders.setdefault(folder, []).append(name)
     return "\n".join(
         f"- {folder}/: {', '.join(names)}" if folder else f"- {', '.join(names)}"
@@ -342,15 +352,15 @@ def _by_folder(files: Sequence[_File]) -> str:
     )
 
 
-def _said_of(messages: Sequence[Message]) -> dict[CallId, str]:
-    """The words that stood before each call."""
-    why: dict[CallId, str] = {}
-    for one in messages:
-        if isinstance(one, AssistantMessage):
-            said = next((part.text for part in one.parts if isinstance(part, TextPart)), "")
-            calls = [part.call_id for part in one.parts if isinstance(part, ToolCallPart)]
-            why |= dict.fromkeys(calls, line_of(text_preview(said), 100))
-    return why
+def _texts_before_calls(messages: Sequence[Message]) -> dict[CallId, str]:
+    """Return the agent's text before each call."""
+    texts_by_call: dict[CallId, str] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            answer_text = next((part.text for part in message.parts if isinstance(part, TextPart)), "")
+            calls = [part.call_id for part in message.parts if isinstance(part, ToolCallPart)]
+            texts_by_call |= dict.fromkeys(calls, line_of(text_preview(answer_text), 100))
+    return texts_by_call
 
 
 def _artifact(artifact: Artifact) -> str:

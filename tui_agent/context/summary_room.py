@@ -1,7 +1,7 @@
-"""How much of the window a summary may fill, and what fills a window, in words.
+"""Room for a summary in the window, and a description of what fills a window.
 
-Invariant: pure. What must not be lost stands whole wherever the window holds it beside what no request goes without and
-little of the newest messages; only then room for work counts.
+Invariant: pure. Required content is kept in full whenever the window can hold it beside the fixed parts and a few of the
+newest messages; only then room for work is considered.
 """
 
 from collections.abc import Sequence
@@ -11,27 +11,29 @@ from typing import Final
 from tui_agent.protocol.events.context import Section, SectionName
 
 FULL: Final = 0.80
-"""What of the window a summary may fill, with all that stands beside it, while there is room for work then."""
+"""Fraction of the window that a summary and everything beside it may fill."""
 FULL_WHEN_CUT: Final = 0.60
-"""The same where what must not be lost does not fit at all: it is cut in any case."""
+"""The same if required content has to be cut anyway."""
 LEAST_KEPT: Final = 0.05
-"""What of the window is left for the newest messages at least."""
+"""Minimum fraction of the window left for the newest messages."""
 LEAST_TIGHT: Final = 0.02
-"""The same where what must not be lost is whole then: results have a few lines."""
+"""The same if that keeps required content in full; results then have only a few lines."""
 STORY_SHARE, LEAST_STORY = 0.10, 0.02
-"""What of the window the story in a summary may take."""
+"""Fraction of the window for the story of a summary: normal and minimum."""
 LEAST_CHARS: Final = 2_000
-"""A summary has room for so much in any case."""
+"""Minimum characters of a summary."""
 WORK: Final = 0.25
-"""What of the window there should be for work between one summary and the next."""
+"""Fraction of the window that should be free for work between two summaries."""
 _BESIDE: Final = 1.15
-"""What a person said, with what else a summary cannot do without."""
+"""Factor for the user's words together with the summary's other necessary parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a summary has to share the window with, in characters and tokens: what is no message (`fixed`), and that with the
-    messages that stay (`base`)."""
+    """Content that shares the window with a summary, in characters and tokens.
+
+    `fixed`: everything that is not a message; `base`: that and the messages that stay.
+    """
 
     fixed_chars: int
     fixed: int
@@ -41,8 +43,10 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRoom:
-    """Characters that a summary may have at most, and is wished to have; those of its story; tokens that it may have. `cut`:
-    not all that must not be lost has room."""
+    """Limits of a summary: maximum and preferred characters, characters of the story, and tokens.
+
+    `cut`: required content does not fit.
+    """
 
     room: int
     wished: int
@@ -54,46 +58,49 @@ class SummaryRoom:
     def of(
         cls, beside: Beside, window: int, last: int, per_char: float, needs: int, own: int, share: float
     ) -> "SummaryRoom":
-        """The room in a `window` of which a person's words may take `last`. `needs` are the characters of what must not be
-        lost, `own` those of a person's own words in it; `share` is what the request is wished to fill."""
-        whole = window / per_char
-        wished = round(share * whole) - beside.base_chars
-        story = round(min(STORY_SHARE * whole, max(LEAST_STORY * whole, wished - needs)))
-        room = max(LEAST_CHARS, round(FULL * whole) - beside.base_chars)
+        """Compute the room in a `window` of which the user's words may take `last` tokens.
+
+        `needs`: characters of required content; `own`: of the user's words in it; `share`: preferred fraction of the window
+        for the request.
+        """
+        window_chars = window / per_char
+        wished = round(share * window_chars) - beside.base_chars
+        story = round(min(STORY_SHARE * window_chars, max(LEAST_STORY * window_chars, wished - needs)))
+        room = max(LEAST_CHARS, round(FULL * window_chars) - beside.base_chars)
         if needs + LEAST_CHARS // 4 <= room:
             return cls(room, max(wished, story), story, max(1, round(FULL * window) - beside.base))
 
         def beside_work(kept: int) -> tuple[int, int]:
-            most = max(LEAST_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
-            return most, max(1, last - kept - beside.fixed)
+            max_chars = max(LEAST_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
+            return max_chars, max(1, last - kept - beside.fixed)
 
         for least, beside_needs in ((LEAST_KEPT, LEAST_CHARS // 4), (LEAST_TIGHT, 0)):
-            most, tokens = beside_work(round(least * window))
-            if needs + beside_needs <= most:
-                return cls(most, max(wished, story), story, tokens)
-        most, tokens = beside_work(round(LEAST_KEPT * window))
-        some = round(FULL_WHEN_CUT * whole) - beside.base_chars
-        most = max(LEAST_CHARS, some, min(most, round(own * _BESIDE) + LEAST_CHARS))
-        return cls(most, max(wished, story), story, tokens, cut=True)
+            max_chars, tokens = beside_work(round(least * window))
+            if needs + beside_needs <= max_chars:
+                return cls(max_chars, max(wished, story), story, tokens)
+        max_chars, tokens = beside_work(round(LEAST_KEPT * window))
+        preferred_chars = round(FULL_WHEN_CUT * window_chars) - beside.base_chars
+        max_chars = max(LEAST_CHARS, preferred_chars, min(max_chars, round(own * _BESIDE) + LEAST_CHARS))
+        return cls(max_chars, max(wished, story), story, tokens, cut=True)
 
 
 _NAMES: Final[dict[SectionName, str]] = {
-    "system": "the program's prompt",
+    "system": "the system prompt",
     "task_contract": "your messages",
     "available_tools": "the tools",
     "instructions": "the instructions",
-    "packed_context": "what summaries keep",
+    "packed_context": "summaries",
     "mentions": "mentioned files",
 }
 
 
 def fills(sections: Sequence[Section]) -> str:
-    """What a request is mostly made of, the largest first: `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
+    """Describe a request's largest parts: `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
     sizes: dict[str, int] = {}
-    for one in sections:
-        name = _NAMES.get(one.name, "the rest")
-        sizes[name] = sizes.get(name, 0) + one.tokens
+    for section in sections:
+        name = _NAMES.get(section.name, "the rest")
+        sizes[name] = sizes.get(name, 0) + section.tokens
     rest = sizes.pop("the rest", 0)
     largest = sorted(((tokens, name) for name, tokens in sizes.items() if tokens), reverse=True)
-    told = [f"{name} {tokens:,}" for tokens, name in largest] + ([f"the rest {rest:,}"] if rest else [])
-    return ", ".join([f"{told[0]} tokens", *told[1:]]) if told else "nothing"
+    parts = [f"{name} {tokens:,}" for tokens, name in largest] + ([f"the rest {rest:,}"] if rest else [])
+    return ", ".join([f"{parts[0]} tokens", *parts[1:]]) if parts else "nothing"

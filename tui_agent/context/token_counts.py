@@ -1,6 +1,6 @@
-"""What each message of a history costs, and to which section of the context it belongs.
+"""Token counts of a history's messages, and their sections of the context.
 
-Invariant: counting is incremental: a message that was counted is not counted again while it stands where it stood.
+Invariant: counting is incremental: a counted message is not counted again while its position is the same.
 """
 
 import json
@@ -23,12 +23,12 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
 
 _PER_MESSAGE = 4
-"""Tokens that a message costs beside its text: its role and its borders."""
+"""Tokens of a message besides its text: its role and delimiters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One message: characters, and tokens before any correction."""
+    """A message with its characters and uncorrected tokens."""
 
     message: Message
     chars: int
@@ -36,33 +36,33 @@ class Counted:
 
 
 class History:
-    """Counts a history as it grows."""
+    """Counts a growing history."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         self._counted: list[Counted] = []
-        self._ahead: dict[int, Counted] = {}
+        self._prepared: dict[int, Counted] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[Counted], int]:
-        """Every message with what it costs, and how many of the first were known before."""
-        held = self._counted
-        known = min(len(held), len(messages))
-        if not all(map(is_, (one.message for one in held[:known]), messages)):
-            known = next(at for at, one in enumerate(held) if one.message is not messages[at])
-        del held[known:]
-        held += [self._once(message) for message in messages[known:]]
-        return held, known
+        """Return the count of every message, and how many of the first were already known."""
+        counted = self._counted
+        known = min(len(counted), len(messages))
+        if not all(map(is_, (count.message for count in counted[:known]), messages)):
+            known = next(index for index, count in enumerate(counted) if count.message is not messages[index])
+        del counted[known:]
+        counted += [self._count_once(message) for message in messages[known:]]
+        return counted, known
 
     def prepare(self, messages: Sequence[Message]) -> None:
-        """Count messages before a request holds them: it then need not. May be called in a thread."""
-        self._ahead = {id(message): self.one(message) for message in messages}
+        """Count messages in advance of a request. May be called in a thread."""
+        self._prepared = {id(message): self.one(message) for message in messages}
 
-    def _once(self, message: Message) -> Counted:
-        found = self._ahead.pop(id(message), None)
-        return found if found is not None and found.message is message else self.one(message)
+    def _count_once(self, message: Message) -> Counted:
+        prepared = self._prepared.pop(id(message), None)
+        return prepared if prepared is not None and prepared.message is message else self.one(message)
 
     def one(self, message: Message) -> Counted:
-        """What one message costs."""
+        """Count one message."""
         texts, images = _texts(message)
         chars = sum(map(_chars, texts)) + images * round(IMAGE_TOKENS * CHARS_PER_TOKEN)
         tokens = sum(self._tokens.count(_text(text)) for text in texts) + images * IMAGE_TOKENS
@@ -70,25 +70,25 @@ class History:
 
 
 def _texts(message: Message) -> tuple[list[LongText], int]:
-    """What a model reads of a message, and how many images are in it."""
+    """Return the texts of a message that a model reads, and the number of its images."""
     match message:
         case UserMessage() | ToolMessage():
-            return _of_content(message.content)
+            return _content_texts(message.content)
         case SummaryMessage():
             return [message.text], 0
         case AssistantMessage():
-            return [text for part in message.parts for text in _of_part(part)], 0
+            return [text for part in message.parts for text in _part_texts(part)], 0
 
 
-def _of_content(content: Sequence[Content]) -> tuple[list[LongText], int]:
+def _content_texts(content: Sequence[Content]) -> tuple[list[LongText], int]:
     texts = [piece.text for piece in content if not isinstance(piece, ImageContent)]
     return texts, len(content) - len(texts)
 
 
-def _of_part(part: ModelPart) -> list[LongText]:
+def _part_texts(part: ModelPart) -> list[LongText]:
     if isinstance(part, ToolCallPart):
         return [part.name, json.dumps(part.arguments, ensure_ascii=False)]
-    # Of hidden reasoning its signature goes back as well; providers do not bill it again as text.
+    # The signature of hidden reasoning is sent back too, but providers do not bill it as text.
     return [part.text] if isinstance(part, TextPart) or part.text else []
 
 
@@ -101,14 +101,18 @@ def _chars(text: LongText) -> int:
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
-    """The section of each message. Results behind the user's newest words are recent; `carried` is what was taken over of
-    an earlier session, where the history begins with it."""
-    newest = max((at for at, one in enumerate(messages) if _opens(one)), default=-1)
-    return [_section(at, one, carried, recent=at > newest) for at, one in enumerate(messages)]
+    """Return the section of each message; results after the user's newest message are recent.
+
+    `carried`: text taken over from an earlier session, if the history begins with it.
+    """
+    newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
+    return [
+        _section(index, message, carried, recent=index > newest) for index, message in enumerate(messages)
+    ]
 
 
-def _opens(message: Message) -> bool:
-    """Whether it comes with words of the user's: not the instructions that a call's result brought."""
+def _starts_turn(message: Message) -> bool:
+    """Return True if the message comes with the user's words, unlike instructions that join after a call."""
     return isinstance(message, UserMessage) and message.kind != "instructions"
 
 
@@ -122,12 +126,12 @@ _SECTIONS: Final[dict[UserKind, SectionName]] = {
 }
 
 
-def _section(at: int, message: Message, carried: str, *, recent: bool) -> SectionName:
+def _section(index: int, message: Message, carried: str, *, recent: bool) -> SectionName:
     match message:
         case SummaryMessage(text=text):
             return (
                 "session_context"
-                if at == 0 and carried and text_preview(text).startswith(carried)
+                if index == 0 and carried and text_preview(text).startswith(carried)
                 else "packed_context"
             )
         case UserMessage(kind=kind):

@@ -1,6 +1,6 @@
-"""What is shown of a long text: its head and its tail, with an exact note of what was left out between.
+"""Truncation of long texts to head and tail with an exact note of what was left out.
 
-Invariant: the kept pieces are whole lines where lines are short, whole characters always; the counts add up.
+Invariant: whole lines are kept if lines are short, and always whole characters; the counts add up.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ MAX_LINES = 400
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """`text` is what is shown, note included; `size` (bytes of UTF-8), `lines` and `sha256` are of the whole."""
+    """A text after truncation, note included; `size` (bytes of UTF-8), `lines` and `sha256` are those of the full text."""
 
     text: str
     size: int
@@ -27,51 +27,54 @@ class Shown:
 
     @property
     def cut(self) -> bool:
-        """Something was left out."""
+        """True if something was left out."""
         return self.omitted_bytes > 0
 
 
 def is_artifact(text: str) -> str:
-    """Where a model finds a text whole that is kept as an artifact."""
+    """Tell the model how to read the full text, which is stored as an artifact."""
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    return f"read_artifact reads all of it as {Artifact.id_of(digest)}"
+    return f"read_artifact shows all of it: {Artifact.id_of(digest)}"
 
 
 def head_and_tail(
     text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: bool = False
 ) -> Shown:
-    """The text whole where it fits, else its head and tail: at most `max_bytes` of it and `max_lines` lines. `artifact`:
-    the whole is kept as one, and that is told."""
+    """Return the text, or its head and tail with at most `max_bytes` bytes and `max_lines` lines.
+
+    `artifact`: the full text is stored as one, and the note says so.
+    """
     raw = text.encode("utf-8", "replace")
-    pieces = _lines(raw)
+    pieces = _split_lines(raw)
     digest = hashlib.sha256(raw).hexdigest()
     if len(raw) <= max_bytes and len(pieces) <= max_lines:
         return Shown(text, len(raw), len(pieces), digest)
     head_lines = max(1, int(max_lines * HEAD_SHARE))
     tail_lines = max(0, max_lines - head_lines)
     head_budget = max(1, int(max_bytes * HEAD_SHARE))
-    head = _head(pieces[:head_lines], head_budget)
-    rest = len(raw) - len(head)
+    head = _take_head(pieces[:head_lines], head_budget)
+    remaining = len(raw) - len(head)
     tail_pieces = pieces[max(len(pieces) - tail_lines, 0) :] if tail_lines else []
-    tail = _tail(tail_pieces, min(max_bytes - head_budget, rest))
+    tail = _take_tail(tail_pieces, min(max_bytes - head_budget, remaining))
     omitted = raw[len(head) : len(raw) - len(tail)]
     if not omitted:
         return Shown(text, len(raw), len(pieces), digest)
-    left_out = omitted.count(b"\n") + (0 if omitted.endswith(b"\n") else 1)
-    where = is_artifact(text) if artifact else f"sha256 {digest[:16]}"
-    note = f"[… {counted(left_out, 'line')}, {counted(len(omitted), 'byte')} left out; {len(raw):,} bytes in all, {where} …]"
+    omitted_lines = omitted.count(b"\n") + (0 if omitted.endswith(b"\n") else 1)
+    where = f", {is_artifact(text)}" if artifact else ""
+    missing = f"{counted(omitted_lines, 'line')}, {counted(len(omitted), 'byte')} left out"
+    note = f"[… {missing}; {len(raw):,} bytes in all{where} …]"
     joint = "" if head.endswith(b"\n") or not head else "\n"
     shown = f"{head.decode()}{joint}{note}\n{tail.decode()}"
-    return Shown(shown, len(raw), len(pieces), digest, len(omitted), left_out)
+    return Shown(shown, len(raw), len(pieces), digest, len(omitted), omitted_lines)
 
 
-def _lines(raw: bytes) -> list[bytes]:
-    """Lines with their line feeds; nothing but a line feed ends a line."""
+def _split_lines(raw: bytes) -> list[bytes]:
+    """Split into lines with their line feeds; only a line feed ends a line."""
     *whole, last = raw.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
-def _head(pieces: list[bytes], budget: int) -> bytes:
+def _take_head(pieces: list[bytes], budget: int) -> bytes:
     kept = bytearray()
     for piece in pieces:
         if len(kept) + len(piece) > budget:
@@ -82,7 +85,7 @@ def _head(pieces: list[bytes], budget: int) -> bytes:
     return bytes(kept)
 
 
-def _tail(pieces: list[bytes], budget: int) -> bytes:
+def _take_tail(pieces: list[bytes], budget: int) -> bytes:
     kept: list[bytes] = []
     room = budget
     for piece in reversed(pieces):
@@ -99,7 +102,7 @@ def _tail(pieces: list[bytes], budget: int) -> bytes:
 
 
 def _boundary(piece: bytes, end: int) -> int:
-    """The nearest character boundary at or before `end`."""
+    """Return the nearest character boundary at or before `end`."""
     while 0 < end < len(piece) and piece[end] & 0xC0 == 0x80:
         end -= 1
     return end

@@ -1,8 +1,8 @@
-"""Makes a request fit the window, by the sections' order of giving way.
+"""Fitting a request into the window, section by section.
 
-Invariant: calls keep their results, messages their order. Texts become shorter, and each says what is left out; only where
-all of them are short and there is still no room, the oldest answers go with their results. What a person said, and what a
-summary must not lose, is the last to be cut, where the window does not hold it: the artifact that has all of it is named.
+Invariant: calls keep their results and messages their order. Texts are shortened, and each says what is left out; only if
+that is not enough, the oldest answers are dropped with their results. The user's words and a summary's required
+content are cut last, and the artifact with the full text is named.
 """
 
 import json
@@ -29,44 +29,46 @@ from tui_agent.protocol.parts import (
 )
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
-"""What a block is shortened to: about 300 tokens."""
+"""Size to which a block is shortened: about 300 tokens."""
 _LEAST = 400
-"""Tokens below which shortening a block gains nothing."""
+"""Minimum tokens of a block to be shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_LEAST = 240, 6, 90
-"""The same where that was not enough; what the model said, and the arguments of its calls, are then shortened as well."""
+"""The same for a second pass, which also shortens answers and the arguments of calls."""
 _LEAST_WORDS = 200
-"""Tokens that stay of a person's words."""
+"""Minimum tokens kept of the user's words."""
 _TRIES = 4
-_IMAGE = TextContent(text="[An image was left out for want of room.]")
+_IMAGE = TextContent(text="[image left out: no room]")
 
 
 @dataclass(slots=True)
 class Fitted:
-    """A history that was made to fit: `short` are the positions of what was shortened, by section; `words` those of a
-    person's words, or of a summary, that the window does not hold, each with the text that is cut."""
+    """A history while it is fitted: `short` has the positions of shortened messages by section.
+
+    `words`: positions of user messages and summaries that the window cannot hold, with the text that was cut.
+    """
 
     counted: list[Counted]
     short: dict[SectionName, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, Counted] = field(default_factory=dict)
-    """What stood where words were cut."""
+    """The original of each message in `words`."""
     pinned: frozenset[int] = frozenset()
-    """Positions of what a person pinned: it gives way last."""
+    """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
-    """Those of them that are shortened all the same, each with the text that is."""
+    """Pinned messages that were shortened all the same, with their full text."""
 
-    def cut(self, at: int, whole: Counted, after: Counted) -> None:
-        """Have this in place of words that the window does not hold."""
-        self.counted[at], self.whole[at], self.words[at] = after, whole, _words(whole.message)
+    def cut(self, index: int, whole: Counted, after: Counted) -> None:
+        """Replace a message whose words the window cannot hold."""
+        self.counted[index], self.whole[index], self.words[index] = after, whole, _words(whole.message)
 
     def messages(self) -> Iterator[Message]:
-        """What is sent."""
-        return (one.message for at, one in enumerate(self.counted) if at not in self.dropped)
+        """Return the messages to send."""
+        return (count.message for index, count in enumerate(self.counted) if index not in self.dropped)
 
 
 class Fitting:
-    """Shortens messages, and remembers how: the next request has the same short texts."""
+    """Shortens messages and caches the results, so that the next request has the same short texts."""
 
     def __init__(self, recount: Callable[[Message], Counted]) -> None:
         self._recount = recount
@@ -82,48 +84,51 @@ class Fitting:
         needed: int,
         wished: int,
     ) -> None:
-        """Make the history smaller by `needed` tokens, by the `wished` ones as far as shortening old blocks is enough for
-        that."""
-        left = needed - wished + self._by_sections(fitted, sections, room, wished)
+        """Shorten the history by `needed` tokens, and by `wished` as far as old blocks suffice."""
+        remaining = needed - wished + self._shorten_sections(fitted, sections, room, wished)
         everything = range(len(fitted.counted))
-        free = [at for at in everything if at not in fitted.pinned]
-        # What was just found out is not shortened for a later request's sake.
-        for at in free[bisect_left(free, _newest(fitted)) :]:
-            left = self._shorten(fitted, sections[at], (at,), left, left)
+        free = [position for position in everything if position not in fitted.pinned]
+        # The newest results are not shortened for the sake of a later request.
+        for position in free[bisect_left(free, _newest(fitted)) :]:
+            remaining = self._shorten(fitted, sections[position], (position,), remaining, remaining)
         for tiny, positions in ((True, free), (False, sorted(fitted.pinned)), (True, sorted(fitted.pinned))):
-            for at in positions:
-                left = self._shorten(fitted, sections[at], (at,), left, left, tiny=tiny)
-        if left > 0:
-            _drop_oldest(fitted, left)
+            for position in positions:
+                remaining = self._shorten(
+                    fitted, sections[position], (position,), remaining, remaining, tiny=tiny
+                )
+        if remaining > 0:
+            _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: Fitted, limit: object) -> None:
-        """What of a person's words was cut under this limit stays so: the next request begins as this one."""
+        """Repeat the cuts made under this limit, so that the request begins like the last one."""
         if limit != self._limit:
             self._limit = limit
             self._cut.clear()
-        for at, one in enumerate(fitted.counted):
-            known = self._cut.get(id(one.message))
-            if known is not None and known[0] is one.message:
-                fitted.cut(at, one, known[1])
+        for index, count in enumerate(fitted.counted):
+            known = self._cut.get(id(count.message))
+            if known is not None and known[0] is count.message:
+                fitted.cut(index, count, known[1])
 
     def cut_words(self, fitted: Fitted, needed: int, wished: int) -> None:
-        """Where `needed` tokens more have to go, cut the longest of what a person said, or of what a summary has, until
-        `wished` of them are gone, so that there is room for work."""
+        """Cut the longest user messages and summaries until `wished` tokens are saved, if `needed` is positive."""
         longest = sorted(
-            (at for at, one in enumerate(fitted.counted) if _words(one.message)),
-            key=lambda at: -fitted.counted[at].tokens,
+            (index for index, count in enumerate(fitted.counted) if _words(count.message)),
+            key=lambda index: -fitted.counted[index].tokens,
         )
-        left = wished
-        for at in longest:
+        remaining = wished
+        for index in longest:
             if needed <= 0:
                 break
-            before = fitted.counted[at]
-            whole = fitted.whole.get(at, before)
-            after = self._cut_to(whole, max(_LEAST_WORDS, before.tokens - left))
+            before = fitted.counted[index]
+            whole = fitted.whole.get(index, before)
+            after = self._cut_to(whole, max(_LEAST_WORDS, before.tokens - remaining))
             if after.tokens < before.tokens:
                 self._cut[id(whole.message)] = whole.message, after
-                fitted.cut(at, whole, after)
-                left, needed = left - before.tokens + after.tokens, needed - before.tokens + after.tokens
+                fitted.cut(index, whole, after)
+                remaining, needed = (
+                    remaining - before.tokens + after.tokens,
+                    needed - before.tokens + after.tokens,
+                )
 
     def _cut_to(self, before: Counted, tokens: int) -> Counted:
         words = _words(before.message)
@@ -137,15 +142,17 @@ class Fitting:
                 break
         return after
 
-    def _by_sections(self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int) -> int:
-        """Shorten the oldest blocks of each section in turn, down to its share; what is left of the excess then."""
+    def _shorten_sections(
+        self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int
+    ) -> int:
+        """Shorten the oldest blocks of each section in turn to its share; return the remaining excess."""
         counted = list(fitted.counted)
-        free = [at for at in range(_newest(fitted)) if at not in fitted.pinned]
+        free = [position for position in range(_newest(fitted)) if position not in fitted.pinned]
         for section in ORDER:
-            at = [position for position in free if sections[position] == section]
-            size = sum(counted[position].tokens for position in at)
+            positions = [position for position in free if sections[position] == section]
+            size = sum(counted[position].tokens for position in positions)
             for over in (size - (room.budget(section) or 0), size):
-                excess = self._shorten(fitted, section, at, min(over, excess), excess)
+                excess = self._shorten(fitted, section, positions, min(over, excess), excess)
                 if excess <= 0:
                     return excess
         return excess
@@ -178,7 +185,7 @@ class Fitting:
         return excess
 
     def _shorter(self, before: Counted, *, tiny: bool) -> Counted | None:
-        """The message shortened; None where that gains nothing."""
+        """Return the shortened message; None if that saves nothing."""
         if before.tokens < (_TINY_LEAST if tiny else _LEAST):
             return None
         known = self._short.get((id(before.message), tiny))
@@ -195,19 +202,23 @@ class Fitting:
 
 
 def _newest(fitted: Fitted) -> int:
-    """Where the newest answer with its results begins; behind everything where there is none."""
-    at = len(fitted.counted) - 1
-    while at >= 0 and isinstance(fitted.counted[at].message, ToolMessage):
-        at -= 1
-    newest = at if at >= 0 and isinstance(fitted.counted[at].message, AssistantMessage) else at + 1
+    """Return the position where the newest answer with its results begins; the end if there is none."""
+    position = len(fitted.counted) - 1
+    while position >= 0 and isinstance(fitted.counted[position].message, ToolMessage):
+        position -= 1
+    newest = (
+        position
+        if position >= 0 and isinstance(fitted.counted[position].message, AssistantMessage)
+        else position + 1
+    )
     return newest if newest < len(fitted.counted) - 1 else len(fitted.counted)
 
 
 def _words(message: Message) -> str:
-    """What of a message a person said, or a summary's text."""
+    """Return the user's words of a message, or a summary's text."""
     match message:
         case UserMessage(kind="said" | "instructions", content=content):
-            texts = (one.text for one in content if isinstance(one, TextContent))
+            texts = (item.text for item in content if isinstance(item, TextContent))
             return max((text for text in texts if isinstance(text, str)), key=len, default="")
         case SummaryMessage(text=str() as text):
             return text
@@ -216,13 +227,13 @@ def _words(message: Message) -> str:
 
 
 def _with_words(message: Message, now: str) -> Message:
-    """The message with this in place of its words."""
+    """Return the message with its words replaced."""
     match message:
         case UserMessage(content=content):
             words = _words(message)
             pieces = tuple(
-                TextContent(text=now) if isinstance(one, TextContent) and one.text == words else one
-                for one in content
+                TextContent(text=now) if isinstance(item, TextContent) and item.text == words else item
+                for item in content
             )
             return message.model_copy(update={"content": pieces})
         case SummaryMessage():
@@ -232,15 +243,17 @@ def _with_words(message: Message, now: str) -> Message:
 
 
 def _text(message: Message) -> str:
-    """The longest text of a message."""
+    """Return the longest text of a message."""
     content = () if isinstance(message, AssistantMessage | SummaryMessage) else message.content
-    texts = [one.text for one in content if isinstance(one, TextContent) and isinstance(one.text, str)]
+    texts = [item.text for item in content if isinstance(item, TextContent) and isinstance(item.text, str)]
     return max(texts, key=len, default="")
 
 
 def _drop_oldest(fitted: Fitted, needed: int) -> None:
-    """Let the oldest answers go, each with its results, until there is room; the newest stays."""
-    answers = [at for at, one in enumerate(fitted.counted) if isinstance(one.message, AssistantMessage)]
+    """Drop the oldest answers with their results until there is room; the newest stays."""
+    answers = [
+        index for index, count in enumerate(fitted.counted) if isinstance(count.message, AssistantMessage)
+    ]
     for start in answers[:-1]:
         if needed <= 0:
             return
@@ -248,11 +261,11 @@ def _drop_oldest(fitted: Fitted, needed: int) -> None:
         while isinstance(fitted.counted[end].message, ToolMessage):
             end += 1
         fitted.dropped.update(range(start, end))
-        needed -= sum(one.tokens for one in fitted.counted[start:end])
+        needed -= sum(count.tokens for count in fitted.counted[start:end])
 
 
 def _tiny(message: Message) -> Message:
-    """As little as can stand for it."""
+    """Return the message in its shortest form."""
     match message:
         case AssistantMessage(parts=parts):
             return message.model_copy(update={"parts": tuple(map(_tiny_part, parts))})
@@ -261,7 +274,7 @@ def _tiny(message: Message) -> Message:
         ):
             return message.model_copy(update={"content": tuple(map(_tiny_content, content))})
         case SummaryMessage(text=str() as text):
-            return message.model_copy(update={"text": _with_story(text, _cut)})
+            return message.model_copy(update={"text": _with_story(text, _tiny_text)})
         case _:
             return message
 
@@ -269,31 +282,31 @@ def _tiny(message: Message) -> Message:
 def _tiny_content(piece: Content) -> Content:
     if isinstance(piece, ImageContent):
         return _IMAGE
-    return piece.model_copy(update={"text": _cut(piece.text)}) if isinstance(piece.text, str) else piece
+    return piece.model_copy(update={"text": _tiny_text(piece.text)}) if isinstance(piece.text, str) else piece
 
 
 def _tiny_part(part: ModelPart) -> ModelPart:
-    """Signed reasoning goes back as it came, or a provider refuses it."""
+    """Shorten a part, except signed reasoning, which providers accept only unchanged."""
     match part:
         case ToolCallPart(arguments=arguments):
             return part.model_copy(
-                update={"arguments": {name: _tiny_value(it) for name, it in arguments.items()}}
+                update={"arguments": {name: _tiny_value(value) for name, value in arguments.items()}}
             )
         case ReasoningPart() if part.signature or part.opaque:
             return part
         case TextPart(text=str() as text) | ReasoningPart(text=str() as text):
-            return part.model_copy(update={"text": _cut(text)})
+            return part.model_copy(update={"text": _tiny_text(text)})
         case _:
             return part
 
 
 def _tiny_value(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
-        return _cut(value)
-    return value if len(json.dumps(value)) <= _TINY_BYTES else _cut(json.dumps(value))
+        return _tiny_text(value)
+    return value if len(json.dumps(value)) <= _TINY_BYTES else _tiny_text(json.dumps(value))
 
 
-def _cut(text: str) -> str:
+def _tiny_text(text: str) -> str:
     return head_and_tail(text, max_bytes=_TINY_BYTES, max_lines=_TINY_LINES).text
 
 
@@ -308,7 +321,7 @@ def _shortened(message: Message) -> Message:
 
 
 def _with_story(text: str, shorter: Callable[[str], str]) -> str:
-    """A summary with a shorter story: the rest of it is what must not be lost."""
+    """Return a summary with a shorter story; the rest of it is required content."""
     lasting, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{lasting}{heading}{shorter(story)}" if heading else shorter(text)
 

@@ -1,4 +1,4 @@
-"""The engine: turns, iterations, the tool phase, and the mailbox that drives them.
+"""The engine: turns, iterations, the tool phase, and the mailbox of commands.
 
-Invariant: it knows no screen; all that it does is in the log, and all that it needs to know comes from folds of it.
+Invariant: it knows no screen. Everything that it does is in the log, and its state comes from folds of the log.
 """

@@ -1,6 +1,6 @@
-"""Words and calls that an agent brings itself, without a model.
+"""Messages and calls that an agent creates itself, without a model.
 
-Invariant: they are recorded as an answer of the agent before they count, so that every history stays legal and every
+Invariant: they are recorded as an answer of the agent before they are used, so that every history stays valid and every
 part has its index.
 """
 
@@ -15,15 +15,15 @@ from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage
 
 
-def bring(parts: EngineParts, agent: AgentId, brought: Sequence[ModelPart]) -> None:
-    """Record an answer that no model gave."""
-    calls = any(isinstance(part, ToolCallPart) for part in brought)
+def bring(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
+    """Record an answer that does not come from a model."""
+    has_calls = any(isinstance(part, ToolCallPart) for part in new_parts)
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),
             first_part=parts.recorder.state.parts,
-            parts=tuple(brought),
-            finish="tool_calls" if calls else "stop",
+            parts=tuple(new_parts),
+            finish="tool_calls" if has_calls else "stop",
             usage=Usage(),
             cost_usd=None,
             duration_ms=0.0,
@@ -34,11 +34,11 @@ def bring(parts: EngineParts, agent: AgentId, brought: Sequence[ModelPart]) -> N
 
 
 def new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """The calls with identifiers of this session: what an agent wrote there could have been used before."""
+    """Return the calls with new ids, because an agent's own ids may have been used before."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 
 def leave(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
-    """Close the calls of the model's answer that the agent does not take up."""
-    left = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
-    close_calls(recorder, left, why="the agent did not take it up")
+    """Close the calls of the model's answer that the agent does not run."""
+    unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
+    close_calls(recorder, unused, why="the agent did not use this call")

@@ -1,4 +1,4 @@
-"""What the agent is doing, as recorded changes; a state that does not change is not recorded again."""
+"""The agents' states as recorded changes; an unchanged state is not recorded again."""
 
 import anyio
 
@@ -9,57 +9,57 @@ from tui_agent.protocol.settings import PAUSING, AgentState
 
 
 class StateKeeper:
-    """Records agents' states, and holds them while the user has paused the turn."""
+    """Records agents' states, and makes agents wait while the user has paused the turn."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._now: dict[AgentId, tuple[AgentState, str]] = {}
-        self._go = anyio.Event()
-        self._go.set()
+        self._current: dict[AgentId, tuple[AgentState, str]] = {}
+        self._not_paused = anyio.Event()
+        self._not_paused.set()
 
     def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
-        """Record a state if it is a new one. A running one says when the user waits for a pause."""
+        """Record a state if it is new. While a pause is requested, the reason of a running state says so."""
         if state is AgentState.RUNNING and self.paused and not reason:
             reason = PAUSING
-        if self._now.get(agent) == (state, reason):
+        if self._current.get(agent) == (state, reason):
             return
         self._recorder.append(AgentStateChanged(state=state, reason=reason), agent=agent)
-        self._now[agent] = (state, reason)
+        self._current[agent] = (state, reason)
 
     def forget(self, agent: AgentId) -> None:
-        """A delegate has ended."""
-        self._now.pop(agent, None)
+        """Remove a delegate that has ended."""
+        self._current.pop(agent, None)
 
     @property
     def paused(self) -> bool:
-        """The user holds the turn."""
-        return not self._go.is_set()
+        """True if the user has paused the turn."""
+        return not self._not_paused.is_set()
 
     def pause(self) -> None:
-        """Hold from the next check on."""
+        """Pause the agents at their next check."""
         if not self.paused:
-            self._go = anyio.Event()
-            self._say_again("")
+            self._not_paused = anyio.Event()
+            self._update_running("")
 
     def resume(self) -> None:
-        """Let go, or take back a pause that has not begun yet."""
-        self._go.set()
-        self._say_again(PAUSING)
+        """End a pause, or cancel one that has not started yet."""
+        self._not_paused.set()
+        self._update_running(PAUSING)
 
     def forget_pause(self) -> None:
-        """The turn is over: a pause that was asked for in it holds no other."""
-        self._go.set()
+        """Cancel the pause at the end of a turn, so that it does not affect the next turn."""
+        self._not_paused.set()
 
-    def _say_again(self, reason: str) -> None:
-        """Whoever runs for this reason says anew what there is to say."""
-        for agent, now in list(self._now.items()):
-            if now == (AgentState.RUNNING, reason):
+    def _update_running(self, reason: str) -> None:
+        """Record the state of agents that run for this reason again, with the present reason."""
+        for agent, current in list(self._current.items()):
+            if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)
 
     async def checkpoint(self, agent: AgentId = MAIN_AGENT) -> None:
-        """Wait here while the user has paused."""
+        """Wait while the turn is paused."""
         if not self.paused:
             return
         self.set(AgentState.PAUSED, agent=agent)
-        await self._go.wait()
+        await self._not_paused.wait()
         self.set(AgentState.RUNNING, agent=agent)

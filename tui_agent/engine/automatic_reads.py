@@ -1,6 +1,6 @@
-"""What the program reads by itself for a model, under the user's rules for reading.
+"""The policy check of files that the program reads for a model without a call, such as mentions and instructions.
 
-Invariant: what a rule or a guard denies the agent to read is not put before a model either.
+Invariant: a file that a rule or guard denies to the agent is not shown to a model in any other way.
 """
 
 from tui_agent.folds.session.fold import SessionStateView
@@ -8,7 +8,7 @@ from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import Reads
 
 READER = "read_file"
-"""The tool whose rules hold for what is read so."""
+"""The tool whose rules apply."""
 
 
 def why_not(
@@ -19,8 +19,10 @@ def why_not(
     real: str,
     allowed: frozenset[str] | None = None,
 ) -> str:
-    """Why a file is not read: a rule or a guard denies it, or it lies elsewhere; nothing where it may be read. `real` is
-    where `path` leads, `allowed` are the tools that the session may use (None: all)."""
+    """Return the reason why a file may not be read; empty if it may.
+
+    `real` is the real path behind `path`; `allowed` are the tools of the session (None: all).
+    """
     facts = PolicyFacts(
         workspace=root,
         policy=state.settings.policy if state.settings else "ask",

@@ -1,6 +1,6 @@
-"""Which commands cannot be carried out now, and why. Pure, over the folded state.
+"""Checks whether a command can be carried out now. Pure, over the folded state.
 
-Invariant: while a turn runs, whatever would change its ground is refused; reading, answering and stopping never are.
+Invariant: while a turn runs, commands that would disturb it are refused; reading, answering and stopping never are.
 """
 
 from collections.abc import Sequence
@@ -41,29 +41,29 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Sentences for the user; `limit` as in `command.rejected`."""
+    """The reason for refusing a command, in sentences for the user; `limit` as in `command.rejected`."""
 
     reason: str
     hint: str = ""
     limit: Literal["", "turn_limit"] = ""
 
 
-_AFTER = "Esc stops it."
-_BACK = "Going back is possible after it."
-_CONTEXT = "The context can be changed after it."
+_ESC = "Esc stops it."
+_UNDO = "You can undo or redo after it."
+_CONTEXT = "You can change the context after it."
 _LATER: dict[type[Command], str] = {
     Compact: _CONTEXT,
-    Delegate: "A task can be given away after it.",
-    GoOn: "The agent can go on after it.",
-    PlanRevert: _BACK,
-    Redo: _BACK,
+    Delegate: "You can delegate a task after it.",
+    GoOn: "The agent can continue after it.",
+    PlanRevert: _UNDO,
+    Redo: _UNDO,
     RestoreContext: _CONTEXT,
-    Revert: _BACK,
-    RunUserShell: "Your next command can run after it.",
-    Undo: _BACK,
-    WriteGuide: "AGENTS.md can be written after it.",
+    Revert: _UNDO,
+    RunUserShell: "You can run your next command after it.",
+    Undo: _UNDO,
+    WriteGuide: "You can write AGENTS.md after it.",
 }
-"""What has to wait for the end of whatever runs."""
+"""Commands that must wait until nothing runs, with the sentence that says so."""
 
 
 def refusal(
@@ -73,59 +73,61 @@ def refusal(
     decisions: Waiting[DecidePermission],
     answers: Waiting[AnswerQuestion],
 ) -> Refusal | None:
-    """Why a command is refused, None where it is not."""
-    what = "Your command" if state.shell is not None else "A compaction" if state.compacting else "A turn"
+    """Return the reason for refusing a command; None if it can be carried out."""
+    subject = "Your command" if state.shell is not None else "A compaction" if state.compacting else "A turn"
     match command:
         case SubmitPrompt() | Delegate() if running and state.shell is None and not state.compacting:
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
         case _ if running and type(command) in _LATER:
-            return Refusal(f"{what} is running. {_LATER[type(command)]}", _AFTER)
+            return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
         case Delegate(text=text) if not text.strip():
-            return Refusal("There is no task.", "/delegate AGENT TASK")
+            return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
         case Delegate():
-            return _turns_refusal(state, running)
+            return _turn_limit_refusal(state, running)
         case GoOn() if state.open_calls:
-            return None  # the turn that was counted goes on: what it asked is asked again
+            return None  # this continues a turn that is counted already
         case GoOn():
-            return _turns_refusal(state, running)
+            return _turn_limit_refusal(state, running)
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
             name = command.kind.removeprefix("set_").replace("_", " ")
-            return Refusal(f"{what} is running. The {name} can change after it.", _AFTER)
+            return Refusal(f"{subject} is running. The {name} can change after it.", _ESC)
         case Compact() | RestoreContext() if state.open_calls:
-            return Refusal("A call waits for your decision.", "Answer it, or say what to do instead.")
+            return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
         case Pause() if state.shell is not None:
-            return Refusal("Your command is running. It cannot be paused.", _AFTER)
+            return Refusal("Your command is running. It cannot be paused.", _ESC)
         case SubmitPrompt() | Steer() | Queue() | WriteGuide():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:
             return Refusal("Nothing is running.")
-        case Interrupt(scope="agent", agent=agent) if all(one.agent != agent for one in state.delegates):
-            return Refusal("This subtask does not run any more.")
+        case Interrupt(scope="agent", agent=agent) if all(
+            delegate.agent != agent for delegate in state.delegates
+        ):
+            return Refusal("This subtask has ended.")
         case DecidePermission(request_id=request_id) if request_id not in decisions:
             return Refusal("This question is no longer open.")
         case AnswerQuestion(question_id=question_id) if question_id not in answers:
             return Refusal("This question is no longer open.")
         case StopJob(job_id=job_id) if job_id is not None and all(job.job_id != job_id for job in state.jobs):
-            return Refusal(f"{job_id} does not run any more.", "/jobs lists those that do.")
+            return Refusal(f"{job_id} has ended.", "/jobs lists the running jobs.")
         case StopJob() if not state.jobs:
-            return Refusal("No background job runs.")
-        case Unqueue() | SendQueued() if all(each.queue_id != command.queue_id for each in state.queue):
+            return Refusal("No background jobs are running.")
+        case Unqueue() | SendQueued() if all(message.queue_id != command.queue_id for message in state.queue):
             return Refusal("This message is no longer queued.")
         case SendQueued() if state.shell is not None:
-            return Refusal("Your command is running. The message goes after it.", _AFTER)
+            return Refusal("Your command is running. The message is sent after it.", _ESC)
         case SendQueued():
-            return _turns_refusal(state, running)
+            return _turn_limit_refusal(state, running)
     return None
 
 
 def nothing_to_answer(history: Sequence[Message]) -> Refusal | None:
-    """Why the agent cannot go on behind this history; None where a message or results wait for an answer."""
+    """Return the reason why the agent cannot continue; None if a message or results wait for an answer."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None
     if last is None or isinstance(last, SummaryMessage):
-        return Refusal("Nothing was said yet that the agent could go on from.", "Say what to do.")
-    return Refusal("The agent has answered; there is nothing to go on from.", "Say what to do next.")
+        return Refusal("There is nothing to continue yet.", "Say what to do.")
+    return Refusal("The agent has answered; there is nothing to continue.", "Say what to do next.")
 
 
 def _message_refusal(
@@ -133,16 +135,16 @@ def _message_refusal(
 ) -> Refusal | None:
     if not isinstance(command, WriteGuide) and not command.text.strip() and not command.attachments:
         return Refusal("The message is empty.")
-    return _turns_refusal(state, running and state.shell is None)
+    return _turn_limit_refusal(state, running and state.shell is None)
 
 
-def _turns_refusal(state: SessionStateView, running: bool) -> Refusal | None:
+def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | None:
     budgets = state.settings.budgets if state.settings is not None else None
     if budgets is None or budgets.max_turns is None or running:
         return None
     if state.turn >= budgets.max_turns:
-        had = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
+        turns = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
         return Refusal(
-            f"The session has had its {had}, the limit.", "/new begins another session.", "turn_limit"
+            f"This session has reached its limit of {turns}.", "Start another one with /new.", "turn_limit"
         )
     return None

@@ -1,4 +1,4 @@
-"""What an engine is put together of; made by wiring, never by the engine."""
+"""The components of an engine, which wiring builds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Everything that the engine uses and does not own.
+    """Everything that the engine uses but does not create.
 
-    `remember_rule` stores an "always" rule; `allowed_tools` limits what may be called (None: all that are offered).
+    `remember_rule` stores an "always" rule; `allowed_tools` limits the tools that may be called (None: all).
     """
 
     recorder: Recorder
@@ -46,26 +46,26 @@ class EngineParts:
     repomap: RepoMaps | None
     """None: tools have no map of the workspace."""
     jitter: Callable[[], float]
-    """A random number in [0, 1) for each wait between tries."""
+    """Returns a random number in [0, 1) for each wait between attempts."""
     clock: Clock
     ids: Ids
     interactive: bool = True
     remember_rule: Callable[[str], None] | None = None
     try_confined: bool = False
-    """A command of which it is not understood what it does is tried in the sandbox before anybody is asked."""
+    """True: a command that the policy does not understand is tried in the sandbox before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
-    """Opens these files to commands for always. Raises `ConfigError`."""
+    """Lets commands always read these files. Raises `ConfigError`."""
     allowed_tools: frozenset[str] | None = None
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
-    """Where the workspace's files are kept after each part that changed some; None: nowhere."""
+    """The store of checkpoints; None: no checkpoints are taken."""
     hooks: Sequence[Hook] = ()
-    """In the order in which they are asked."""
+    """The hooks in the order in which they are asked."""
     hook_facts: JsonMap = field(default_factory=dict)
-    """What every hook is told: the session's id, its folder."""
+    """Facts that every hook gets: the session's id, its folder."""
     shrinking: Shrinking = field(default_factory=Shrinking)
-    """When and how a history is made smaller."""
+    """When and how a history is compacted."""
     delegation: Delegation = field(default_factory=Delegation)
-    """Who can be delegated to, and within which limits."""
+    """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """What can be looked up beside the files."""
+    """Lookup services besides the files."""

@@ -1,6 +1,6 @@
-"""One turn: iterations of `Agent.step` until the agent is done, a limit is reached, or someone stops it.
+"""The loop of a turn: iterations of `Agent.step` until the agent is done, a limit is reached, or the user stops it.
 
-Invariant: a turn that started always finishes, with one reason; its closing events are written even when it is
+Invariant: a turn that started always finishes with exactly one reason; its closing events are written even if it is
 cancelled.
 """
 
@@ -25,19 +25,19 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 
 ASK_AFTER = 4
-"""So many equal calls with equal results in a row, and the user is asked."""
+"""The user is asked after this many equal calls with equal results in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Why a turn ended, with a sentence for the user where the reason needs one."""
+    """The reason why a turn ended, with a sentence for the user if the reason needs one."""
 
     reason: TurnEnd
     detail: str = ""
 
 
 class TurnLoop:
-    """Drives one agent through its iterations."""
+    """Runs one agent's iterations."""
 
     def __init__(
         self,
@@ -57,34 +57,34 @@ class TurnLoop:
         self._asked_about = ""
 
     async def run(self) -> Outcome:
-        """Iterate to the end. Cancellation passes through."""
+        """Run iterations until the turn ends. Cancellation is passed on."""
         recorder = self._parts.recorder
         try:
             agent = self._make_agent()
-            await self._ask_again()
+            await self._run_reopened_calls()
             while True:
                 limit = reached(recorder.state_of(self._agent))
                 if limit is not None:
                     return Outcome(*limit)
-                if not await self._may_go_on():
-                    return Outcome("stuck", "Stopped: the same call gave the same result again and again.")
+                if not await self._may_continue():
+                    return Outcome("stuck", "Stopped: the agent repeated the same call with the same result.")
                 await self._states.checkpoint(self._agent)
                 before = recorder.state_of(self._agent)
                 outcome = await self._iterate(agent)
-                if outcome is not None and not _more_was_said(before, recorder.state_of(self._agent)):
+                if outcome is not None and not _has_new_steering(before, recorder.state_of(self._agent)):
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))
         except GoesInCircles as error:
             return Outcome("stuck", str(error))
 
-    async def _ask_again(self) -> None:
-        """Begin with the calls that an earlier run left open: they are judged, and asked about, as of today."""
+    async def _run_reopened_calls(self) -> None:
+        """Run the calls that an earlier run left open; they are judged again."""
         recorder = self._parts.recorder
         waiting = [call for call in recorder.state.open_calls if call.agent == self._agent]
         calls = sent(recorder, self._parts.blobs, {call.call_id for call in waiting})
-        known = {call.call_id for call in calls}
-        close_calls(recorder, [call for call in waiting if call.call_id not in known], why=INSTEAD)
+        resent = {call.call_id for call in calls}
+        close_calls(recorder, [call for call in waiting if call.call_id not in resent], why=INSTEAD)
         if calls:
             self._states.set(AgentState.RUNNING, agent=self._agent)
             await self._phase.run(calls, self._agent)
@@ -95,7 +95,7 @@ class TurnLoop:
         make = self._parts.agents.get(name)
         if make is None:
             known = ", ".join(sorted(self._parts.agents))
-            raise ConfigError(f"There is no agent {name!r}.", hint=f"/agent chooses one of: {known}.")
+            raise ConfigError(f"There is no agent {name!r}.", hint=f"Choose one with /agent: {known}.")
         return make()
 
     async def _iterate(self, agent: Agent) -> Outcome | None:
@@ -117,7 +117,7 @@ class TurnLoop:
         recorder.append(
             IterationFinished(
                 iteration=iteration,
-                action=_name(action),
+                action=_action_name(action),
                 duration_ms=round((clock.monotonic() - started) * 1000, 1),
             ),
             agent=self._agent,
@@ -138,20 +138,20 @@ class TurnLoop:
                 return Outcome("rejected", reason)
 
     async def _run_calls(self, calls: tuple[ToolCallPart, ...]) -> None:
-        """Run the calls: those of the model's answer first, then those that the agent brought itself."""
+        """Run the calls of the model's answer, then those that the agent created itself."""
         recorder = self._parts.recorder
         await self._states.checkpoint(self._agent)
-        asked = {call.call_id for call in recorder.state.open_calls}
-        answered = tuple(call for call in calls if call.call_id in asked)
-        leave(recorder, self._agent, keep={call.call_id for call in answered})
-        await self._phase.run(answered, self._agent)
-        own = new_ids(self._parts.ids, [call for call in calls if call.call_id not in asked])
-        if own and not any(call.agent == self._agent for call in recorder.state.open_calls):
-            bring(self._parts, self._agent, own)
-            await self._phase.run(own, self._agent)
+        open_ids = {call.call_id for call in recorder.state.open_calls}
+        from_model = tuple(call for call in calls if call.call_id in open_ids)
+        leave(recorder, self._agent, keep={call.call_id for call in from_model})
+        await self._phase.run(from_model, self._agent)
+        from_agent = new_ids(self._parts.ids, [call for call in calls if call.call_id not in open_ids])
+        if from_agent and not any(call.agent == self._agent for call in recorder.state.open_calls):
+            bring(self._parts, self._agent, from_agent)
+            await self._phase.run(from_agent, self._agent)
 
-    async def _may_go_on(self) -> bool:
-        """Whether to go on when the agent turns in circles: the user decides, once for each such call; a delegate ends."""
+    async def _may_continue(self) -> bool:
+        """Return True unless the agent repeats itself and must stop. The user decides once per call; a delegate stops."""
         state = self._parts.recorder.state_of(self._agent)
         if state.repeats < ASK_AFTER or self._asked_about == state.repeated_call:
             return True
@@ -160,7 +160,7 @@ class TurnLoop:
         self._asked_about = state.repeated_call
         try:
             answer = await self._asker.ask(
-                f"The agent made the same call {state.repeats} times with the same result. Let it go on?",
+                f"The agent made the same call {state.repeats} times with the same result. Let it continue?",
                 STUCK_OPTIONS,
                 "stuck",
                 self._agent,
@@ -170,13 +170,16 @@ class TurnLoop:
         return answer.choice == 0
 
 
-def _more_was_said(before: SessionStateView, now: SessionStateView) -> bool:
-    """Whether the user steered while the iteration ran. What an agent saw and asked no model about waits."""
-    asked = now.totals.model_calls > before.totals.model_calls
-    return now.steers > (0 if asked else before.steers)
+def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
+    """Return True if the user steered during the iteration, so that the agent must continue.
+
+    Steering before the iteration counts only if the agent called a model, since no model has seen it otherwise.
+    """
+    called_model = now.totals.model_calls > before.totals.model_calls
+    return now.steers > (0 if called_model else before.steers)
 
 
-def _name(action: Action) -> Literal["calls", "message", "finish", "reject"]:
+def _action_name(action: Action) -> Literal["calls", "message", "finish", "reject"]:
     match action:
         case CallTools():
             return "calls"

@@ -1,6 +1,6 @@
-"""Commands on their way in, and people's answers on their way to whoever waits for them.
+"""The mailbox of incoming commands, and the user's answers to waiting tasks.
 
-Invariant: putting never blocks and never fails; answers are values, so nothing here outlives its reader.
+Invariant: `put` never blocks and never fails; answers are plain values, so nothing here outlives its reader.
 """
 
 from collections import deque
@@ -16,37 +16,37 @@ AnswerT = TypeVar("AnswerT")
 
 
 class Mailbox:
-    """Commands in order of arrival, for one reader on the same event loop."""
+    """A queue of commands for one reader on the same event loop."""
 
     def __init__(self) -> None:
         self._commands: deque[Command] = deque()
-        self._news = anyio.Event()
+        self._has_news = anyio.Event()
         self._closed = False
 
     def put(self, command: Command) -> None:
-        """Enqueue; a command after `close` is dropped."""
+        """Queue a command; after `close` it is dropped."""
         if not self._closed:
             self._commands.append(command)
-            self._news.set()
+            self._has_news.set()
 
     async def commands(self) -> AsyncIterator[Command]:
-        """Every command until `close`."""
+        """Yield every command until `close`."""
         while True:
             while self._commands:
                 yield self._commands.popleft()
             if self._closed:
                 return
-            self._news = anyio.Event()  # nothing awaits between the look above and this line
-            await self._news.wait()
+            self._has_news = anyio.Event()  # no await since the check above, so no command is missed
+            await self._has_news.wait()
 
     def close(self) -> None:
-        """No command comes any more; those that are here still do."""
+        """Accept no more commands; queued ones are still delivered."""
         self._closed = True
-        self._news.set()
+        self._has_news.set()
 
 
 class Waiting(Generic[AnswerT]):
-    """Those who wait for a person, by the id of what they asked."""
+    """The tasks that wait for a user's answer, keyed by the id of their request."""
 
     def __init__(self) -> None:
         self._events: dict[RequestId, anyio.Event] = {}
@@ -56,7 +56,7 @@ class Waiting(Generic[AnswerT]):
         return request_id in self._events and request_id not in self._answers
 
     def answer(self, request_id: RequestId, answer: AnswerT) -> bool:
-        """Hand an answer over; False when nobody waits for it (any more)."""
+        """Deliver an answer. Return False if nobody waits for it."""
         if request_id not in self:
             return False
         self._answers[request_id] = answer
@@ -64,7 +64,7 @@ class Waiting(Generic[AnswerT]):
         return True
 
     async def wait(self, request_id: RequestId) -> AnswerT:
-        """Wait for the answer to `request_id`. Cancellable; then a late answer is refused."""
+        """Wait for the answer to `request_id`. After a cancellation, a late answer is refused."""
         event = self._events[request_id] = anyio.Event()
         try:
             await event.wait()

@@ -1,6 +1,6 @@
-"""Looks up what a message of the user mentions before it is recorded, under the policy's rules for reading.
+"""Expansion of mentions (@path) in user messages before they are recorded, under the policy's rules for reading.
 
-Invariant: what the message was sent with stands in its event; nothing of it is read again.
+Invariant: the mentioned contents are in the message's event and are not read again.
 """
 
 from typing import TypeVar
@@ -13,25 +13,25 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
 SHARE = 0.25
-"""Of the model's window, at most, for what one message mentions."""
+"""Maximum share of the model's window for the mentions of one message."""
 
 
 class Mentioning:
-    """The mentions of messages."""
+    """Expands the mentions of messages."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
 
     def may(self, text: LongText) -> bool:
-        """Whether the message may mention something, so that it has to be looked up."""
+        """Return True if the text may contain mentions."""
         return may_mention(self._parts.blobs.text(text), self._parts.env.root)
 
     async def added(self, message: MessageT) -> MessageT:
-        """The message with what it mentions."""
+        """Return the message with the contents that it mentions."""
         if message.mentions or not self.may(message.text):
             return message
-        found = await expand(self._parts.blobs.text(message.text), self._sources())
-        return message.model_copy(update={"mentions": found}) if found else message
+        mentions = await expand(self._parts.blobs.text(message.text), self._sources())
+        return message.model_copy(update={"mentions": mentions}) if mentions else message
 
     def _sources(self) -> Sources:
         parts = self._parts

@@ -1,6 +1,6 @@
-"""Calls that waited for the user's decision when a run ended: which of them stay open, to be asked about anew.
+"""Calls that waited for approval when a run ended and stay open, so that the next run asks about them again.
 
-Invariant: only a call that never began stays open, and only one whose arguments are still as the model sent them.
+Invariant: only a call that never started stays open, and only if its arguments are still as the model sent them.
 """
 
 import json
@@ -16,36 +16,36 @@ from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import ToolCallPart
 
 INSTEAD = "the turn before ended first"
-"""Why such a call is closed where something else is begun."""
+"""The reason for closing such a call when something else starts."""
 _REDACTED = "[redacted: "
-"""Where the log holds this in the place of a secret, it does not know any more what the model had sent."""
+"""The log's replacement of a secret; the model's original argument is then unknown."""
 
 
 def unanswered(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """The main agent's calls that have not begun, where one of them waits for the user; none where none does."""
+    """Return the main agent's calls that have not started, if at least one of them waits for the user."""
     idle = [call for call in recorder.state.open_calls if call.agent == MAIN_AGENT and not call.started]
     if not any(call.asked for call in idle):
         return ()
-    known = {part.call_id for part in sent(recorder, blobs, {call.call_id for call in idle})}
-    kept = tuple(call for call in idle if call.called and call.call_id in known)
-    return kept if any(call.asked for call in kept) else ()
+    unchanged = {part.call_id for part in sent(recorder, blobs, {call.call_id for call in idle})}
+    waiting = tuple(call for call in idle if call.called and call.call_id in unchanged)
+    return waiting if any(call.asked for call in waiting) else ()
 
 
-def sent(recorder: Recorder, blobs: BlobReader, wanted: Collection[CallId]) -> tuple[ToolCallPart, ...]:
-    """These calls of the main agent as its newest answer has them, in its order; without those that cannot be told."""
-    if not wanted:
+def sent(recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]) -> tuple[ToolCallPart, ...]:
+    """Return these calls as in the main agent's newest answer, in its order, without redacted or missing arguments."""
+    if not call_ids:
         return ()
-    answers = (one for one in reversed(recorder.messages()) if isinstance(one, AssistantMessage))
+    answers = (message for message in reversed(recorder.messages()) if isinstance(message, AssistantMessage))
     parts = next(answers, AssistantMessage(parts=(), seq=0)).parts
-    calls = (part for part in parts if isinstance(part, ToolCallPart) and part.call_id in wanted)
-    return tuple(whole for call in calls if (whole := _as_sent(call, blobs)) is not None)
+    calls = (part for part in parts if isinstance(part, ToolCallPart) and part.call_id in call_ids)
+    return tuple(resolved for call in calls if (resolved := _resolve_call(call, blobs)) is not None)
 
 
-def _as_sent(call: ToolCallPart, blobs: BlobReader) -> ToolCallPart | None:
+def _resolve_call(call: ToolCallPart, blobs: BlobReader) -> ToolCallPart | None:
     try:
-        whole = whole_part(call, blobs)
+        resolved = whole_part(call, blobs)
     except BlobMissing:
         return None
-    if not isinstance(whole, ToolCallPart) or _REDACTED in json.dumps(whole.arguments):
+    if not isinstance(resolved, ToolCallPart) or _REDACTED in json.dumps(resolved.arguments):
         return None
-    return whole
+    return resolved

@@ -1,6 +1,6 @@
 """Questions to the user, recorded with their answers.
 
-Invariant: a question whose turn ended is void; its late answer is refused.
+Invariant: a question is void once its turn has ended; a late answer is refused.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Asker:
         form: Literal["text", "choice", "plan", "stuck"],
         agent: AgentId,
     ) -> Answer:
-        """Ask and wait. Raises `ToolError` where no one is there to answer."""
+        """Ask a question and wait for the answer. Raises `ToolError` if nobody can be asked."""
         if not self._parts.interactive:
             raise ToolError("No one is there to answer. Decide yourself and say what you assumed.")
         recorder = self._parts.recorder
@@ -55,12 +55,12 @@ class Asker:
             agent=agent,
         )
         if form == "plan" and answer.choice in _AFTER_PLAN:
-            self._leave_plan(_AFTER_PLAN[answer.choice])
+            self._end_plan_policy(_AFTER_PLAN[answer.choice])
         self._states.set(AgentState.RUNNING, agent=agent)
         return Answer(choice=answer.choice, text=answer.answer)
 
-    def _leave_plan(self, policy: PolicyName) -> None:
-        """An approved plan ends the plan policy, and only that."""
+    def _end_plan_policy(self, policy: PolicyName) -> None:
+        """Replace the policy `plan` after the user approved a plan; other policies stay."""
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":
             self._parts.recorder.append(

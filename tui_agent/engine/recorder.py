@@ -1,7 +1,7 @@
-"""The engine's one way into the log, and the folds it lives by.
+"""The engine's only access to the log, and its folds.
 
-Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between. Folds hold
-the branch; when the head moves they begin anew.
+Invariant: after `append` returns, the event is in the log and in every fold, without an await in between. The folds
+cover the current branch; they are rebuilt when the head moves.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,11 +27,11 @@ from tui_agent.protocol.messages import Message
 
 Hook = Callable[[Envelope], None]
 Earlier = Callable[[Sequence[Stretch]], tuple[Standing, int] | None]
-"""A fold that was kept of the beginning of these stretches, and the event up to which it is one."""
+"""Returns a cached fold of the beginning of these stretches with its last event, or None."""
 
 
 class _Folds:
-    """What is folded of the branch alone."""
+    """The folds that cover only the current branch."""
 
     def __init__(self, history: Iterable[Record], kept: Standing | None = None) -> None:
         self.state = SessionState.taken_up(kept.state) if kept else SessionState()
@@ -52,7 +52,7 @@ class _Folds:
 
 
 class Recorder:
-    """Appends and folds. `cause` is the command that the running turn came from."""
+    """Appends events and folds them. `cause` is the command that started the running turn."""
 
     def __init__(
         self,
@@ -64,10 +64,12 @@ class Recorder:
         earlier: Earlier = lambda on: None,
         plain: bool = False,
     ) -> None:
-        """`plain`: the model is shown what was said and found in this run as it was, though the log holds it redacted.
+        """`history` is the whole log; or only its branch if `marks` (from `read_marks`) are given; or only the records
+        after a cached fold (`kept`), among which no head was moved.
 
-        `history` is the whole log; or its branch, where `marks` are what `read_marks` finds on all branches; or what
-        came since a fold was `kept`, in which no head was moved. `earlier` may be called in a thread."""
+        `plain`: the model sees texts of this run unredacted, although the log has them redacted. `earlier` may be called
+        in a thread.
+        """
         self._log = log
         self._earlier = earlier
         self._plain = plain
@@ -75,27 +77,27 @@ class Recorder:
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
         if kept is not None:
-            self._take_up(kept, history)
+            self._resume(kept, history)
             return
         self._branches, self._commits = Branches(), Commits()
         if marks is None:
-            marks = whole = list(history)
-            history = branch(whole)
+            marks = records = list(history)
+            history = branch(records)
         for record in marks:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
                 self._commits.apply(record)
         folds = _Folds(history)
         self.calibration, self.windows = folds.calibration, folds.windows
-        """What providers' counts and refusals have taught; going back does not unlearn it."""
+        """Learnt from providers' counts and refusals; a revert does not reset them."""
         self._use(folds)
 
     def _use(self, folds: _Folds) -> None:
-        """These are the folds from now on; those of delegates begin anew."""
+        """Replace the folds; those of delegates are dropped."""
         self._state, self._meter = folds.state, folds.meter
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: folds.messages}
 
-    def _take_up(self, kept: Standing, rest: Iterable[Record]) -> None:
+    def _resume(self, kept: Standing, rest: Iterable[Record]) -> None:
         self._branches = Branches.taken_up(kept.branches)
         self._commits = Commits.taken_up(kept.commits)
         folds = _Folds((), kept)
@@ -108,38 +110,38 @@ class Recorder:
         self._use(folds)
 
     async def prepare(self, to_seq: int) -> None:
-        """Fold the branch that ends at an event, beside the loop, for the head that is moved there next.
+        """Fold the branch that ends at `to_seq` in a thread, before the head moves there.
 
-        Nothing has happened then, and what is recorded meanwhile does not matter: it is not on that branch.
+        Events recorded meanwhile do not matter, because they are not on that branch.
         """
-        on = stretches(self._branches.view().moves, to_seq)
-        self._prepared = to_seq, await to_thread.run_sync(partial(self._folded, on))
+        branch_stretches = stretches(self._branches.view().moves, to_seq)
+        self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
 
-    def _folded(self, on: Sequence[Stretch]) -> _Folds:
-        kept, seq = self._earlier(on) or (None, -1)
-        return _Folds(self._log.branch(on, seq), kept)
+    def _fold_branch(self, branch_stretches: Sequence[Stretch]) -> _Folds:
+        kept, seq = self._earlier(branch_stretches) or (None, -1)
+        return _Folds(self._log.branch(branch_stretches, seq), kept)
 
-    def _move(self, moved: Envelope, to_seq: int) -> None:
+    def _move_head(self, moved: Envelope, to_seq: int) -> None:
         prepared, self._prepared = self._prepared, None
         if prepared is None or prepared[0] != to_seq:
             self._use(_Folds(self._log.branch()))
             return
         self._use(prepared[1])
-        self._take(moved)
+        self._apply(moved)
 
-    def _take(self, envelope: Envelope, said: Payload | None = None) -> None:
-        """`said` is the event before it was redacted."""
+    def _apply(self, envelope: Envelope, unredacted: Payload | None = None) -> None:
         self._state.apply(envelope)
-        shown = envelope.model_copy(update={"payload": said}) if self._plain and said else envelope
+        for_model = (
+            envelope.model_copy(update={"payload": unredacted}) if self._plain and unredacted else envelope
+        )
         for messages in self._messages.values():
-            messages.apply(shown)
+            messages.apply(for_model)
         self._meter.apply(envelope)
         self.calibration.apply(envelope)
         self.windows.apply(envelope)
 
     def standing(self) -> Standing | None:
-        """The folds as they stand, to be dumped at once; None in the middle of something, and where they hold what no
-        file may."""
+        """Return the present folds, to be saved at once; None while something is open, or if they hold secrets."""
         if self._plain:
             return None
         main = self._messages[MAIN_AGENT]
@@ -149,16 +151,16 @@ class Recorder:
 
     @property
     def state(self) -> SessionStateView:
-        """The session as of the newest event."""
+        """The session's state as of the newest event."""
         return self._state.view()
 
     def state_of(self, agent: AgentId) -> SessionStateView:
-        """The session as of the newest event, as this agent has it."""
+        """Return the session's state as of the newest event, as seen by an agent."""
         return self._state.view().seen_by(agent)
 
     @property
     def branches(self) -> BranchesView:
-        """Where the head was moved, and what can be taken back."""
+        """The moves of the head, and what can be undone or redone."""
         return self._branches.view()
 
     @property
@@ -169,11 +171,11 @@ class Recorder:
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
-        """Store one event. Raises `StoreFull`; then nothing has happened."""
-        self._mend()
+        """Store one event and fold it. Raises `StoreFull`; the event is then neither stored nor folded."""
+        self._repair_log()
         return self._append(payload, agent, cause)
 
-    def _mend(self) -> None:
+    def _repair_log(self) -> None:
         repaired = self._log.mend()
         if repaired is not None:
             self._append(repaired, MAIN_AGENT, None)
@@ -183,43 +185,45 @@ class Recorder:
         self._branches.apply(envelope)
         self._commits.apply(envelope)
         if isinstance(payload, SessionHeadMoved):
-            self._move(envelope, payload.to_seq)
+            self._move_head(envelope, payload.to_seq)
         else:
-            self._take(envelope, payload)
+            self._apply(envelope, payload)
         for hook in self._hooks:
             hook(envelope)
         return envelope
 
     async def commit(self) -> None:
         """Return once everything so far is on stable storage."""
-        self._mend()
+        self._repair_log()
         await self._log.commit()
 
     def checkpoint_at(self, seq: int) -> str:
-        """The commit of the files as they were at an event: the newest on the branch that ends there, else the first of
-        all; empty where there is none."""
+        """Return the commit of the files at an event: the newest on the branch that ends there, else the first of all.
+
+        Empty if there is no checkpoint.
+        """
         return self._commits.at(stretches(self._branches.view().moves, seq))
 
     def holds(self, seq: int) -> bool:
-        """Whether the log has this event, on the branch or not."""
+        """Return True if the log has this event, on the branch or not."""
         return self._log.holds(seq)
 
     def behind(self, seq: int) -> Iterable[Record]:
-        """What came behind an event on the branch, read from the log."""
+        """Return the records after an event on the branch, read from the log."""
         return self._log.branch(after=seq)
 
     def history(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
-        """An agent's history with all that it has let go of; only to be looked at."""
+        """Return an agent's history, including messages that left the context. Do not change it."""
         return self._messages[agent]
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
-        """An agent's history as its model sees it."""
+        """Return an agent's history as its model sees it."""
         return self._messages[agent].view()
 
     def add_agent(self, agent: AgentId) -> None:
-        """Keep a history for a delegate from now on."""
+        """Start a history for a delegate."""
         self._messages[agent] = ModelMessages(agent)
 
     def drop_agent(self, agent: AgentId) -> None:
-        """A delegate has finished; its history stays in the log only."""
+        """Drop the history of a finished delegate; it stays in the log."""
         self._messages.pop(agent, None)

@@ -1,7 +1,7 @@
-"""Serves a session: commands from the mailbox, one at a time, checked against the folded state.
+"""The server of a session: handles commands from the mailbox one at a time, after checking them against the state.
 
-Invariant: a command either leads to events that carry its id as `cause`, or to `command.rejected`; an exception of
-the engine never ends the serving.
+Invariant: a command leads either to events that have its id as `cause`, or to `command.rejected`; an exception in the
+engine never ends the server.
 """
 
 from collections.abc import Awaitable, Callable
@@ -73,12 +73,13 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, User
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
-_GOING = {
-    "revert": "going back",
-    "undo": "going back",
-    "redo": "going forward",
-    "plan_revert": "looking at the files",
+_HEAD_MOVES = {
+    "revert": "reverting",
+    "undo": "undoing",
+    "redo": "redoing",
+    "plan_revert": "checking the files",
 }
+"""The reason of the running state while a command moves the head."""
 
 
 class Engine:
@@ -92,9 +93,9 @@ class Engine:
         self._states = StateKeeper(parts.recorder)
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
-        self._closing = self._deserted = False
-        self._plan: anyio.Event | None = None
-        """Set once the look at the files that is at work has ended: whoever decided meanwhile goes behind it."""
+        self._is_closing = self._client_is_gone = False
+        self._running_plan: anyio.Event | None = None
+        """Set when the running `PlanRevert` has ended; a command that moves the head waits for it."""
         self._checkpointing = Checkpointing(
             parts.recorder,
             parts.blobs,
@@ -112,58 +113,63 @@ class Engine:
             self._jobs,
         )
         self._rewind = Rewind(parts, self._checkpointing)
-        self._heard = HeardPrompts(parts)
+        self._prompt_hooks = HeardPrompts(parts)
 
     def submit(self, command: Command) -> None:
-        """Enqueue a command."""
+        """Queue a command."""
         self._mailbox.put(command)
 
     async def serve(self) -> None:
-        """Carry out commands until `Close`; then stop the turn, and return once all is closed."""
+        """Carry out commands until `Close`; then stop the turn, and return when everything is closed."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run)
             self._jobs.begin(group)
             self._guard(partial(self._states.set, AgentState.IDLE))
             if self._checkpointing.take_up():
-                group.start_soon(self._baseline)
-            group.start_soon(self._edge, self._heard.session_start)
-            group.start_soon(self._edge, self._turns.warm)
+                group.start_soon(self._take_baseline)
+            group.start_soon(self._report_store_errors, self._prompt_hooks.session_start)
+            group.start_soon(self._report_store_errors, self._turns.warm)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
-                    self._closing, self._deserted = True, command.reason == "signal"
+                    self._is_closing, self._client_is_gone = True, command.reason == "signal"
                     self._mailbox.close()
                     continue
                 self._guard(partial(self._carry_out, command, group))
-            self._turns.interrupt(deserted=self._deserted)
+            self._turns.interrupt(deserted=self._client_is_gone)
             await self._turns.ended()
             await self._jobs.end_all("session")
-            if not self._deserted:
+            if not self._client_is_gone:
                 self._guard(partial(close_calls, self._parts.recorder, why=INSTEAD))
-            await self._edge(partial(self._heard.session_end, abandoned=self._deserted))
-            stopped = self._deserted or self._parts.recorder.state.last_turn_end == "interrupted"
+            await self._report_store_errors(
+                partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone)
+            )
+            stopped = self._client_is_gone or self._parts.recorder.state.last_turn_end == "interrupted"
             unattended = not self._parts.interactive and not stopped
             await self._checkpointing.aclose(unattended=unattended)
             group.cancel_scope.cancel()
 
     def _guard(self, act: Callable[[], object]) -> None:
-        """What the store cannot take is told past it; everything else goes on."""
+        """Run `act`; report a `StoreError` to the client instead of raising it."""
         try:
             act()
         except StoreError as error:
             self._on_trouble(error)
 
-    async def _edge(self, tell: Callable[[], Awaitable[object]]) -> None:
+    async def _report_store_errors(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Await `act`; report a `StoreError` to the client instead of raising it."""
         try:
-            await tell()
+            await act()
         except StoreError as error:
             self._on_trouble(error)
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
         state = self._parts.recorder.state
-        behind_plan = self._plan is not None and isinstance(command, Revert | Undo | Redo | PlanRevert)
-        running = self._turns.running and not behind_plan
+        waits_for_plan = self._running_plan is not None and isinstance(
+            command, Revert | Undo | Redo | PlanRevert
+        )
+        running = self._turns.running and not waits_for_plan
         reason = refusal(command, state, running, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
@@ -173,21 +179,23 @@ class Engine:
         except ConfigError as error:
             self._reject(command, Refusal(error.message, error.hint))
 
-    def _reject(self, command: Command, why: Refusal) -> None:
-        rejected = CommandRejected(command=command.kind, reason=why.reason, hint=why.hint, limit=why.limit)
+    def _reject(self, command: Command, refused: Refusal) -> None:
+        rejected = CommandRejected(
+            command=command.kind, reason=refused.reason, hint=refused.hint, limit=refused.limit
+        )
         self._parts.recorder.append(rejected, cause=command.id)
 
     def _dispatch(self, command: Command, group: TaskGroup) -> None:
         match command:
             case SubmitPrompt() | Steer() | Queue():
-                self._message(command, group)
+                self._handle_message(command, group)
             case GoOn():
-                self._go_on(command, group)
+                self._continue_turn(command, group)
             case WriteGuide():
-                self._begin(UserMessageReceived(text="/init", source=SOURCE), group, command)
+                self._begin_turn(UserMessageReceived(text="/init", source=SOURCE), group, command)
             case Delegate(agent=name, text=text):
                 require_role(self._parts, name)
-                self._begin(UserMessageReceived(text=text, to_agent=name), group, command)
+                self._begin_turn(UserMessageReceived(text=text, to_agent=name), group, command)
             case Unqueue(queue_id=queue_id):
                 self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
             case SendQueued(queue_id=queue_id):
@@ -214,20 +222,20 @@ class Engine:
                 revoke_rule(self._parts, command)
             case Compact() | RestoreContext():
                 self._turns.reserve_for(command)
-                group.start_soon(self._reshape, command, group)
+                group.start_soon(self._reshape_context, command, group)
             case PinContext():
                 pin(self._parts, command)
             case RunUserShell():
                 close_calls(self._parts.recorder, why=INSTEAD)
                 begin_user_shell(self._parts, command)
                 self._turns.reserve()
-                group.start_soon(self._user_shell, command, group)
+                group.start_soon(self._serve_user_shell, command, group)
             case Revert() | Undo() | Redo() | PlanRevert():
-                behind = self._plan
-                if behind is None:
+                plan = self._running_plan
+                if plan is None:
                     self._turns.reserve()
-                    self._plan = anyio.Event() if isinstance(command, PlanRevert) else None
-                group.start_soon(self._go_back, command, behind)
+                    self._running_plan = anyio.Event() if isinstance(command, PlanRevert) else None
+                group.start_soon(self._move_head, command, plan)
             case StopJob(job_id=job_id) if job_id is not None:
                 group.start_soon(self._jobs.stop, job_id, "user")
             case StopJob():
@@ -237,10 +245,10 @@ class Engine:
             case Close():
                 return
 
-    def _message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
+    def _handle_message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
-        if self._turns.running and isinstance(command, Steer) and not _beside_a_turn(recorder.state):
+        if self._turns.running and isinstance(command, Steer) and not _is_not_steerable(recorder.state):
             self._steer(UserSteered(text=command.text, attachments=images), group, command)
             return
         if self._turns.running:
@@ -250,43 +258,43 @@ class Engine:
             )
             return
         message = UserMessageReceived(text=command.text, attachments=images)
-        self._begin(message, group, command)
+        self._begin_turn(message, group, command)
 
-    def _go_on(self, command: GoOn, group: TaskGroup) -> None:
+    def _continue_turn(self, command: GoOn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         forked = recorder.state.forked
         if forked is not None and forked.message is not None:
-            self._begin(UserMessageReceived(text=forked.message), group, command)
+            self._begin_turn(UserMessageReceived(text=forked.message), group, command)
             return
-        why = nothing_to_answer(recorder.messages())
-        if why is not None and not recorder.state.open_calls:
-            self._reject(command, why)
+        reason = nothing_to_answer(recorder.messages())
+        if reason is not None and not recorder.state.open_calls:
+            self._reject(command, reason)
             return
         recorder.cause = command.id
         self._run_turn(group, goes_on=recorder.state.pending_prompt is None)
 
     def _send_queued(self, queue_id: RequestId, group: TaskGroup, command: Command) -> None:
         recorder = self._parts.recorder
-        waiting = next(each for each in recorder.state.queue if each.queue_id == queue_id)
+        queued = next(message for message in recorder.state.queue if message.queue_id == queue_id)
         if not self._turns.running:
-            self._begin(_from_queue(waiting), group, command)
+            self._begin_turn(_queued_prompt(queued), group, command)
             return
         recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
-        self._steer(UserSteered(text=waiting.text, attachments=waiting.attachments), group, command)
+        self._steer(UserSteered(text=queued.text, attachments=queued.attachments), group, command)
 
     def _steer(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        if self._heard.ready(message.text):
+        if self._prompt_hooks.ready(message.text):
             self._parts.recorder.append(message, cause=command.id)
         else:
-            group.start_soon(self._steer_heard, message, group, command)
+            group.start_soon(self._steer_after_hooks, message, group, command)
 
-    async def _steer_heard(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        """Steer once the hooks have heard it. What they still hear when the session ends stays in the queue."""
+    async def _steer_after_hooks(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
+        """Steer after the hooks were asked. If the session ends meanwhile, the message stays in the queue."""
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
-            heard = await self._heard.prompt(text)
+            heard = await self._prompt_hooks.prompt(text)
             if heard.decision != "deny":
-                message = await self._heard.mentioning(message)
+                message = await self._prompt_hooks.mentioning(message)
         except StoreError as error:
             self._on_trouble(error)
             return
@@ -295,55 +303,55 @@ class Engine:
             self._guard(partial(recorder.append, queued, cause=command.id))
             raise
         if heard.decision == "deny":
-            self._guard(partial(self._refused_by_hook, heard, command, None))
+            self._guard(partial(self._reject_by_hook, heard, command, None))
         elif self._turns.running:
             self._guard(partial(recorder.append, message, cause=command.id))
-            self._guard(partial(self._heard.record, heard))
+            self._guard(partial(self._prompt_hooks.record, heard))
         else:
-            self._guard(partial(self._begin_now, _sent(message), group, command, heard))
+            self._guard(partial(self._start_turn, _prompt_from_steering(message), group, command, heard))
 
-    def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
-        if self._heard.ready(message.text):
-            self._begin_now(message, group, command)
+    def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
+        if self._prompt_hooks.ready(message.text):
+            self._start_turn(message, group, command)
         else:
             self._turns.reserve()
-            group.start_soon(self._begin_heard, message, group, command)
+            group.start_soon(self._begin_after_hooks, message, group, command)
 
-    async def _begin_heard(
+    async def _begin_after_hooks(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
-        """Begin once the hooks have heard the message, and what it mentions is known; stopped meanwhile, it is not sent."""
-        doing = self._heard.waits_for or "reading what you mention"
-        self._guard(partial(self._states.set, AgentState.RUNNING, doing))
+        """Start a turn after the hooks were asked and mentions were read. If stopped meanwhile, nothing is sent."""
+        activity = self._prompt_hooks.waits_for or "reading your mentions"
+        self._guard(partial(self._states.set, AgentState.RUNNING, activity))
         heard: Heard | None = None
         try:
             with self._turns.scope as scope:
-                heard = await self._heard.prompt(message.text)
+                heard = await self._prompt_hooks.prompt(message.text)
                 if heard.decision != "deny":
-                    message = await self._heard.mentioning(message)
+                    message = await self._prompt_hooks.mentioning(message)
         except StoreError as error:
             self._on_trouble(error)
         finally:
             self._turns.release()
         if heard is not None and heard.decision != "deny" and not scope.cancel_called:
-            self._guard(partial(self._begin_now, message, group, command, heard))
+            self._guard(partial(self._start_turn, message, group, command, heard))
             return
-        self._guard(partial(self._refused_by_hook, heard, command, message.queue_id))
+        self._guard(partial(self._reject_by_hook, heard, command, message.queue_id))
         self._guard(partial(self._states.set, AgentState.IDLE))
         self._next_in_queue(group)
 
-    def _refused_by_hook(
+    def _reject_by_hook(
         self, heard: Heard | None, command: Command | None, queue_id: RequestId | None
     ) -> None:
         cause = command.id if command is not None else None
         if queue_id is not None:
             self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=cause)
         if heard is not None:
-            self._heard.record(heard)
+            self._prompt_hooks.record(heard)
         kind = command.kind if command is not None else "queue"
-        self._parts.recorder.append(self._heard.rejection(heard, kind), cause=cause)
+        self._parts.recorder.append(self._prompt_hooks.rejection(heard, kind), cause=cause)
 
-    def _begin_now(
+    def _start_turn(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None, heard: Heard = NOTHING
     ) -> None:
         recorder = self._parts.recorder
@@ -351,15 +359,15 @@ class Engine:
         close_calls(recorder, why=INSTEAD)
         title_after(recorder, message)
         recorder.append(message)
-        self._heard.record(heard)
+        self._prompt_hooks.record(heard)
         self._run_turn(group, goes_on=False)
 
     def _run_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
         self._turns.reserve()
-        group.start_soon(self._baseline)
-        group.start_soon(partial(self._turn, group, goes_on=goes_on))
+        group.start_soon(self._take_baseline)
+        group.start_soon(partial(self._serve_turn, group, goes_on=goes_on))
 
-    async def _turn(self, group: TaskGroup, *, goes_on: bool) -> None:
+    async def _serve_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
         try:
             await self._turns.run(goes_on=goes_on)
         except StoreError as error:
@@ -367,17 +375,19 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """After a turn that ended by itself, the oldest queued message begins the next one; after a command of the
-        user's own too, where one was queued while it ran (`awaited`)."""
+        """Start a turn with the oldest queued message after a turn that finished.
+
+        `awaited`: a message was queued while a command of the user ran, so start in any case.
+        """
         state = self._parts.recorder.state
-        if not state.queue or self._turns.running or self._closing:
+        if not state.queue or self._turns.running or self._is_closing:
             return
         if not awaited and state.last_turn_end not in (None, "finished"):
             return
-        self._guard(partial(self._begin, _from_queue(state.queue[0]), group, None))
+        self._guard(partial(self._begin_turn, _queued_prompt(state.queue[0]), group, None))
 
-    async def _user_shell(self, command: RunUserShell, group: TaskGroup) -> None:
-        before = {one.queue_id for one in self._parts.recorder.state.queue}
+    async def _serve_user_shell(self, command: RunUserShell, group: TaskGroup) -> None:
+        before = {message.queue_id for message in self._parts.recorder.state.queue}
         try:
             with self._turns.scope:
                 await run_user_shell(self._parts, self._states, self._ticker, command)
@@ -389,12 +399,12 @@ class Engine:
         finally:
             self._turns.release()
         queue = self._parts.recorder.state.queue
-        self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
+        self._next_in_queue(group, awaited=any(message.queue_id not in before for message in queue))
 
-    async def _reshape(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
-        """Summarise at the user's wish, or bring back; what was said meanwhile goes after it."""
+    async def _reshape_context(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
+        """Compact or restore the context at the user's request; messages sent meanwhile come after it."""
         self._parts.recorder.cause = command.id
-        before = {one.queue_id for one in self._parts.recorder.state.queue}
+        before = {message.queue_id for message in self._parts.recorder.state.queue}
         try:
             await self._turns.reshape(command)
         except StoreError as error:
@@ -403,9 +413,9 @@ class Engine:
             self._turns.release()
             self._guard(partial(self._states.set, AgentState.IDLE))
         queue = self._parts.recorder.state.queue
-        self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
+        self._next_in_queue(group, awaited=any(message.queue_id not in before for message in queue))
 
-    async def _baseline(self) -> None:
+    async def _take_baseline(self) -> None:
         try:
             await self._checkpointing.begin()
         except CheckpointError as fault:
@@ -413,51 +423,51 @@ class Engine:
         except StoreError as error:
             self._on_trouble(error)
 
-    async def _go_back(self, command: Revert | Undo | Redo | PlanRevert, behind: anyio.Event | None) -> None:
-        if behind is not None:
-            await behind.wait()
+    async def _move_head(self, command: Revert | Undo | Redo | PlanRevert, plan: anyio.Event | None) -> None:
+        if plan is not None:
+            await plan.wait()
             if self._turns.running:
-                self._guard(partial(self._refuse_after_all, command))
+                self._guard(partial(self._reject_late, command))
                 return
             self._turns.reserve()
         self._parts.recorder.cause = command.id
         try:
-            self._states.set(AgentState.RUNNING, _GOING[command.kind])
+            self._states.set(AgentState.RUNNING, _HEAD_MOVES[command.kind])
             with self._turns.scope:
                 if isinstance(command, PlanRevert):
                     await self._rewind.plan(command)
                 else:
                     await self._rewind.run(command)
-                    kept = [job.job_id for job in self._parts.recorder.state.jobs]
-                    await self._jobs.end_all("stopped", "user", kept)
+                    kept_jobs = [job.job_id for job in self._parts.recorder.state.jobs]
+                    await self._jobs.end_all("stopped", "user", kept_jobs)
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, Refusal(error.message, error.hint)))
         except StoreError as error:
             self._on_trouble(error)
         finally:
             self._turns.release()
-            if self._plan is not None and isinstance(command, PlanRevert):
-                self._plan.set()
-                self._plan = None
+            if self._running_plan is not None and isinstance(command, PlanRevert):
+                self._running_plan.set()
+                self._running_plan = None
             self._guard(partial(self._states.set, AgentState.IDLE))
 
-    def _refuse_after_all(self, command: Command) -> None:
-        """Refuse what something else has come before."""
+    def _reject_late(self, command: Command) -> None:
+        """Reject a command because a turn started while it waited."""
         reason = refusal(command, self._parts.recorder.state, True, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
 
 
-def _beside_a_turn(state: SessionStateView) -> bool:
-    """What runs is no turn that could be steered."""
+def _is_not_steerable(state: SessionStateView) -> bool:
+    """Return True if something other than a turn runs, which cannot be steered."""
     return state.shell is not None or state.compacting
 
 
-def _from_queue(waiting: UserQueued) -> UserMessageReceived:
+def _queued_prompt(queued: UserQueued) -> UserMessageReceived:
     return UserMessageReceived(
-        text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
+        text=queued.text, attachments=queued.attachments, source="queue", queue_id=queued.queue_id
     )
 
 
-def _sent(message: UserSteered) -> UserMessageReceived:
+def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
     return UserMessageReceived(text=message.text, attachments=message.attachments, mentions=message.mentions)

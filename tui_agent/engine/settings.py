@@ -1,4 +1,4 @@
-"""Carries out commands that change a setting. Each is one `settings.changed`, also when the value is the same."""
+"""Commands that change a setting. Each records one `settings.changed`, even if the value stays the same."""
 
 from typing import Literal
 
@@ -36,10 +36,10 @@ def apply_setting(
     | SetMapChoice
     | SetBudgets,
 ) -> None:
-    """Change the setting. Raises `ConfigError` where the value is not possible; nothing changes then."""
+    """Change a setting. Raises `ConfigError` if the value is not valid; nothing changes then."""
     settings = parts.recorder.state.settings
     if settings is None:
-        raise ConfigError("The session has not begun.")
+        raise ConfigError("The session has not started yet.")
     match command:
         case SetModel(model=name, base_url=base_url):
             model = parts.resolve_model(name, base_url, settings.model.effort)
@@ -51,19 +51,19 @@ def apply_setting(
             if policy not in POLICIES:
                 raise ConfigError(
                     f"The policy {policy} is for delegated agents only.",
-                    hint=f"There are: {', '.join(POLICIES)}.",
+                    hint=f"Choose one of: {', '.join(POLICIES)}.",
                 )
             _record(parts, settings, "policy", policy, command.id)
         case SetAgent(agent=agent):
             if agent not in parts.agents:
                 raise ConfigError(
-                    f"There is no agent {agent!r}.", hint=f"There are: {', '.join(sorted(parts.agents))}."
+                    f"There is no agent {agent!r}.", hint=f"Choose one of: {', '.join(sorted(parts.agents))}."
                 )
             _record(parts, settings, "agent", agent, command.id)
         case SetContextMode(mode=mode):
             _record(parts, settings, "context_mode", mode, command.id)
-        case SetRepoMap(mode=wanted):
-            _record(parts, settings, "repo_map", wanted, command.id)
+        case SetRepoMap(mode=map_mode):
+            _record(parts, settings, "repo_map", map_mode, command.id)
         case SetMapChoice(choice=choice):
             _record(parts, settings, "map", choice, command.id)
         case SetBudgets(budgets=budgets):
@@ -71,10 +71,10 @@ def apply_setting(
 
 
 def revoke_rule(parts: EngineParts, command: RevokeRule) -> None:
-    """Take back what was allowed in this session. Raises `ConfigError` where it was not."""
+    """Revoke a rule that was allowed for this session. Raises `ConfigError` if there is no such rule."""
     if command.rule not in parts.recorder.state.granted:
         raise ConfigError(
-            f"No rule {command.rule!r} was allowed in this session.", hint="/policy shows them."
+            f"No rule {command.rule!r} was allowed in this session.", hint="/policy lists the allowed rules."
         )
     parts.recorder.append(PermissionRevoked(rule=command.rule), cause=command.id)
 
@@ -83,9 +83,10 @@ def _record(
     parts: EngineParts, settings: SessionSettings, key: Key, value: BaseModel | str, cause: CommandId
 ) -> None:
     parts.recorder.append(
-        SettingsChanged(key=key, value=_plain(value), previous=_plain(getattr(settings, key))), cause=cause
+        SettingsChanged(key=key, value=_json_value(value), previous=_json_value(getattr(settings, key))),
+        cause=cause,
     )
 
 
-def _plain(value: BaseModel | str) -> JsonValue:
+def _json_value(value: BaseModel | str) -> JsonValue:
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

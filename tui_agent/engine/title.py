@@ -1,4 +1,4 @@
-"""Names a session after its first prompt. Invariant: a name that was given is never replaced."""
+"""Automatic titles: a session gets the beginning of its first prompt. Invariant: a title is never replaced."""
 
 from tui_agent.engine.model.init_agent import SOURCE
 from tui_agent.engine.recorder import Recorder
@@ -9,11 +9,11 @@ TITLE_LENGTH = 48
 
 
 def title_after(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Record a name for a session that has none."""
+    """Record a title for a session that has none."""
     if recorder.state.title or not isinstance(message.text, str) or message.source == SOURCE:
         return
-    words = " ".join(message.text.split())
-    if not words:
+    text = " ".join(message.text.split())
+    if not text:
         return
-    cut = words if len(words) <= TITLE_LENGTH else words[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
-    recorder.append(SessionTitled(title=cut, by="auto"))
+    title = text if len(text) <= TITLE_LENGTH else text[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+    recorder.append(SessionTitled(title=title, by="auto"))

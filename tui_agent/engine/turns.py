@@ -1,4 +1,4 @@
-"""Begins and ends turns: the message, the agent's run inside its cancel scope, the closing events.
+"""The start and end of turns: cancel scope, time limit, hooks, closing events.
 
 Invariant: at most one turn runs; `turn.started` is always followed by `turn.finished`.
 """
@@ -70,38 +70,38 @@ class Turns:
         self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate, self._delegates)
         phase = ToolPhase(parts, gate, self._runner)
 
-        used: set[CallId] = set()
+        used_call_ids: set[CallId] = set()
 
-        def caller(parts: EngineParts, agent: AgentId) -> ModelCaller:
-            return ModelCaller(parts, ticker, states, agent, used)
+        def make_caller(parts: EngineParts, agent: AgentId) -> ModelCaller:
+            return ModelCaller(parts, ticker, states, agent, used_call_ids)
 
-        def loop(parts: EngineParts, caller: ModelCaller, agent: AgentId) -> TurnLoop:
+        def make_loop(parts: EngineParts, caller: ModelCaller, agent: AgentId) -> TurnLoop:
             return TurnLoop(parts, states, caller, phase, asker, agent)
 
-        self._make_loop = loop
-        self._caller = caller(parts, MAIN_AGENT)
-        self._delegating = Delegating(parts, states, caller, loop)
+        self._make_loop = make_loop
+        self._caller = make_caller(parts, MAIN_AGENT)
+        self._delegating = Delegating(parts, states, make_caller, make_loop)
         self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
-        self._telling: anyio.CancelScope | None = None
-        """Hooks are being told that the turn is over."""
-        self._deserted = False
+        self._hooks_scope: anyio.CancelScope | None = None
+        """The scope in which hooks are told that the turn is over."""
+        self._client_is_gone = False
         self._done = anyio.Event()
         self._done.set()
 
     @property
     def running(self) -> bool:
-        """A turn runs, or is being closed."""
+        """True while a turn runs or is being closed."""
         return self._scope is not None
 
     def reserve(self) -> None:
-        """Claim the turn at once, before its task begins, so that no second one can."""
+        """Claim the turn before its task starts, so that no second one can start."""
         self._checkpointing.busy()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
 
     def release(self) -> None:
-        """Give a claim back that no turn used."""
+        """Release the claim."""
         self._scope = None
         self._done.set()
         self._checkpointing.idle()
@@ -115,35 +115,37 @@ class Turns:
         return self._scope
 
     def interrupt(self, *, deserted: bool = False) -> None:
-        """Stop the running turn; it still writes its end. `deserted`: the client is gone, so what waits for the user's
-        decision stays open."""
-        self._deserted = deserted
+        """Stop the running turn; it still records its end.
+
+        `deserted`: the client is gone, so calls that wait for the user's approval stay open.
+        """
+        self._client_is_gone = deserted
         if self._scope is not None:
             self._states.resume()
             self._scope.cancel()
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._hooks_scope is not None:
+            self._hooks_scope.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop one running call; the turn goes on. A delegate that it waits for still reports."""
+        """Stop a running call; the turn continues. A delegate that it waits for still reports."""
         return self._delegating.stop_call(call_id) or self._runner.stop(call_id)
 
     def stop_agent(self, agent: AgentId) -> bool:
-        """End one delegate; whoever delegated gets its report and goes on."""
+        """Stop a delegate; its parent gets a report and continues."""
         return self._delegating.stop(agent)
 
     def _delegates(self, call_id: CallId, agent: AgentId) -> Delegates:
         return self._delegating.of_call(call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """The main agent's loop; where the user gave the task to a named agent, that one has it."""
+        """Return the main agent's loop, with another agent if the message is for a named agent or for `/init`."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == SOURCE and settings is not None:
             parts = replace(parts, agents={settings.agent: partial(InitAgent, parts.env)})
         elif addressed is not None and settings is not None:
-            handing = partial(HandsOver, addressed.to_agent, parts.blobs.text(addressed.text))
-            parts = replace(parts, agents={settings.agent: handing})
+            make_agent = partial(HandsOver, addressed.to_agent, parts.blobs.text(addressed.text))
+            parts = replace(parts, agents={settings.agent: make_agent})
         return self._make_loop(parts, self._caller, MAIN_AGENT)
 
     async def ended(self) -> None:
@@ -151,7 +153,10 @@ class Turns:
         await self._done.wait()
 
     async def run(self, *, goes_on: bool = False) -> TurnEnd:
-        """Run the reserved turn to its end and record it (`goes_on`: it has no message). Raises only `StoreError`."""
+        """Run the reserved turn to its end and record it. Raises only `StoreError`.
+
+        `goes_on`: the turn has no new message.
+        """
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
         prompt = recorder.state.pending_prompt
@@ -161,13 +166,13 @@ class Turns:
             if not goes_on:
                 close_calls(recorder, why=INSTEAD)
             recorder.append(TurnStarted(turn=turn, goes_on=goes_on))
-            outcome = await self._bounded(turn, addressed, goes_on=goes_on)
-            await self._told(turn, outcome)
+            outcome = await self._run_limited(turn, addressed, goes_on=goes_on)
+            await self._tell_hooks(turn, outcome)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.close()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
-                close_calls(recorder, self._over(), why=why, printed=self._runner.printed)
-                await self._edges("end", turn, outcome.reason)
+                close_calls(recorder, self._calls_to_close(), why=why, printed=self._runner.printed)
+                await self._notify_middlewares("end", turn, outcome.reason)
                 duration = round((clock.monotonic() - started) * 1000, 1)
                 recorder.append(
                     TurnFinished(
@@ -176,7 +181,7 @@ class Turns:
                 )
                 self._states.forget_pause()
                 self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.IDLE), outcome.reason)
-                self.release()  # whoever reads the event above may begin the next turn at once
+                self.release()  # before the await: a reader of the event above may start the next turn at once
                 await recorder.commit()
             return outcome.reason
         finally:
@@ -184,18 +189,18 @@ class Turns:
                 self.release()
 
     async def warm(self) -> None:
-        """Do what the first request of a session that is taken up would have to do first."""
+        """Prepare the first request of a resumed session."""
         await self._caller.warm()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
-        """Claim the turn to reshape the history. Raises `ConfigError` where there is nothing to bring back."""
+        """Claim the turn to change the history. Raises `ConfigError` if there is nothing to restore."""
         if isinstance(command, RestoreContext):
             require_there(self._parts, command)
             self._states.set(AgentState.RUNNING, BRINGING_BACK)
         self.reserve()
 
     async def reshape(self, command: Compact | RestoreContext) -> None:
-        """Summarise the main agent's history inside the reserved turn's cancel scope, or bring some of it back."""
+        """Compact the main agent's history inside the reserved turn's cancel scope, or restore parts of it."""
         if isinstance(command, RestoreContext):
             await bring_back(self._parts, command, partial(self._caller.measure, whole=True))
             return
@@ -203,67 +208,78 @@ class Turns:
             if self._caller.room is not None:
                 await self._caller.room.compact("user", command.focus)
 
-    def _over(self) -> list[OpenCall]:
-        """The open calls that end with their turn: all, unless the client is gone who could still be asked."""
+    def _calls_to_close(self) -> list[OpenCall]:
+        """Return the open calls to close with the turn: all, except calls to approve later if the client is gone."""
         recorder = self._parts.recorder
-        kept = unanswered(recorder, self._parts.blobs) if self._deserted and self._parts.interactive else ()
-        return [call for call in recorder.state.open_calls if call not in kept]
+        still_waiting = (
+            unanswered(recorder, self._parts.blobs)
+            if self._client_is_gone and self._parts.interactive
+            else ()
+        )
+        return [call for call in recorder.state.open_calls if call not in still_waiting]
 
-    async def _told(self, turn: int, outcome: Outcome) -> None:
-        """Tell hooks how the turn ends; not of one that the user stopped, who wants to be heard now."""
+    async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
+        """Tell hooks how the turn ended, unless the user stopped it and should not wait for hooks."""
         if outcome.reason == "interrupted" or not self._hooks.wanted("after_turn"):
             return
         with anyio.CancelScope() as scope:
-            self._telling = scope
+            self._hooks_scope = scope
             try:
-                more: JsonMap = {"ended": outcome.reason, "detail": outcome.detail}
-                await self._hooks.tell("after_turn", more)
+                facts: JsonMap = {"ended": outcome.reason, "detail": outcome.detail}
+                await self._hooks.tell("after_turn", facts)
             except StoreError as error:
-                self._not_stored(error)
+                self._report_store_error(error)
             finally:
-                self._telling = None
+                self._hooks_scope = None
 
-    async def _bounded(self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool) -> Outcome:
-        """The loop inside the turn's cancel scope and its time limit."""
+    async def _run_limited(
+        self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool
+    ) -> Outcome:
+        """Run the loop inside the turn's cancel scope and its time limit."""
         settings = self._parts.recorder.state.settings
         limit = settings.budgets.timeout_seconds if settings is not None else None
         scope = self.scope
         outcome: Outcome | None = None
         with scope, anyio.move_on_after(limit) as clock_scope:
-            outcome = await self._supervised(turn, addressed, goes_on=goes_on)
+            outcome = await self._run_supervised(turn, addressed, goes_on=goes_on)
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
             return Outcome("time_limit", f"Stopped after {limit:g} s, the time limit of a turn.")
         return Outcome("interrupted")
 
-    async def _supervised(
+    async def _run_supervised(
         self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool
     ) -> Outcome:
-        """A fault of the engine itself ends the turn and is told; the session goes on."""
+        """Run the loop; an exception of the engine is recorded and ends the turn, but not the session."""
         try:
-            await self._edges("start", turn, None)
+            await self._notify_middlewares("start", turn, None)
             if not goes_on:
                 await self._hooks.tell("after_prompt", {})
-            heard = await self._hooks.tell("before_turn", {"goes_on": goes_on})
-            if heard.decision == "deny":
-                return Outcome("rejected", f"A hook refused the turn: {heard.reason or 'it gave no reason'}.")
+            verdict = await self._hooks.tell("before_turn", {"goes_on": goes_on})
+            if verdict.decision == "deny":
+                return Outcome(
+                    "rejected", f"A hook refused the turn: {verdict.reason or 'it gave no reason'}."
+                )
             return await self._loop(addressed).run()
         except StoreError as error:
-            return self._not_stored(error)
-        except Exception as error:  # noqa: BLE001 - a supervisor: the screen survives to show it
+            return self._report_store_error(error)
+        except Exception as error:  # noqa: BLE001 - a supervisor: the session survives to show the error
             self._parts.recorder.append(
                 ErrorRaised(
                     where="turn",
                     message=f"{type(error).__name__}: {error}",
-                    hint="Your message is kept. Send it again, or /bug reports this.",
+                    hint="Your message is saved. Send it again, or report this with /bug.",
                     detail=traceback.format_exc(),
                 )
             )
             return Outcome("error", f"The engine failed: {error}")
 
-    def _not_stored(self, error: StoreError) -> Outcome:
-        """Where only that one event could not be stored (a long text, say), the turn still gets its end."""
+    def _report_store_error(self, error: StoreError) -> Outcome:
+        """Record a store error as the end of the turn; raise it if even that cannot be stored.
+
+        Often only one event (with a long text) could not be stored.
+        """
         try:
             self._emit(ErrorRaised(where="store", message=error.message, hint=error.hint))
         except StoreError:
@@ -273,7 +289,7 @@ class Turns:
     def _emit(self, payload: Payload) -> None:
         self._parts.recorder.append(payload)
 
-    async def _edges(self, kind: str, turn: int, reason: TurnEnd | None) -> None:
+    async def _notify_middlewares(self, kind: str, turn: int, reason: TurnEnd | None) -> None:
         recorder = self._parts.recorder
         for middleware in self._parts.middlewares:
             context = TurnContext(

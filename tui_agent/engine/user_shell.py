@@ -1,6 +1,6 @@
-"""The user's own commands (`!` and `!!`): run as they stand, without the policy: the user is the one who asks.
+"""The user's own commands (`!` and `!!`), which run without the policy because the user typed them.
 
-Invariant: `user.shell_started` is always followed by `user.shell_finished`, with what was printed until then.
+Invariant: `user.shell_started` is always followed by `user.shell_finished` with the output until then.
 """
 
 import codecs
@@ -28,41 +28,41 @@ from tui_agent.protocol.settings import AgentState
 TIMEOUT = 600.0
 MAX_OUTPUT = 2_000_000
 LIVE_ROOM = 64_000
-"""Characters of live output that are recorded whole; from there on, samples."""
+"""Characters of live output that are recorded completely; later output is sampled."""
 SAMPLE = 2_000
 SAMPLE_EVERY_S = 0.5
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
 def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
-    """Record that it begins, before anything else of the session can; `run_user_shell` must follow."""
+    """Record the start of a command. Call `run_user_shell` afterwards."""
     parts.recorder.append(UserShellStarted(command=command.command, hidden=command.hidden), cause=command.id)
 
 
 async def run_user_shell(
     parts: EngineParts, states: StateKeeper, ticker: Ticker, command: RunUserShell
 ) -> None:
-    """Run one command and record its output, cut in the middle where it is long. Cancelling kills it."""
-    run = _Run(parts, command)
+    """Run a command and record its output; a long output is cut in the middle. Cancelling kills the command."""
+    run = _ShellRun(parts, command)
     try:
         states.set(AgentState.RUNNING, f"! {command.command}")
         with ticker.merging(parts.clock, run.emit, str) as merger:
-            await run.through(merger)
+            await run.execute(merger)
     finally:
         run.finish()
         states.set(AgentState.IDLE)
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
-    """End a command that a run before left open, with what the log tells of its output."""
+    """Record the end of a command that an earlier run left open, with its recorded output."""
     output = Output()
-    began = last = 0.0
+    started_at = last_at = 0.0
     for record in history:
         if not isinstance(record, Envelope):
             continue
-        last = record.at
+        last_at = record.at
         if isinstance(record.payload, UserShellStarted):
-            output, began = Output(), record.at
+            output, started_at = Output(), record.at
         elif isinstance(record.payload, UserShellProgress):
             output.add(record.payload.text)
     recorder.append(
@@ -70,67 +70,67 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
             command=started.command,
             output=output.text(),
             exit_code=None,
-            duration_ms=round(max(0.0, last - began) * 1_000, 1),
+            duration_ms=round(max(0.0, last_at - started_at) * 1_000, 1),
             hidden=started.hidden,
             ended="lost",
         )
     )
 
 
-class _Run:
-    """One command from its start to its record."""
+class _ShellRun:
+    """A run of one command."""
 
     def __init__(self, parts: EngineParts, command: RunUserShell) -> None:
         self._parts = parts
         self._command = command
-        self._began = parts.clock.monotonic()
-        self._kept = bytearray()
-        self._ended: ShellEnd = "interrupted"
+        self._started_at = parts.clock.monotonic()
+        self._output = bytearray()
+        self._end: ShellEnd = "interrupted"
         self._exit_code: int | None = None
         self._note = ""
 
-    async def through(self, merger: Merger[str]) -> None:
-        """Run it to its end, unconfined: it is the user's own command."""
+    async def execute(self, merger: Merger[str]) -> None:
+        """Run the command to its end outside the sandbox, since the user typed it."""
         spec = ExecSpec(
             script=self._command.command, timeout=TIMEOUT, max_output=MAX_OUTPUT, outside=True, network=True
         )
-        live = _Live(merger, self._parts.clock)
+        live = _LiveOutput(merger, self._parts.clock)
 
-        def take(data: bytes) -> None:
-            self._kept += data[: max(MAX_OUTPUT - len(self._kept), 0)]
-            live.take(data)
+        def handle_output(data: bytes) -> None:
+            self._output += data[: max(MAX_OUTPUT - len(self._output), 0)]
+            live.add(data)
 
         try:
-            result = await self._parts.env.exec(spec, take)
+            result = await self._parts.env.exec(spec, handle_output)
         except EnvironmentFault as fault:
-            self._ended, self._note = "failed", str(fault)
+            self._end, self._note = "failed", str(fault)
             return
         self._exit_code = result.exit_code
-        self._ended = _ENDS.get(result.ended, "failed")
+        self._end = _ENDS.get(result.ended, "failed")
         self._note = "" if result.ended == "exited" else result.message
 
     def emit(self, _key: str, text: str) -> None:
         self._parts.recorder.append(UserShellProgress(text=text), cause=self._command.id)
 
     def finish(self) -> None:
-        """Record its end."""
-        printed = bytes(self._kept).decode("utf-8", "replace")
-        joint = "\n" if printed and self._note and not printed.endswith("\n") else ""
+        """Record the end of the command."""
+        output = bytes(self._output).decode("utf-8", "replace")
+        separator = "\n" if output and self._note and not output.endswith("\n") else ""
         self._parts.recorder.append(
             UserShellFinished(
                 command=self._command.command,
-                output=head_and_tail(f"{printed}{joint}{self._note}").text,
+                output=head_and_tail(f"{output}{separator}{self._note}").text,
                 exit_code=self._exit_code,
-                duration_ms=round((self._parts.clock.monotonic() - self._began) * 1_000, 1),
+                duration_ms=round((self._parts.clock.monotonic() - self._started_at) * 1_000, 1),
                 hidden=self._command.hidden,
-                ended=self._ended,
+                ended=self._end,
             ),
             cause=self._command.id,
         )
 
 
-class _Live:
-    """Decodes output as it comes and passes it on: all of it at first, then samples of what is newest."""
+class _LiveOutput:
+    """A decoder that passes on output as it arrives: all of it at first, then samples of the newest."""
 
     def __init__(self, merger: Merger[str], clock: Clock) -> None:
         self._merger = merger
@@ -139,8 +139,8 @@ class _Live:
         self._room = LIVE_ROOM
         self._sampled_at = 0.0
 
-    def take(self, data: bytes) -> None:
-        """The next bytes; called on the event loop."""
+    def add(self, data: bytes) -> None:
+        """Add new output; called on the event loop."""
         text = self._decode.decode(data)
         if self._room and text:
             first, text = text[: self._room], text[self._room :]

@@ -1,1 +1,1 @@
-"""Sessions as files for other people and other programs. Importing it does nothing."""
+"""Exports of sessions as files for other people and programs. Importing it does nothing."""

@@ -1,6 +1,6 @@
-"""A whole session as one file, to be taken along.
+"""Export of a whole session as one portable file.
 
-Invariant: the manifest comes first and names every other file with its size and SHA-256.
+Invariant: the manifest comes first and lists every other file with its size and SHA-256.
 """
 
 import gzip
@@ -38,7 +38,7 @@ class Member(Frozen):
 
 
 class Manifest(Frozen):
-    """What an archive says of itself. `files` are in the order in which they follow."""
+    """The manifest of an archive. `files` are in the order in which they follow."""
 
     format: Literal["tui-agent session"] = "tui-agent session"
     version: Literal[1] = 1
@@ -51,12 +51,12 @@ class Manifest(Frozen):
 
 
 async def export_archive(folder: Path, redactor: Redactor, dest: Path, *, files: bool = True) -> Manifest:
-    """Write a session's log, its blobs and (`files`) its checkpoints to a `.tar.gz`; returns what is in it."""
-    with TemporaryDirectory(prefix="tui-agent-export-") as place, new_file(dest) as draft:
-        staged = Path(place)
-        found = stores(folder)
-        if files and found:
-            await shadow_of(found[0]).export_bundle(staged / BUNDLE)
+    """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return its manifest."""
+    with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder, new_file(dest) as draft:
+        staged = Path(temporary_folder)
+        checkpoint_stores = stores(folder)
+        if files and checkpoint_stores:
+            await shadow_of(checkpoint_stores[0]).export_bundle(staged / BUNDLE)
         manifest = _stage(folder, redactor, staged)
         _pack(staged, manifest, draft)
     return manifest
@@ -72,7 +72,7 @@ def _stage(folder: Path, redactor: Redactor, staged: Path) -> Manifest:
     with (staged / EVENTS).open("wb") as log:
         log.writelines(outgoing.lines())
     bundle = [BUNDLE] if (staged / BUNDLE).exists() else []
-    first = [_member(staged, name) for name in (EVENTS, *bundle)]
+    main_files = [_member(staged, name) for name in (EVENTS, *bundle)]
     summary = summarise(folder)
     return Manifest(
         product=__version__,
@@ -80,7 +80,7 @@ def _stage(folder: Path, redactor: Redactor, staged: Path) -> Manifest:
         title=redactor.text(summary.title) if summary else "",
         workspace=summary.workspace if summary else "",
         events=summary.events if summary else 0,
-        files=(*first, *members),
+        files=(*main_files, *members),
     )
 
 
@@ -94,24 +94,24 @@ def _member(staged: Path, name: str) -> Member:
 def _pack(staged: Path, manifest: Manifest, draft: Path) -> None:
     with (
         draft.open("wb") as out,
-        gzip.GzipFile("", "wb", 6, out, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        gzip.GzipFile("", "wb", 6, out, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        head = manifest.model_dump_json(indent=1).encode()
-        archive.addfile(_info(MANIFEST, len(head)), io.BytesIO(head))
+        manifest_json = manifest.model_dump_json(indent=1).encode()
+        archive.addfile(_tar_info(MANIFEST, len(manifest_json)), io.BytesIO(manifest_json))
         for member in manifest.files:
             with (staged / member.path).open("rb") as file:
-                archive.addfile(_info(member.path, member.size), file)
+                archive.addfile(_tar_info(member.path, member.size), file)
 
 
-def _info(name: str, size: int) -> tarfile.TarInfo:
+def _tar_info(name: str, size: int) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, MEMBER_MODE
     return info
 
 
 def listed(manifest: Manifest) -> Iterator[str]:
-    """The files of an archive in words."""
+    """Yield the contents of an archive as phrases."""
     yield f"{manifest.events} events"
     blobs = sum(member.path.startswith(BLOBS) for member in manifest.files)
     if blobs:

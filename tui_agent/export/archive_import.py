@@ -1,7 +1,8 @@
-"""Taking in a session that was packed elsewhere.
+"""Import of a session from an archive.
 
-Invariant: the archive is foreign. Only names of a fixed shape are ever written, each one to a new file in a folder of
-our own, only as many bytes as the manifest promises, and nothing becomes a session before all of it was checked.
+Invariant: the archive is untrusted. Only names of a fixed form are written, iterate as a new file in a folder of
+our own and with at most as many bytes as the manifest states; it becomes a session only after everything was
+checked.
 """
 
 import gzip
@@ -34,7 +35,7 @@ _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
 class Imported(NamedTuple):
-    """What came of an archive. `trouble` says why there are no checkpoints although it had some."""
+    """The result of an import. `trouble` is the reason why the archive's checkpoints are missing."""
 
     session: str
     manifest: Manifest
@@ -42,48 +43,48 @@ class Imported(NamedTuple):
 
 
 async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
-    """Make a session of an archive below `root`, under its own id, or `new_id` where that is taken.
+    """Import an archive as a session below `root`, under its own id, or `new_id` if that is taken.
 
-    Raises `UsageError` for what is no whole archive of a session, `StoreFull`. Then nothing has changed.
+    Raises `UsageError` if it is not a complete session archive, and `StoreFull`. Nothing has changed then.
     """
-    place = _place(root)
+    folder = _make_folder(root)
     try:
-        manifest = _unpack(archive, place)
-        _check_log(place / EVENTS, archive)
-        trouble = await _checkpoints(place)
-        session = _settle(place, root, manifest.session, new_id)
+        manifest = _unpack(archive, folder)
+        _check_log(folder / EVENTS, archive)
+        trouble = await _import_checkpoints(folder)
+        session = _install(folder, root, manifest.session, new_id)
     except OSError as fault:
         raise StoreFull(
-            f"{archive} could not be taken in: {fault.strerror or fault}.",
+            f"{archive} could not be imported: {fault.strerror or fault}.",
             hint="Check the disk and the file.",
         ) from fault
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return Imported(session, manifest, trouble)
 
 
-def _place(root: Path) -> Path:
-    """A folder of our own, named like one that is being deleted: what a killed import leaves is cleared away as such."""
+def _make_folder(root: Path) -> Path:
+    """Create a temporary folder, named like one being deleted, so that a killed import is cleaned up as such."""
     try:
         root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         return Path(mkdtemp(prefix=REMOVED, dir=root))
     except OSError as fault:
-        raise StoreFull(f"No session can be made in {root}: {fault.strerror or fault}.") from fault
+        raise StoreFull(f"A session cannot be created in {root}: {fault.strerror or fault}.") from fault
 
 
-def _unpack(archive: Path, place: Path) -> Manifest:
-    (place / BLOBS).mkdir(mode=FOLDER_MODE)
+def _unpack(archive: Path, folder: Path) -> Manifest:
+    (folder / BLOBS).mkdir(mode=FOLDER_MODE)
     with _members(archive) as members:
-        manifest = _manifest(members, archive)
-        _require_room(manifest, place)
+        manifest = _read_manifest(members, archive)
+        _require_room(manifest, folder)
         expected = {member.path: member for member in manifest.files}
         for info, content in members:
             member = expected.pop(info.name, None)
             if member is None or not info.isreg() or info.size != member.size:
-                raise _broken(archive, f"it holds {info.name!r}, of which its manifest says something else")
-            _write(place / member.path, content, member, archive)
+                raise _invalid_archive(archive, f"{info.name!r} does not match its manifest")
+            _write(folder / member.path, content, member, archive)
     if expected:
-        raise _broken(archive, f"{next(iter(expected))} is missing")
+        raise _invalid_archive(archive, f"{next(iter(expected))} is missing")
     return manifest
 
 
@@ -92,82 +93,85 @@ Members = Iterator[tuple[tarfile.TarInfo, "tarfile.ExFileObject"]]
 
 @contextmanager
 def _members(archive: Path) -> Iterator[Members]:
-    """The archive's files one by one; its faults as ours."""
+    """Yield an iterator over the archive's files; convert its errors to ours."""
     try:
         with tarfile.open(archive, "r|gz") as tar:
 
-            def each() -> Members:
+            def iterate() -> Members:
                 for info in tar:
                     content = tar.extractfile(info) if info.isreg() else None
                     if content is None:
-                        raise _broken(archive, f"{info.name!r} is no plain file")
+                        raise _invalid_archive(archive, f"{info.name!r} is not a regular file")
                     yield info, content  # type: ignore[misc]
 
-            yield each()
+            yield iterate()
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as fault:
-        raise _broken(archive, "it cannot be unpacked") from fault
+        raise _invalid_archive(archive, "it cannot be unpacked") from fault
 
 
-def _manifest(members: Members, archive: Path) -> Manifest:
+def _read_manifest(members: Members, archive: Path) -> Manifest:
     info, content = next(members, (None, None))
     if info is None or content is None or info.name != MANIFEST or info.size > MANIFEST_BYTES:
-        raise _broken(archive, "it does not begin with a manifest")
+        raise _invalid_archive(archive, "it does not begin with a manifest")
     try:
         manifest = Manifest.model_validate_json(content.read())
     except ValidationError as fault:
-        raise _broken(archive, "its manifest cannot be read; it may be of a newer version") from fault
+        raise _invalid_archive(
+            archive, "its manifest cannot be read; it may be from a newer version"
+        ) from fault
     paths = [member.path for member in manifest.files]
     for path in paths:
         if path not in (EVENTS, BUNDLE) and not _BLOB.fullmatch(path):
-            raise _broken(archive, f"it has a file {path!r}, which no session has")
+            raise _invalid_archive(archive, f"a session has no file {path!r}")
     if len(paths) != len(set(paths)) or EVENTS not in paths or not is_session_id(manifest.session):
-        raise _broken(archive, "its manifest is not that of a session")
+        raise _invalid_archive(archive, "its manifest is not that of a session")
     return manifest
 
 
-def _require_room(manifest: Manifest, place: Path) -> None:
-    needed, free = sum(member.size for member in manifest.files), shutil.disk_usage(place).free
+def _require_room(manifest: Manifest, folder: Path) -> None:
+    needed, free = sum(member.size for member in manifest.files), shutil.disk_usage(folder).free
     if needed > free:
         raise StoreFull(
-            f"The session takes {needed} bytes, and {place.parent} has {free} left.", hint="Free some space."
+            f"The session needs {needed} bytes, but {folder.parent} has only {free} free.",
+            hint="Free some space.",
         )
 
 
 def _write(path: Path, content: "tarfile.ExFileObject", member: Member, archive: Path) -> None:
-    digest, left = hashlib.sha256(), member.size
+    digest, remaining = hashlib.sha256(), member.size
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as out:
-        while left and (piece := content.read(min(PIECE, left))):
+        while remaining and (piece := content.read(min(PIECE, remaining))):
             digest.update(piece)
             out.write(piece)
-            left -= len(piece)
+            remaining -= len(piece)
         out.flush()
         os.fsync(out.fileno())
-    named = path.name if path.parent.name == BLOBS.rstrip("/") else member.sha256
-    if left or digest.hexdigest() != member.sha256 or named != member.sha256:
-        raise _broken(archive, f"{member.path} is not what its manifest says")
+    expected_sha256 = path.name if path.parent.name == BLOBS.rstrip("/") else member.sha256
+    if remaining or digest.hexdigest() != member.sha256 or expected_sha256 != member.sha256:
+        raise _invalid_archive(archive, f"{member.path} is not what its manifest says")
 
 
 def _check_log(log: Path, archive: Path) -> None:
-    """Every line is whole and they are in order, from the first event on."""
+    """Check that every line is intact and that they are in order, starting with the first event."""
     last = -1
     with log.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             record = decode(line.rstrip(b"\n"))
             if record is None or record.seq <= last or (last < 0 and record.seq != 0):
-                raise _broken(archive, f"line {number} of its log is damaged or out of order")
+                raise _invalid_archive(archive, f"line {number} of its log is damaged or out of order")
             last = record.seq
     if last < 0:
-        raise _broken(archive, "its log is empty")
+        raise _invalid_archive(archive, "its log is empty")
 
 
-async def _checkpoints(place: Path) -> str:
-    """Make the store of checkpoints; returns why there is none. The conversation is worth having without it."""
-    bundle = place / BUNDLE
+async def _import_checkpoints(folder: Path) -> str:
+    """Create the checkpoint store; return why there is none, as the conversation is useful without it."""
+    bundle = folder / BUNDLE
     if not bundle.exists():
         return ""
     try:
-        await shadow_of(place / STORE).import_bundle(bundle)
+        await shadow_of(folder / STORE).import_bundle(bundle)
     except CheckpointError as fault:
         return fault.message
     finally:
@@ -175,17 +179,17 @@ async def _checkpoints(place: Path) -> str:
     return ""
 
 
-def _settle(place: Path, root: Path, session: str, new_id: str) -> str:
+def _install(source: Path, root: Path, session: str, new_id: str) -> str:
     for name in (session, new_id):
         folder = root / name
         try:
-            folder.mkdir(mode=FOLDER_MODE)  # whoever makes it has it
+            folder.mkdir(mode=FOLDER_MODE)  # creating it reserves the name
         except FileExistsError:
             continue
-        place.replace(folder)
+        source.replace(folder)
         return name
-    raise StoreError(f"There are sessions {session} and {new_id} already.", hint="Try it again.")
+    raise StoreError(f"The sessions {session} and {new_id} already exist.", hint="Try again.")
 
 
-def _broken(archive: Path, why: str) -> UsageError:
-    return UsageError(f"{archive} is no whole archive of a session: {why}.", hint="Export it anew.")
+def _invalid_archive(archive: Path, reason: str) -> UsageError:
+    return UsageError(f"{archive} is not a complete session archive: {reason}.", hint="Export it again.")

@@ -1,6 +1,6 @@
-"""A session's checkpoints as files: one file that `git clone` takes, or the workspace after a part.
+"""Export of a session's checkpoints: a file for `git clone`, or the workspace after a part.
 
-Invariant: the session and its workspace are only read. Files are as they were: nothing in them is redacted.
+Invariant: the session and its workspace are only read. Files are exported as they were, without redaction.
 """
 
 from collections.abc import Iterable
@@ -21,28 +21,29 @@ STORE = "checkpoints.git"
 
 
 def stores(folder: Path) -> list[Path]:
-    """The checkpoint stores of a session: its own, then those of the sessions that it was forked from."""
+    """Return a session's checkpoint stores: its own, then those of the sessions it was forked from."""
     strands = reversed(lineage(folder).strands)
     return [store for strand in strands if (store := strand.folder / STORE).is_dir()]
 
 
 def shadow_of(store: Path) -> GitShadow:
-    """A store, to be read: the workspace may be gone."""
+    """Open a store for reading; the workspace may be gone."""
     return GitShadow(store.parent, store)
 
 
 def own_store(folder: Path) -> Path:
-    """The store that holds a session's newest checkpoints. Raises `CheckpointError` where it has none."""
-    found = stores(folder)
-    if not found:
+    """Return the store with a session's newest checkpoints. Raises `CheckpointError` if it has none."""
+    session_stores = stores(folder)
+    if not session_stores:
         raise CheckpointError(
-            f"The session {folder.name} has no checkpoints.", hint="They need git and a project's folder."
+            f"The session {folder.name} has no checkpoints.",
+            hint="Checkpoints need git and a project folder.",
         )
-    return found[0]
+    return session_stores[0]
 
 
 async def export_bundle(folder: Path, dest: Path) -> None:
-    """Every checkpoint as one file for `git clone`: a commit for each part that changed files."""
+    """Write every checkpoint to one file for `git clone`: a commit for each part that changed files."""
     store = own_store(folder)
     with new_file(dest) as draft:
         draft.unlink()
@@ -50,9 +51,9 @@ async def export_bundle(folder: Path, dest: Path) -> None:
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
-    """Write the workspace as it was after a part into an empty or absent folder; returns the checkpoint's commit.
+    """Write the workspace after a part into an empty or new folder; return the checkpoint's commit.
 
-    Raises `UsageError` where there is no such part, `CheckpointError` where no checkpoint was taken until then.
+    Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to it.
     """
     commit = commit_after(read_records(folder), part)
     for store in stores(folder):
@@ -65,29 +66,31 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
             continue
         await shadow.checkout(commit, dest)
         return commit
-    raise CheckpointError(f"The session {folder.name} has no checkpoints.", hint="Its files were not kept.")
+    raise CheckpointError(f"The session {folder.name} has no checkpoints.", hint="Its files were not stored.")
 
 
 def commit_after(records: list[Record], part: int) -> str:
-    """The checkpoint that holds the files as they were right after a part, on the branch that the part is on."""
+    """Return the checkpoint of the files right after a part, on the branch of that part."""
     if part == -1:
-        at = 0
+        part_index = 0
     else:
-        at = next((index for index, record in enumerate(records) if _gives(record, part)), -1)
-    if at < 0:
+        part_index = next((index for index, record in enumerate(records) if _contains_part(record, part)), -1)
+    if part_index < 0:
         last = max((_last_part(record) for record in records), default=-1)
-        known = f"It has the parts 0 to {last}" if last >= 0 else "It has none"
-        raise UsageError(f"The session has no part {part}. {known}, and -1 is before the first.")
-    before, behind = branch(records[: at + 1]), records[at + 1 :]
-    found = _own(behind, part) or _newest(before, part) or _first(records)
-    if not found:
-        raise CheckpointError(f"No checkpoint was taken until part {part}.", hint="Its files were not kept.")
-    return found
+        available = f"It has the parts 0 to {last}" if last >= 0 else "It has none"
+        raise UsageError(f"The session has no part {part}. {available}; -1 is the state before the first.")
+    earlier, later = branch(records[: part_index + 1]), records[part_index + 1 :]
+    commit = _checkpoint_of(later, part) or _newest_checkpoint(earlier, part) or _first_checkpoint(records)
+    if not commit:
+        raise CheckpointError(
+            f"No checkpoint was taken up to part {part}.", hint="Its files were not stored."
+        )
+    return commit
 
 
-def _own(behind: Iterable[Record], part: int) -> str:
-    """The checkpoint that was taken of the part itself."""
-    for record in behind:
+def _checkpoint_of(later: Iterable[Record], part: int) -> str:
+    """Return the checkpoint that was taken for the part itself; empty if there is none."""
+    for record in later:
         match record:
             case Envelope(payload=CheckpointTaken(part=after, author=author, commit=commit)):
                 if after == part and (author != "human" or part == -1):
@@ -97,12 +100,12 @@ def _own(behind: Iterable[Record], part: int) -> str:
     return ""
 
 
-def _first(records: Iterable[Record]) -> str:
-    """The files as the session found them, of which the checkpoint may be taken while the first part is made."""
-    return _own(records, -1)
+def _first_checkpoint(records: Iterable[Record]) -> str:
+    """Return the checkpoint of the files before the first change, which may be taken during the first part."""
+    return _checkpoint_of(records, -1)
 
 
-def _newest(records: Iterable[Record], part: int) -> str:
+def _newest_checkpoint(records: Iterable[Record], part: int) -> str:
     commit = ""
     for record in records:
         match record:
@@ -115,7 +118,7 @@ def _newest(records: Iterable[Record], part: int) -> str:
     return commit
 
 
-def _gives(record: Record, part: int) -> bool:
+def _contains_part(record: Record, part: int) -> bool:
     match record:
         case Envelope(payload=ModelResponded(first_part=first, parts=parts)):
             return first <= part < first + len(parts)

@@ -1,4 +1,4 @@
-"""The formats of an export, by name, and where each one goes."""
+"""Export formats by name, and where each one is written."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ TextOf = Callable[[Path, Redactor, bool], str]
 
 
 class Format(NamedTuple):
-    """How a format's files end, and what makes its text; the others are files only."""
+    """A format: its file ending, and the function that returns its text (None for formats that are files only)."""
 
     ending: str
     text: TextOf | None = None
@@ -48,7 +48,7 @@ FORMATS: dict[str, Format] = {
 
 
 def default_name(place: Path, folder: Path, form: str) -> Path:
-    """A name in `place` that nothing has yet."""
+    """Return an unused file name in `place`."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
     return free_name(place, stem, FORMATS[form].ending)
 
@@ -56,7 +56,7 @@ def default_name(place: Path, folder: Path, form: str) -> Path:
 async def export(
     folder: Path, redactor: Redactor, form: str, dest: Path, everything: bool = False, files: bool = True
 ) -> None:
-    """Write one session to `dest`. Raises `UsageError` where that is taken, `StoreFull`, `CheckpointError`."""
+    """Write one session to `dest`. Raises `UsageError` if it exists, `StoreFull`, `CheckpointError`."""
     text = FORMATS[form].text
     if text is not None:
         await run_sync(lambda: write_new(dest, text(folder, redactor, everything).encode()))

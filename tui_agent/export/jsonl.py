@@ -1,4 +1,4 @@
-"""The log's own lines, for programs: redacted once more, else byte for byte as they are kept."""
+"""Export of the log's own lines for programs: redacted again, otherwise byte for byte as stored."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from tui_agent.store.redaction.redactor import Redactor
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
-    """The lines of the current branch, or all of them. Long texts stand in them by digest and beginning."""
+    """Return the lines of the current branch, or all of them. Long texts are given by digest and preview."""
     outgoing = Outgoing(folder, redactor, branch=not everything)
-    for _ in outgoing.blobs():  # what these are called now is what the lines name
+    for _ in outgoing.blobs():  # redacting the blobs first gives the names that the lines refer to
         pass
     return b"".join(outgoing.lines())

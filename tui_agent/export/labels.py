@@ -1,4 +1,4 @@
-"""The words in which readable exports tell times, sums and display blocks, the same in each of them."""
+"""Labels for times, sums and display blocks in all readable exports."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -33,17 +33,17 @@ STATES = {
     "interrupted": "stopped",
     "lost": "lost",
 }
-SAID = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "taken back"}
+SAID = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "removed"}
 AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
 
 
 def moment(at: float) -> str:
-    """A time as the exporting machine's clock shows it."""
+    """Return a time in the exporting machine's time zone; empty for 0."""
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
 def duration(ms: float | None) -> str:
-    """A duration; nothing where there is none."""
+    """Return a duration; empty if there is none."""
     if not ms:
         return ""
     seconds = ms / 1_000
@@ -57,17 +57,20 @@ def duration(ms: float | None) -> str:
 
 
 def cost(usd: float | None) -> str:
-    """A sum of money; nothing where no price is known."""
+    """Return an amount of money; empty if no price is known."""
     if usd is None:
         return ""
     return f"${usd:.{2 if usd >= 1 else 3 if usd >= 0.01 else 4}f}"
 
 
 def changed_files(story: Story) -> dict[str, tuple[int, int]]:
-    """Lines that were added to and removed from each file, without those that are again as they were: of one whose
-    permissions changed that is not known."""
+    """Return the lines added to and removed from each file, without files that are back in their first state.
+
+    Files of which only the permissions changed are included, because it is unknown whether those were
+    restored.
+    """
     sums: dict[str, tuple[int, int]] = {}
-    bits = set[str]()
+    mode_changed = set[str]()
     first, last = dict[str, str | None](), dict[str, str | None]()
     for change in story.changes:
         added, removed = sums.get(change.path, (0, 0))
@@ -75,90 +78,90 @@ def changed_files(story: Story) -> dict[str, tuple[int, int]]:
         first.setdefault(change.path, change.before)
         last[change.path] = change.after
         if change.before is not None and change.before == change.after:
-            bits.add(change.path)
+            mode_changed.add(change.path)
     return {
         path: lines
         for path, lines in sums.items()
-        if first[path] != last[path] or (path in bits and last[path] is not None)
+        if first[path] != last[path] or (path in mode_changed and last[path] is not None)
     }
 
 
 def facts(story: Story) -> list[tuple[str, str]]:
-    """What stands at the head of an export; lines that would say nothing are left out."""
-    figures = story.metrics
-    tokens = f"{figures.input_tokens:,} in ({figures.cached_tokens:,} cached), {figures.output_tokens:,} out"
+    """Return the rows at the head of an export, without empty ones."""
+    metrics = story.metrics
+    tokens = f"{metrics.input_tokens:,} in ({metrics.cached_tokens:,} cached), {metrics.output_tokens:,} out"
     changed = changed_files(story)
     files, added, removed = (
         len(changed),
-        sum(a for a, _ in changed.values()),
-        sum(r for _, r in changed.values()),
+        sum(lines for lines, _ in changed.values()),
+        sum(lines for _, lines in changed.values()),
     )
     rows = [
         ("session", story.session),
         ("workspace", story.workspace),
         ("model", story.model),
-        ("begun", moment(figures.first_at)),
-        ("lasted", duration((figures.last_at - figures.first_at) * 1_000)),
-        ("turns", counted(figures.turns, "turn") + f", {counted(figures.parts, 'part')}"),
+        ("started", moment(metrics.first_at)),
+        ("lasted", duration((metrics.last_at - metrics.first_at) * 1_000)),
+        ("turns", counted(metrics.turns, "turn") + f", {counted(metrics.parts, 'part')}"),
         ("files", f"{counted(files, 'file')} changed, +{added} −{removed}" if files else ""),
-        ("tokens", tokens if figures.model_calls else ""),
-        ("cost", cost(figures.cost_usd)),
+        ("tokens", tokens if metrics.model_calls else ""),
+        ("cost", cost(metrics.cost_usd)),
     ]
     return [(name, value) for name, value in rows if value]
 
 
 def turn_end(entry: TurnEntry) -> str:
-    """A turn's end row."""
+    """Return the row at a turn's end."""
     files = f"{counted(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
-    words = [
+    phrases = [
         TURN_ENDS.get(entry.reason, entry.reason),
         duration(entry.duration_ms),
         counted(entry.iterations, "model call") if entry.iterations else "",
         files,
         cost(entry.cost_usd),
     ]
-    return " · ".join(word for word in words if word)
+    return " · ".join(phrase for phrase in phrases if phrase)
 
 
 def tool_words(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
-    """A tool row: what it did, to what, and how it came out."""
+    """Return a tool row's verb, target and outcome."""
     state = STATES[entry.state]
-    said = texts.plain(entry.denied or entry.outcome)
-    outcome = " · ".join(word for word in (state, said, duration(entry.duration_ms)) if word)
+    text = texts.plain(entry.denied or entry.outcome)
+    outcome = " · ".join(phrase for phrase in (state, text, duration(entry.duration_ms)) if phrase)
     return texts.plain(entry.verb or entry.name), texts.plain(entry.target), outcome
 
 
 def answered(entry: QuestionEntry, texts: Texts) -> str:
-    """What was answered to a question."""
+    """Return the answer to a question, or a note."""
     if entry.answer is not None:
         return texts.whole(entry.answer)
-    return "(no answer was waited for)" if entry.void else "(no answer yet)"
+    return "(the turn ended without an answer)" if entry.void else "(no answer yet)"
 
 
 def pictures(entry: UserEntry, texts: Texts) -> list[str]:
-    """The names of what was attached."""
+    """Return the names of the attachments."""
     return [texts.plain(image.name) or f"a picture of {image.size} bytes" for image in entry.attachments]
 
 
 def mentions(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
-    """What the message mentions: its name, and what the model was sent of it."""
+    """Return the name of each mention, and what the model was sent of it."""
     return [
         (
-            texts.plain(mention_name(one)),
-            texts.plain(mention_sent(one, f"{one.size:,} bytes", f"{one.tokens:,}")),
+            texts.plain(mention_name(mention)),
+            texts.plain(mention_sent(mention, f"{mention.size:,} bytes", f"{mention.tokens:,}")),
         )
-        for one in entry.mentions
+        for mention in entry.mentions
     ]
 
 
 def other_changes(entry: ToolEntry, changes: Sequence[Change]) -> list[Change]:
-    """What a call changed beyond the diffs that its result shows."""
+    """Return the changes of a call that the diffs in its result do not show."""
     shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
     return [change for change in changes if change.path not in shown]
 
 
 def block_text(block: DisplayBlock, texts: Texts) -> str:
-    """A display block in plain text."""
+    """Return a display block as plain text."""
     match block:
         case TextBlock(text=text) | MarkdownBlock(text=text):
             return texts.whole(text)

@@ -1,6 +1,6 @@
-"""A session as a Markdown file that reads well in any viewer.
+"""Export of a session as a Markdown file that reads well in any viewer.
 
-Invariant: what a program or a file said stands in fences that it cannot close; no HTML of the session's is live.
+Invariant: text of programs and files is inside fences that it cannot close; no HTML of the session is live.
 """
 
 import html
@@ -34,36 +34,36 @@ from tui_agent.folds.transcript.entries import (
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 
 OUTPUT_LINES = 40
-"""Lines of an output that are shown; of a longer one the ends."""
+"""Maximum lines shown of an output; of a longer one both ends."""
 LINE_CHARS = 400
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
-_SIGNS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_LEADS = re.compile(r"\]([(:])\s*([^\s)]*)")
-"""Where a link leads: in a line, or in one of its own that names it."""
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+_SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_LINK_TARGET = re.compile(r"\]([(:])\s*([^\s)]*)")
+"""The target of a link, inline or in a reference definition."""
 _SCHEME = re.compile(r"<?([A-Za-z][A-Za-z0-9+.-]*):")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_UNSEEN = re.compile(r"[\x00-\x20\x7f]")
+_ESCAPED_CHAR = re.compile(r"\\([!-/:-@\[-`{-~])")
+_CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def to_markdown(story: Story) -> str:
-    """The whole file."""
+    """Return the complete file."""
     return "\n\n".join(block.rstrip() for block in _blocks(story) if block.strip()) + "\n"
 
 
 def _blocks(story: Story) -> Iterator[str]:
     yield f"# {inline(story.title) or 'A session'}"
     yield "\n".join(f"- {name}: {inline(value)}" for name, value in facts(story))
-    strangers = [change for change in story.changes if change.call_id is None]
+    outside_changes = [change for change in story.changes if change.call_id is None]
     turn = 0
     for entry in story.entries:
-        while strangers and strangers[0].seq < entry.seq:
-            yield from _change(strangers.pop(0))
+        while outside_changes and outside_changes[0].seq < entry.seq:
+            yield from _change(outside_changes.pop(0))
         if entry.turn > turn:
             turn = entry.turn
             yield f"## Turn {turn}"
         yield from _entry(entry, story)
-    for change in strangers:
+    for change in outside_changes:
         yield from _change(change)
 
 
@@ -71,13 +71,13 @@ def _entry(entry: Entry, story: Story) -> Iterator[str]:
     texts = story.texts
     match entry:
         case UserEntry(text=text, state=state):
-            yield f"**You**{_aside(SAID[state], moment(entry.at))}"
+            yield f"**You**{_parenthesis(SAID[state], moment(entry.at))}"
             yield quote("\n".join([texts.whole(text), *(f"[{name}]" for name in pictures(entry, texts))]))
             yield "\n".join(f"- {code(name)}: {inline(sent)}" for name, sent in mentions(entry, texts))
         case AnswerEntry(text=text, stopped=stopped):
-            words = _without_html(texts.whole(text))
-            yield f"**Agent**{_aside('cut short' if stopped else '')}" if words.strip() else ""
-            yield words
+            answer = _without_html(texts.whole(text))
+            yield f"**Agent**{_parenthesis('cut short' if stopped else '')}" if answer.strip() else ""
+            yield answer
         case ReasoningEntry(text=text):
             yield quote(f"*Thinking*\n\n{texts.whole(text)}") if texts.whole(text).strip() else ""
         case ToolEntry() if not entry.asks:
@@ -87,18 +87,18 @@ def _entry(entry: Entry, story: Story) -> Iterator[str]:
             yield quote("\n".join([texts.whole(text), *(f"- {texts.plain(option)}" for option in options)]))
             yield quote(f"Answer: {answered(entry, texts)}")
         case NoticeEntry(lines=lines, blocks=blocks, level=level):
-            words = inline(" ".join(texts.plain(line) for line in lines))
-            yield f"*{level}:* {words}" if level in ("warning", "error") else f"*{words}*"
+            sentences = inline(" ".join(texts.plain(line) for line in lines))
+            yield f"*{level}:* {sentences}" if level in ("warning", "error") else f"*{sentences}*"
             yield from (_block(block, texts) for block in blocks)
         case TurnEntry(detail=detail):
-            said = inline(texts.plain(detail))
-            yield f"*Turn {entry.turn}: {turn_end(entry)}{'. ' + said if said else ''}*"
+            note = inline(texts.plain(detail))
+            yield f"*Turn {entry.turn}: {turn_end(entry)}{'. ' + note if note else ''}*"
 
 
 def _tool(entry: ToolEntry, story: Story) -> Iterator[str]:
     verb, target, outcome = tool_words(entry, story.texts)
-    what = f" {code(target)}" if target else ""
-    yield f"- **{inline(verb)}**{what}{' — ' + inline(outcome) if outcome else ''}"
+    argument = f" {code(target)}" if target else ""
+    yield f"- **{inline(verb)}**{argument}{' — ' + inline(outcome) if outcome else ''}"
     for block in entry.blocks:
         yield _block(block, story.texts)
     if entry.output and not entry.blocks:
@@ -123,37 +123,37 @@ def _change(change: Change) -> Iterator[str]:
 
 
 def clipped(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
-    """The beginning and the end of a text of many lines, with what was left out between them."""
-    found = [
+    """Return the beginning and end of a long text, with a note on what was left out between them."""
+    shown = [
         line if len(line) <= width else f"{line[:width]}… ({len(line)} characters)"
         for line in text.rstrip("\n").split("\n")
     ]
-    if len(found) > lines + 1:
-        rest = f"… {len(found) - lines} more lines …"
-        found = [*found[: lines // 2], rest, *found[-(lines - lines // 2) :]]
-    return "\n".join(found)
+    if len(shown) > lines + 1:
+        gap = f"… {len(shown) - lines} more lines …"
+        shown = [*shown[: lines // 2], gap, *shown[-(lines - lines // 2) :]]
+    return "\n".join(shown)
 
 
-def _aside(*words: str) -> str:
-    said = ", ".join(word for word in words if word)
-    return f" ({said})" if said else ""
+def _parenthesis(*phrases: str) -> str:
+    text = ", ".join(phrase for phrase in phrases if phrase)
+    return f" ({text})" if text else ""
 
 
 def quote(text: str) -> str:
-    """Markdown of others, set off from ours."""
+    """Return foreign Markdown as a quotation."""
     lines = _without_html(text).split("\n")
     return "\n".join(f"> {line}" if line.strip() else ">" for line in lines)
 
 
 def fenced(text: str, language: str) -> str:
-    """A text in a fence that it cannot close."""
+    """Return a text in a fence that it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def code(text: str) -> str:
-    """A text of one line as code, whatever signs it has."""
+    """Return a one-line text as code, whatever characters it has."""
     one_line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", one_line)), default=0)
     ticks = "`" * (longest + 1)
@@ -161,42 +161,43 @@ def code(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Words of others in a line of ours: none of their signs means anything."""
-    return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
+    """Return foreign text for a line of ours, with all its special characters escaped."""
+    return _SPECIAL_CHARS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _without_html(text: str) -> str:
-    """Markdown of others, in which tags are text; what stands in fences is left as it is."""
-    out, fence = [], ""
+    """Return foreign Markdown with its tags as text; fenced text stays unchanged."""
+    lines, fence = [], ""
     for line in text.split("\n"):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            out.append(line)
-            if found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+            lines.append(line)
+            if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
         else:
-            fence = found[1] if found else ""
-            out.append(line if found else _tame(line))
-    return "\n".join(_closed(out, fence))
+            fence = match[1] if match else ""
+            lines.append(line if match else _neutralise(line))
+    return "\n".join(_close_fence(lines, fence))
 
 
-def _tame(line: str) -> str:
-    """A line of others, of which no tag is live and no link leads anywhere but to the web, to mail or to a file near it."""
-    return _LEADS.sub(_leads, _TAG.sub("&lt;", line))
+def _neutralise(line: str) -> str:
+    """Return a foreign line without live tags, and with links only to the web, mail or nearby files."""
+    return _LINK_TARGET.sub(_neutralise_link, _TAG_START.sub("&lt;", line))
 
 
-def _leads(found: re.Match[str]) -> str:
-    """What leads somewhere as it was, or with its sign escaped. Where to may stand in the next line: then nobody knows."""
-    unknown = not found[2] and found.end() == len(found.string)
-    return f"]\\{found[0][1:]}" if unknown or not _is_harmless(found[2]) else found[0]
+def _neutralise_link(match: re.Match[str]) -> str:
+    """Return a link unchanged if it is harmless, otherwise escaped. Its target may be in the next line: then
+    escape it."""
+    unknown = not match[2] and match.end() == len(match.string)
+    return f"]\\{match[0][1:]}" if unknown or not _is_harmless(match[2]) else match[0]
 
 
 def _is_harmless(target: str) -> bool:
-    """Whether a link may lead there. As a viewer reads it: with its escapes and entities resolved, without controls."""
-    plain = _UNSEEN.sub("", html.unescape(_ESCAPED.sub(r"\1", target)))
+    """Return True if a link may have this target, read as a viewer does: unescaped and without controls."""
+    plain = _CONTROL_CHARS.sub("", html.unescape(_ESCAPED_CHAR.sub(r"\1", target)))
     scheme = _SCHEME.match(plain)
     return scheme is None or scheme[1].lower() in ("http", "https", "mailto")
 
 
-def _closed(lines: Sequence[str], fence: str) -> list[str]:
+def _close_fence(lines: Sequence[str], fence: str) -> list[str]:
     return [*lines, fence] if fence else list(lines)

@@ -1,6 +1,6 @@
-"""What a session's readable exports are made of.
+"""The content of a session for readable exports.
 
-Invariant: every string in it has passed the redactor, and none holds a control character but line feeds and tabs.
+Invariant: every string has passed the redactor and has no control characters except line feeds and tabs.
 """
 
 import re
@@ -30,7 +30,7 @@ from tui_agent.store.reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor
 
 DIFF_BYTES = 1_000_000
-"""A side of a change above this is told by its size only."""
+"""Maximum bytes of each side of a change that is shown as a diff."""
 _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
 )
@@ -39,7 +39,7 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that changed. `diff` holds hunks; where there is none, `note` says why (binary, too large).
+    """A change to one file. `diff` holds hunks; without any, `note` gives the reason (binary, too large).
 
     `before` and `after` are the SHA-256 of the file's own bytes.
     """
@@ -69,47 +69,47 @@ class Story:
     changes: tuple[Change, ...]
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
-    """Of all branches: what was left was paid for too."""
+    """Metrics of all branches: abandoned ones cost money too."""
     texts: "Texts"
 
     def changes_of(self, call_id: CallId) -> list[Change]:
-        """What a call changed in files."""
+        """Return the changes to files by a call."""
         return [change for change in self.changes if change.call_id == call_id]
 
 
 class Texts:
-    """Gives the texts of one session whole, redacted and without control characters."""
+    """The texts of a session in full, redacted and without control characters."""
 
     def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
         self._blobs = blobs
         self._redactor = redactor
 
     def whole(self, text: LongText) -> str:
-        """A text, wherever it is kept; of one that is gone its beginning, and that it is."""
+        """Return a text in full; if its blob is missing, its beginning and a note."""
         if not isinstance(text, BlobText):
             return self.plain(text)
         data = self._blobs.find(text.blob_sha256)
         if data is None:
-            return f"{self.plain(text.preview)}\n… (the rest of these {text.size} bytes is missing)"
+            return f"{self.plain(text.preview)}\n… (the rest of the {text.size} bytes is missing)"
         return self.plain(data.decode("utf-8", "replace"))
 
     def plain(self, text: str) -> str:
-        """A short text."""
+        """Return a short text, redacted and cleaned."""
         return clean(self._redactor.text(text))
 
     def image(self, digest: str) -> bytes | None:
-        """The bytes of a picture."""
+        """Return the bytes of a picture."""
         return self._blobs.find(digest)
 
     def redacted(self, event: Envelope) -> Envelope:
-        """The event with every string redacted; the same object where there is nothing to hide."""
+        """Return the event with every string redacted; the same object if there is nothing to hide."""
         if not self._redactor.suspects(event.model_dump_json().encode()):
             return event
         return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
 
     def change(self, event: Envelope, change: FileChanged) -> Change:
-        """A changed file with its diff."""
-        made = Change(
+        """Return a changed file with its diff."""
+        summary = Change(
             event.seq,
             event.at,
             self.plain(change.path),
@@ -122,15 +122,17 @@ class Texts:
             after=change.holds,
         )
         if max(change.before_size, change.after_size) > DIFF_BYTES:
-            return replace(made, note=f"too large to show: {change.before_size} to {change.after_size} bytes")
+            return replace(
+                summary, note=f"too large to show: {change.before_size} to {change.after_size} bytes"
+            )
         before, after = self._side(change.before), self._side(change.after)
         if before is None or after is None:
-            return replace(made, note="what was in it is not kept")
+            return replace(summary, note="content not stored")
         if b"\0" in before or b"\0" in after:
-            return replace(made, note=f"binary: {change.before_size} to {change.after_size} bytes")
+            return replace(summary, note=f"binary: {change.before_size} to {change.after_size} bytes")
         old, new = (self.plain(side.decode("utf-8", "replace")) for side in (before, after))
         diff = line_diff(old, new).text
-        return replace(made, diff=diff, note="" if diff else _without_lines(change))
+        return replace(summary, diff=diff, note="" if diff else _without_lines(change))
 
     def _side(self, digest: str | None) -> bytes | None:
         return b"" if digest is None else self._blobs.find(digest)
@@ -141,17 +143,13 @@ def _without_lines(change: FileChanged) -> str:
         return "created, empty"
     if change.after is None:
         return "removed"
-    return (
-        "only its permissions changed"
-        if change.held == change.holds
-        else "nothing that is kept of it differs"
-    )
+    return "only its permissions changed" if change.held == change.holds else "the stored content is the same"
 
 
 def clean(text: str) -> str:
-    """The text as it would stand on paper: no terminal sequences, and nothing that cannot be seen.
+    """Return the text as printed on paper: without terminal sequences and invisible characters.
 
-    Of a line that a program has written over only the last state is left.
+    Of a line that a program overwrote, only the last state remains.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -166,7 +164,7 @@ def load(folder: Path, redactor: Redactor) -> Story:
     title = workspace = model = ""
     changes: list[Change] = []
     checkpoints: list[CheckpointTaken | CheckpointRestored] = []
-    for event in _known(iterate_records(folder, branch=True), texts):
+    for event in _redacted_events(iterate_records(folder, branch=True), texts):
         transcript.apply(event)
         match event.payload:
             case SessionStarted(workspace=place, title=name):
@@ -185,7 +183,7 @@ def load(folder: Path, redactor: Redactor) -> Story:
                 checkpoints.append(checkpoint)
             case _:
                 pass
-    for event in _known(iterate_records(folder), texts):
+    for event in _redacted_events(iterate_records(folder), texts):
         metrics.apply(event)
     return Story(
         session=folder.name,
@@ -200,5 +198,5 @@ def load(folder: Path, redactor: Redactor) -> Story:
     )
 
 
-def _known(records: Iterator[Record], texts: Texts) -> Iterator[Envelope]:
+def _redacted_events(records: Iterator[Record], texts: Texts) -> Iterator[Envelope]:
     return (texts.redacted(record) for record in records if isinstance(record, Envelope))

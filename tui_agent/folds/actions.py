@@ -1,6 +1,6 @@
-"""The log as actions and observations, and named actions as the calls that carry them out. Pure.
+"""The log as actions and observations, and actions as the tool calls that carry them out. Pure.
 
-Invariant: every observation names the action that it answers; entries stand in the log's order.
+Invariant: every observation names the action that it answers; entries are in the log's order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _STATES: dict[str, actions.TaskState] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One action or observation, as event `seq` of the log; `answers` is the action's seq for an observation."""
+    """An action or observation of event `seq`. For an observation `answers` is the seq of its action."""
 
     seq: int
     agent: AgentId
@@ -39,7 +39,7 @@ class Entry:
 
 
 class ActionHistory:
-    """Folds a log, or any stretch of one, into its actions and observations."""
+    """A fold of a log, or of a part of one, into its actions and observations."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -48,21 +48,24 @@ class ActionHistory:
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if it was an action or an observation."""
-        return _ON.apply(self, ev)
+        """Fold one event; return True if it was an action or an observation."""
+        return _HANDLERS.apply(self, ev)
 
     def view(self) -> tuple[Entry, ...]:
-        """Everything so far."""
+        """Return all entries so far."""
         return tuple(self.entries)
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> bool:
-        """Put an entry at the end."""
+        """Append an entry; always returns True."""
         self.entries.append(Entry(ev.seq, ev.agent, item, answers))
         return True
 
 
 def history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[Entry]:
-    """The entries of events `first` to `last` (both included). What an entry answers may stand before `first`."""
+    """Return the entries of events `first` to `last` (both included).
+
+    An observation may answer an action before `first`.
+    """
     fold = ActionHistory()
     for record in records:
         if last is not None and record.seq > last:
@@ -73,9 +76,10 @@ def history(records: Iterable[Record], first: int = 0, last: int | None = None) 
 
 
 def calls_for(wanted: Sequence[AnyAction], todo: Sequence[TodoItem] = ()) -> tuple[ToolCallPart, ...]:
-    """The calls that carry actions out, without ids (the engine gives them). `todo` is the list as it is now.
+    """Return the calls that carry out actions, without ids (the engine adds them). `todo` is the current task
+    list.
 
-    Words and ends are no calls and are left out.
+    Messages and endings are not calls and are left out.
     """
     calls: list[ToolCallPart] = []
     items = list(todo)
@@ -106,41 +110,41 @@ def _arguments(action: AnyAction, items: Sequence[TodoItem]) -> JsonMap:
 
 def _with_task(items: list[TodoItem], action: actions.AddTask | actions.ModifyTask) -> list[TodoItem]:
     if isinstance(action, actions.ModifyTask):
-        status = next(name for name, state in _STATES.items() if state == action.state)
+        status = next(candidate for candidate, state in _STATES.items() if state == action.state)
         return [
             item.model_copy(update={"status": status}) if item.id == action.id else item for item in items
         ]
-    taken = {item.id for item in items}
-    free = (str(number) for number in range(1, len(items) + len(action.subtasks) + 3))
-    names = [name for name in free if name not in taken]
-    top = action.id or names.pop(0)
-    below = [TodoItem(id=names.pop(0), content=words, parent=top) for words in action.subtasks]
-    return [*items, TodoItem(id=top, content=action.goal, parent=action.parent or None), *below]
+    used_ids = {item.id for item in items}
+    candidates = (str(number) for number in range(1, len(items) + len(action.subtasks) + 3))
+    new_ids = [candidate for candidate in candidates if candidate not in used_ids]
+    task_id = action.id or new_ids.pop(0)
+    subtasks = [TodoItem(id=new_ids.pop(0), content=goal, parent=task_id) for goal in action.subtasks]
+    return [*items, TodoItem(id=task_id, content=action.goal, parent=action.parent or None), *subtasks]
 
 
-_ON: Handlers[ActionHistory] = Handlers()
+_HANDLERS: Handlers[ActionHistory] = Handlers()
 
 
-@_ON.on(UserMessageReceived)
-def _message(fold: ActionHistory, ev: Envelope, payload: UserMessageReceived) -> bool:
+@_HANDLERS.on(UserMessageReceived)
+def _on_user_message_received(fold: ActionHistory, ev: Envelope, payload: UserMessageReceived) -> bool:
     return fold.add(ev, actions.Message(text=payload.text, source="user"))
 
 
-@_ON.on(UserSteered)
-def _steered(fold: ActionHistory, ev: Envelope, payload: UserSteered) -> bool:
+@_HANDLERS.on(UserSteered)
+def _on_user_steered(fold: ActionHistory, ev: Envelope, payload: UserSteered) -> bool:
     return fold.add(ev, actions.Message(text=payload.text, source="user"))
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: ActionHistory, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: ActionHistory, ev: Envelope, payload: ModelResponded) -> bool:
     texts = [part.text for part in payload.parts if isinstance(part, TextPart) and part.text]
     for text in texts:
         fold.add(ev, actions.Message(text=text))
     return bool(texts)
 
 
-@_ON.on(ToolCalled)
-def _called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> bool:
     fold.calls[payload.call_id] = (len(fold.entries), payload)
     return fold.add(ev, _action(payload))
 
@@ -148,39 +152,43 @@ def _called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> bool:
 def _action(call: ToolCalled) -> AnyAction:
     arguments = call.arguments
 
-    def long(name: str) -> LongText:
+    def text_argument(name: str) -> LongText:
         value = arguments.get(name, "")
         if isinstance(value, dict) and set(value) == set(BlobText.model_fields):
             return BlobText.model_validate(value)
         return value if isinstance(value, str) else ""
 
-    def text(name: str) -> str:
-        return text_preview(long(name))
+    def preview_argument(name: str) -> str:
+        return text_preview(text_argument(name))
 
     match call.name:
         case "run_command":
             shell = arguments.get("shell")
-            return actions.CmdRun(command=text("command"), shell=shell if isinstance(shell, bool) else None)
+            return actions.CmdRun(
+                command=preview_argument("command"), shell=shell if isinstance(shell, bool) else None
+            )
         case "run_cell":
-            return actions.IPythonRunCell(code=text("code"))
+            return actions.IPythonRunCell(code=preview_argument("code"))
         case "read_file":
             offset, limit = arguments.get("offset"), arguments.get("limit")
             return actions.FileRead(
-                path=text("path"),
+                path=preview_argument("path"),
                 first_line=offset if isinstance(offset, int) else 1,
                 lines=limit if isinstance(limit, int) else 0,
             )
         case "write_file":
             overwrite = arguments.get("overwrite") is True
-            return actions.FileWrite(path=text("path"), content=long("content"), overwrite=overwrite)
+            return actions.FileWrite(
+                path=preview_argument("path"), content=text_argument("content"), overwrite=overwrite
+            )
         case "browse_url":
-            return actions.BrowseURL(url=text("url"))
+            return actions.BrowseURL(url=preview_argument("url"))
         case _:
             return actions.ToolRun(name=call.name, arguments=arguments)
 
 
-@_ON.on(TodoUpdated)
-def _todo(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) -> bool:
+@_HANDLERS.on(TodoUpdated)
+def _on_todo_updated(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) -> bool:
     before = fold.todo.get(ev.agent, {})
     fold.todo[ev.agent] = {item.id: item for item in payload.items}
     for item in payload.items:
@@ -192,21 +200,21 @@ def _todo(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) -> bool:
     return True
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: ActionHistory, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: ActionHistory, ev: Envelope, payload: ToolFinished) -> bool:
     index, call = fold.calls.pop(payload.call_id, (None, None))
-    seen = _observation(payload, call)
+    observation = _observation(payload, call)
     if index is None:
-        return fold.add(ev, seen)
+        return fold.add(ev, observation)
     entry = fold.entries[index]
     if payload.status in ("failed", "invalid", "lost"):
-        failed = entry.item.model_copy(update={"exception": text_preview(seen.content)})
+        failed = entry.item.model_copy(update={"exception": text_preview(observation.content)})
         fold.entries[index] = replace(entry, item=failed)
-    return fold.add(ev, seen, entry.seq)
+    return fold.add(ev, observation, entry.seq)
 
 
 def _observation(end: ToolFinished, call: ToolCalled | None) -> AnyObservation:
-    texts = [piece.text for piece in end.content if isinstance(piece, TextContent)]
+    texts = [part.text for part in end.content if isinstance(part, TextContent)]
     content = texts[0] if texts else ""
     arguments = call.arguments if call is not None else {}
     path, url, command = (str(arguments.get(name, "")) for name in ("path", "url", "command"))
@@ -227,11 +235,11 @@ def _observation(end: ToolFinished, call: ToolCalled | None) -> AnyObservation:
             return observations.Success(content=content, tool=end.name)
 
 
-@_ON.on(IterationFinished)
-def _iteration(fold: ActionHistory, ev: Envelope, payload: IterationFinished) -> bool:
+@_HANDLERS.on(IterationFinished)
+def _on_iteration_finished(fold: ActionHistory, ev: Envelope, payload: IterationFinished) -> bool:
     return payload.action == "finish" and fold.add(ev, actions.AgentFinish())
 
 
-@_ON.on(TurnFinished)
-def _turn(fold: ActionHistory, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: ActionHistory, ev: Envelope, payload: TurnFinished) -> bool:
     return payload.reason == "rejected" and fold.add(ev, actions.AgentReject(reason=payload.detail))

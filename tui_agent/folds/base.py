@@ -1,4 +1,4 @@
-"""What a projection is, and which of a log's records are on its branch."""
+"""The `Projection` protocol, and the selection of a log's records that are on the current branch."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -9,37 +9,38 @@ ViewT = TypeVar("ViewT", covariant=True)
 
 
 class Projection(Protocol[ViewT]):
-    """An incremental fold."""
+    """An incremental fold of events into a view."""
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the view changed."""
+        """Fold one event; return True if the view changed."""
         ...
 
     def view(self) -> ViewT:
-        """The state as frozen plain data; cheap to ask for again while nothing changed."""
+        """Return the state as frozen plain data; cheap to call again while nothing changes."""
         ...
 
 
 def branch(records: Sequence[Record]) -> list[Record]:
-    """The records on the current branch, in order: those reached from the last one by `parent`.
+    """Return the records on the current branch, in order: those reached from the last one by `parent`.
 
-    Linear in the number of records; a log without a moved head comes back whole. Where a parent is missing (its line
-    was damaged, or its reader left deltas out) the branch goes on with the nearest record before it.
+    Linear in the number of records; a log whose head never moved is returned complete. Where a parent is
+    missing (its line was damaged, or the reader left deltas out) the branch continues with the nearest record
+    before it.
     """
     on_branch: list[Record] = []
-    wanted: int | None = records[-1].seq if records else None
+    next_seq: int | None = records[-1].seq if records else None
     for record in reversed(records):
-        if wanted is None:
+        if next_seq is None:
             break
-        if record.seq <= wanted:
+        if record.seq <= next_seq:
             on_branch.append(record)
-            wanted = record.parent
+            next_seq = record.parent
     on_branch.reverse()
     return on_branch
 
 
 def fold(projection: Projection[ViewT], records: Iterable[Record]) -> ViewT:
-    """Apply every known event and return the view; unknown events fold to nothing."""
+    """Apply every known event and return the view; unknown events are ignored."""
     for record in records:
         if isinstance(record, Envelope):
             projection.apply(record)

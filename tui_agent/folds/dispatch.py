@@ -1,4 +1,4 @@
-"""Which function of a fold takes which event: one look-up an event, however many kinds and tables there are."""
+"""Dispatch of events to the functions of a fold: one look-up per event, however many kinds and tables there are."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 
 class Handlers(Generic[FoldT]):
-    """A fold's functions by payload class. Each returns whether the view changed."""
+    """A fold's functions by payload class. Each returns True if it changed the view."""
 
     def __init__(self) -> None:
         self._by_class: dict[type[Payload], Callable[..., bool]] = {}
@@ -32,27 +32,31 @@ class Handlers(Generic[FoldT]):
 
     @classmethod
     def joined(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
-        """One table of several: where more than one has a function for a class, the first that changes the view ends the
-        round."""
-        one = cls()
+        """Return one table of several.
+
+        If more than one has a function for a class, they run in order until one changes the view.
+        """
+        table_of_all = cls()
         for table in tables:
             for payload, handler in table._by_class.items():
-                before = one._by_class.get(payload)
-                one._by_class[payload] = handler if before is None else partial(_either, before, handler)
-        return one
+                earlier = table_of_all._by_class.get(payload)
+                table_of_all._by_class[payload] = (
+                    handler if earlier is None else partial(_apply_in_order, earlier, handler)
+                )
+        return table_of_all
 
     @property
     def classes(self) -> tuple[type[Payload], ...]:
-        """The classes of payload that there is a function for."""
+        """The payload classes that have a function."""
         return tuple(self._by_class)
 
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
-        """Hand the event to its function; False where the fold has none for it."""
+        """Pass the event to its function; return False if there is none."""
         handler = self._by_class.get(type(ev.payload))
         return False if handler is None else handler(fold, ev, ev.payload)
 
 
-def _either(
+def _apply_in_order(
     first: Callable[..., bool], second: Callable[..., bool], fold: object, ev: Envelope, payload: Payload
 ) -> bool:
     return first(fold, ev, payload) or second(fold, ev, payload)

@@ -1,7 +1,7 @@
-"""Everything that a screen shows, as it was at any event of a log, on a branch that was left too.
+"""A replay cursor: everything that a screen shows, at any event of a log, also on abandoned branches.
 
-Invariant: `at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `ready`, it folds at most `SPAN` events
-from a keyframe, however long the log is. Keyframes are a cache: they can be thrown away.
+Invariant: `at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `ready`, it folds at most
+`SPAN` events from a keyframe, however long the log is. Keyframes are a cache and can be discarded.
 """
 
 from bisect import bisect_right
@@ -13,90 +13,90 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 SPAN = 500
-"""Events from one keyframe to the next."""
+"""Number of events between keyframes."""
 
 
 def moment(records: Sequence[Record], seq: int) -> Views:
-    """Everything as it was after the event `seq`, folded anew from all records of a log."""
-    views, until = Views(), [record for record in records if record.seq <= seq]
-    for record in until:
+    """Return the views after event `seq`, folded from all records of a log."""
+    views, past_records = Views(), [record for record in records if record.seq <= seq]
+    for record in past_records:
         if isinstance(record, Envelope):
             views.branches.apply(record)
-    for record in branch(until):
+    for record in branch(past_records):
         views.take(record)
     return views
 
 
 class Moments:
-    """All records of one log, and a cursor that folds them to any of them. Records may be added at the end."""
+    """All records of one log, and a cursor that folds them up to any event. Records may be appended."""
 
     def __init__(self, records: Sequence[Record] = (), *, span: int = SPAN) -> None:
         self.records: list[Record] = list(records)
         self.folded = 0
-        """Events folded so far, by all that was asked of it: what the cost of a move is counted in."""
+        """Events folded so far by all calls: the measure of what a move costs."""
         self._span = span
         self._keyframes: list[tuple[int, Views]] = []
-        """(records folded, views), in order; never folded on themselves."""
+        """(number of records folded, views), in order. Copied before they are folded on."""
         self._builder = Views()
         self._built = 0
         self._views = Views()
         self._position = 0
-        """How many records `_views` holds."""
+        """Number of records folded into `_views`."""
 
     def __len__(self) -> int:
         return len(self.records)
 
     @property
     def built(self) -> int:
-        """How many records have their keyframes."""
+        """Number of records covered by keyframes."""
         return self._built
 
     @property
     def ready(self) -> bool:
-        """Whether every move is cheap."""
+        """True if keyframes cover all records, so that every move is cheap."""
         return self._built == len(self.records)
 
     @property
     def total_cost(self) -> float | None:
-        """What was spent by the newest record that has its keyframes."""
+        """The cost in USD up to the newest record that keyframes cover."""
         return self._builder.metrics.view().cost_usd
 
     def prepare(self, count: int = SPAN) -> bool:
-        """Fold so many records more for the keyframes; True while there are more."""
+        """Fold up to `count` more records into keyframes; return True while there are more."""
         for record in self.records[self._built : self._built + count]:
             self._built += 1
             self.folded += 1
             if isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved):
-                self._builder = self._moved(self._builder, record, record.payload.to_seq)
-                self._keep()
+                self._builder = self._apply_head_move(self._builder, record, record.payload.to_seq)
+                self._add_keyframe()
                 continue
             self._builder.apply(record)
             if self._built - (self._keyframes[-1][0] if self._keyframes else 0) >= self._span:
-                self._keep()
+                self._add_keyframe()
         return not self.ready
 
-    def _keep(self) -> None:
+    def _add_keyframe(self) -> None:
         self._keyframes.append((self._built, self._builder.copy()))
 
-    def _moved(self, before: Views, record: Envelope, to_seq: int) -> Views:
-        """The head went to another event: what was there, and this record; the branches are those of the whole log."""
-        views = self._copy_of(self.index_of(to_seq) + 1)
-        views.branches = before.branches
+    def _apply_head_move(self, previous: Views, record: Envelope, to_seq: int) -> Views:
+        """Return the views at `to_seq` with `record` applied; the branches are those of the whole log."""
+        views = self._views_after(self.index_of(to_seq) + 1)
+        views.branches = previous.branches
         views.apply(record)
         views.moved = False
         return views
 
-    def _copy_of(self, count: int) -> Views:
-        """New views of the first records."""
-        start, views = self._nearest(count)
+    def _views_after(self, count: int) -> Views:
+        """Return new views of the first `count` records."""
+        start, views = self._copy_nearest_keyframe(count)
         self._fold(views, start, count)
         return views
 
-    def _nearest(self, count: int) -> tuple[int, Views]:
-        found = bisect_right(self._keyframes, count, key=lambda one: one[0]) - 1
-        if found < 0:
+    def _copy_nearest_keyframe(self, count: int) -> tuple[int, Views]:
+        index = bisect_right(self._keyframes, count, key=lambda keyframe: keyframe[0]) - 1
+        if index < 0:
             return 0, Views()
-        position, views = self._keyframes[found]
+        position, views = self._keyframes[index]
         return position, views.copy()
 
     def _fold(self, views: Views, start: int, end: int) -> None:
@@ -105,24 +105,26 @@ class Moments:
         self.folded += max(0, end - start)
 
     def index_of(self, seq: int) -> int:
-        """Where the record of this seq stands, or the one before it; -1 before the first."""
+        """Return the index of the record with this seq, or of the one before it; -1 before the first."""
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def at(self, seq: int) -> Views:
-        """Everything as it was after this event. Valid until the next call; a move forward folds on the same views.
+        """Return the views after this event. They are valid until the next call; a move forward folds the
+        same object on.
 
-        What changed since the call before is in the views (`take_changed`, the transcript's `drain`) where they are
-        the same; else everything may have.
+        If the object is the same as before, `take_changed` and the transcript's `drain` name the changes;
+        otherwise everything may have changed.
         """
         count = self.index_of(seq) + 1
         while self._built < count:
             self.prepare(count - self._built)
-        found = bisect_right(self._keyframes, count, key=lambda one: one[0]) - 1
-        keyframe = self._keyframes[found][0] if found >= 0 else 0
-        if keyframe <= self._position <= count:
+        index = bisect_right(self._keyframes, count, key=lambda entry: entry[0]) - 1
+        keyframe_position = self._keyframes[index][0] if index >= 0 else 0
+        # Fold on from the present position unless a keyframe is nearer or the move goes backwards.
+        if keyframe_position <= self._position <= count:
             self._fold(self._views, self._position, count)
         else:
-            self._views = self._copy_of(count)
+            self._views = self._views_after(count)
             self._views.forget_changes()
         self._position = count
         return self._views

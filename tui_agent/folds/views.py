@@ -1,8 +1,8 @@
-"""Every projection of the session that a screen shows, folded together.
+"""All projections of a session that a screen shows, folded together.
 
-Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
-last taken. An unknown event folds to nothing but a notice in the transcript. A fold that fails at an event goes on
-without it, the others with it, and `faults` names it: one broken view takes no other with it.
+Invariant: each event is applied to each projection exactly once, in order; `take_changed` names the views
+that differ since its last call. An unknown event only adds a notice to the transcript. A fold that fails at
+an event continues without it, as do the others, and `faults` names it: one broken view never stops another.
 """
 
 import traceback
@@ -66,9 +66,9 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""The events that a fold takes, for those that are changed by few kinds: none is asked about the others."""
+"""The events that a fold handles, for folds that handle few kinds; other events are not passed to them."""
 
-_NOTED: Final[frozenset[type[Payload]]] = frozenset(
+_STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
     (
         PluginLoaded,
         PluginFailed,
@@ -79,35 +79,38 @@ _NOTED: Final[frozenset[type[Payload]]] = frozenset(
         UserMessageReceived,
     )
 )
-"""The events of which the views together keep something."""
+"""The events that `Views` itself stores something of."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldFault:
-    """A fold that could not take an event in."""
+    """A fold's failure to apply an event."""
 
     view: str
     seq: int
     kind: str
     error: str
-    """What it says in one line: `KeyError: 'map'`."""
+    """A one-line description: `KeyError: 'map'`."""
     detail: str
-    """Where it came to pass: the traceback."""
+    """The traceback."""
 
 
 class Views:
-    """The folds, and what has changed. Of transcript and trace the newest `keep` items are not packed."""
+    """The folds of a session, and the names of those that changed.
+
+    `keep` is the number of newest transcript and trace items that are not packed.
+    """
 
     def __init__(self, keep: int = KEEP) -> None:
         self._keep = keep
         self.branches = Branches()
-        """Folds every record, also those that are not on the branch."""
+        """Folds every record, also those off the branch."""
         self.moved = False
-        """The head was moved: the folds below hold what is no longer on the branch, until `begin_again`."""
+        """True if the head was moved: until `begin_again` the folds below hold events that left the branch."""
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Forget everything but where the branches are; to be folded anew from the records on the branch."""
+        """Reset everything but the branches, to be folded again from the records on the branch."""
         self.moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
@@ -122,25 +125,25 @@ class Views:
         self.jobs = Jobs()
         self.ledger = Ledger()
         self.kept: tuple[str, ...] = ()
-        """Files that the newest way back, to event `kept_to`, left alone, since someone else had changed them; the event
-        is `kept_at`."""
+        """Files that the newest restore (event `kept_at`, to event `kept_to`) skipped because someone else
+        had changed them."""
         self.kept_at = self.kept_to = -1
-        self._going_to = -1
+        self._restore_target = -1
         self.planned: CheckpointPlanned | None = None
-        """The newest answer to what going back would do to the files."""
+        """The newest preview of restoring files."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first fault of each fold at each kind of event."""
         self.prompts: list[str] = []
-        """What the user said, not yet taken by the prompt's history."""
+        """The user's messages that the prompt's history has not collected yet."""
         self.seq = -1
         self.last_kind = ""
         self.last_at = 0.0
         self._changed: set[ViewName] = set()
-        self._gather()
+        self._collect_folds()
 
-    def _gather(self) -> None:
-        self._all: tuple[tuple[ViewName, Projection[object]], ...] = (
+    def _collect_folds(self) -> None:
+        self._folds: tuple[tuple[ViewName, Projection[object]], ...] = (
             ("state", self.state),
             ("transcript", self.transcript),
             ("trace", self.trace),
@@ -155,54 +158,56 @@ class Views:
             ("ledger", self.ledger),
         )
 
-        self._taking: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}
+        self._folds_by_class: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}
 
-    def _that_take(self, kind: type[Payload]) -> tuple[tuple[ViewName, Projection[object]], ...]:
-        """The folds to which a class of payload means anything."""
-        return tuple((name, fold) for name, fold in self._all if name not in TAKES or kind in TAKES[name])
+    def _folds_for(self, payload_class: type[Payload]) -> tuple[tuple[ViewName, Projection[object]], ...]:
+        """Return the folds that handle a class of payload."""
+        return tuple(
+            (name, fold) for name, fold in self._folds if name not in TAKES or payload_class in TAKES[name]
+        )
 
     def copy(self) -> "Views":
-        """The same state, to be folded on alone. Nothing of it counts as changed."""
+        """Return a copy to be folded on independently, with nothing marked as changed."""
         copy = copied(self, {id(self.trace): self.trace.copy()})
-        copy._gather()
+        copy._collect_folds()
         copy.forget_changes()
         return copy
 
     def forget_changes(self) -> None:
-        """What has changed so far was seen: the next changes are counted from here."""
+        """Mark all changes so far as seen."""
         self._changed.clear()
         self.transcript.drain()
         self.prompts = []
 
     def apply(self, record: Record) -> None:
-        """Take one new record in."""
+        """Apply one new record."""
         if isinstance(record, Envelope):
-            self._give("branches", self.branches, record)
+            self._apply_to("branches", self.branches, record)
             self.moved = self.moved or isinstance(record.payload, SessionHeadMoved)
         self.take(record)
 
     def take_up(self, state: SessionState, meter: ContextMeter) -> None:
-        """Go on from folds that were kept; the others begin with what is `recall`ed."""
+        """Continue from stored folds; the other folds start with the records passed to `recall`."""
         self.state, self.meter, self.todo = state, meter, Todo(state.view().todo)
         self.seq, self.last_kind = state.view().seq, state.view().last_event
-        self._gather()
+        self._collect_folds()
 
     def recall(self, record: Record) -> None:
-        """Take one old record in, which the folds that were taken up hold already."""
+        """Apply an old record to the folds that were not restored by `take_up`."""
         self.last_at = record.at
         if not isinstance(record, Envelope):
             self.transcript.pass_over(record)
             return
-        for name, projection in self._all:
+        for name, projection in self._folds:
             if name not in ("state", "meter", "todo"):
-                self._give(name, projection, record)
+                self._apply_to(name, projection, record)
         if isinstance(record.payload, PluginLoaded | PluginFailed):
             self.plugins[record.payload.plugin] = record.payload
         elif isinstance(record.payload, UserMessageReceived):
             self.prompts.append(text_preview(record.payload.text))
 
     def take(self, record: Record) -> None:
-        """Take one record of the branch in, whose place among the branches is known already."""
+        """Apply a record of the branch that `branches` has already seen."""
         self.seq = record.seq
         self.last_at = record.at
         if not isinstance(record, Envelope):
@@ -211,17 +216,17 @@ class Views:
             return
         payload = record.payload
         self.last_kind = payload.kind
-        taking = self._taking.get(type(payload))
-        if taking is None:
-            taking = self._taking[type(payload)] = self._that_take(type(payload))
-        for name, projection in taking:
-            if self._give(name, projection, record):
+        folds = self._folds_by_class.get(type(payload))
+        if folds is None:
+            folds = self._folds_by_class[type(payload)] = self._folds_for(type(payload))
+        for name, projection in folds:
+            if self._apply_to(name, projection, record):
                 self._changed.add(name)
-        if type(payload) in _NOTED:
-            self._note(record.seq, payload)
+        if type(payload) in _STORED_EVENTS:
+            self._store_event(record.seq, payload)
 
-    def _give(self, name: str, projection: Projection[object], record: Envelope) -> bool:
-        """Let a fold take an event in; True if its view changed. After a fault it may have."""
+    def _apply_to(self, name: str, projection: Projection[object], record: Envelope) -> bool:
+        """Apply an event to a fold; return True if its view changed, or may have changed because it failed."""
         try:
             return projection.apply(record)
         except Exception as error:  # noqa: BLE001 - a supervisor: a fault of one view must not stop the others
@@ -232,7 +237,7 @@ class Views:
                 )
             return True
 
-    def _note(self, seq: int, payload: Payload) -> None:
+    def _store_event(self, seq: int, payload: Payload) -> None:
         match payload:
             case PluginLoaded() | PluginFailed():
                 self.plugins[payload.plugin] = payload
@@ -240,28 +245,28 @@ class Views:
             case CheckpointPlanned():
                 self.planned = payload
             case CheckpointRestoring() | SessionHeadMoved():
-                self._going_to = payload.to_seq
+                self._restore_target = payload.to_seq
             case CheckpointRestored():
-                self.kept, self.kept_at, self.kept_to = payload.kept, seq, self._going_to
+                self.kept, self.kept_at, self.kept_to = payload.kept, seq, self._restore_target
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))
             case _:
                 pass
 
     def take_changed(self) -> frozenset[ViewName]:
-        """The views that differ since the last call."""
+        """Return the names of the views that changed since the last call."""
         changed = frozenset(self._changed)
         self._changed.clear()
         return changed
 
     @property
     def pending(self) -> bool:
-        """Whether something changed that was not taken yet."""
+        """True if there are changes that `take_changed` has not returned."""
         return bool(self._changed)
 
 
 def fault_words(error: BaseException) -> str:
-    """What a fault says in one line."""
+    """Return an exception as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 

@@ -1,4 +1,7 @@
-"""Everything that a screen shows, as plain JSON. Invariant: of the same records it is the same text, live or later."""
+"""Serialisation of everything that a screen shows.
+
+Invariant: the same records give the same JSON, live or later.
+"""
 
 from pydantic_core import to_jsonable_python
 
@@ -8,7 +11,10 @@ from tui_agent.protocol.base import JsonMap
 
 
 def views_to_json(views: Views) -> JsonMap:
-    """Each view by its name; `seq`, `at` and `kind` of the newest event; the transcript as its entries with their type."""
+    """Return each view by its name as plain JSON.
+
+    `seq`, `at` and `kind` are those of the newest event; the transcript is a list of entries with their type.
+    """
     transcript = [
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}
         for entry in views.transcript.view().entries

@@ -1,1 +1,1 @@
-"""Everything that speaks to a model: clients, the assembler of their streams, faults, prices, the factory."""
+"""Access to models: clients, assembly of their streams, faults, prices, and the factory."""

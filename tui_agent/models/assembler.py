@@ -1,8 +1,8 @@
-"""Streamed chunks to whole parts. Our own, because the usual ones lose or glue tool calls.
+"""Assembly of streamed chunks into parts. Written here because common libraries lose or merge tool calls.
 
-Invariant: every call that the provider streamed comes out exactly once, in order, with an id that is unique in the
-session; arguments that are no complete JSON object, and those of a call at which the answer was cut at its length
-limit, are kept as `malformed` and never completed.
+Invariant: every streamed call comes out exactly once, in order, with an id that is unique in the session. Arguments
+that are not a complete JSON object, and those of a call cut off by the length limit, are returned as `malformed` and
+never completed.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,12 +29,12 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCal
 UNNAMED = "unnamed_tool"
 
 AFTERWARDS = ("cut", "timeout")
-"""Faults that do no harm once the provider has said that the answer is complete."""
+"""Faults that are ignored once the provider has reported a complete answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What one chunk added, for `model.delta`: `block` counts the answer's parts from 0."""
+    """The content added by one chunk, for `model.delta`; `block` is the index of the answer's part, from 0."""
 
     part: Literal["text", "reasoning", "tool_call"]
     block: int
@@ -65,7 +65,7 @@ class _Call:
 
 
 class Assembler:
-    """Takes the chunks of one answer. `offered` are the tools' names, for aliases and calls written as text."""
+    """Assembles the chunks of one answer. `offered`: the tools' names, to resolve aliases and calls written as text."""
 
     def __init__(self, offered: Collection[str] = ()) -> None:
         self._offered = frozenset(offered)
@@ -78,14 +78,14 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Take one chunk in; what it added to show, if anything."""
+        """Add one chunk; return what it adds to the display, if anything."""
         match chunk:
             case TextChunk(text):
-                return self._say("text", text)
+                return self._add_text("text", text)
             case ReasoningChunk():
-                return self._reason(chunk)
+                return self._add_reasoning(chunk)
             case ToolCallChunk():
-                return self._call(chunk)
+                return self._add_call(chunk)
             case UsageChunk(usage, cost):
                 self.usage = usage
                 self.cost_usd = cost if cost is not None else self.cost_usd
@@ -97,41 +97,47 @@ class Assembler:
 
     @property
     def text(self) -> str:
-        """The words said so far."""
-        return "".join("".join(b.pieces) for b in self._blocks if isinstance(b, _Text) and b.kind == "text")
+        """The answer's text so far."""
+        return "".join(
+            "".join(block.pieces)
+            for block in self._blocks
+            if isinstance(block, _Text) and block.kind == "text"
+        )
 
     @property
     def partial(self) -> str:
-        """All that came, as text, for an answer that failed: shown, never run."""
+        """The text of a failed answer: shown, but its calls are never run."""
         return self.text
 
     @property
     def finish(self) -> FinishReason:
-        """Why the answer ended. Calls decide over the provider's word."""
+        """The reason why the answer ended; calls override what the provider reported."""
         if any(isinstance(block, _Call) for block in self._blocks):
             return "tool_calls" if self.finished is None or self.finished.reason != "length" else "length"
         return self.finished.reason if self.finished is not None else "stop"
 
     def settle(self) -> ModelFault | None:
-        """The fault of a stream that has ended: the provider's, a cut, or an empty answer; None when it is whole."""
+        """Return the fault of an ended stream: the provider's, a cut, or an empty answer; None if it is complete."""
         lost_afterwards = (
             self.finished is not None and self.fault is not None and self.fault.kind in AFTERWARDS
         )
         if self.fault is not None and not lost_afterwards:
             return self.fault
         if self.finished is None:
-            return fault("cut", "The answer broke off before the provider said that it was complete.")
+            return fault("cut", "The answer was cut off before the provider reported it as complete.")
         if self.finished.reason == "refusal":
-            said = self.text.strip()
-            return fault("refusal", f"The model refused{': ' + said[:300] if said else '.'}", original=said)
+            text = self.text.strip()
+            return fault("refusal", f"The model refused{': ' + text[:300] if text else '.'}", original=text)
         if not any(self._has_content(block) for block in self._blocks):
             if self.finished.reason == "length":
-                return fault("empty", "The answer's whole token budget went into thinking; nothing was said.")
+                return fault(
+                    "empty", "The model used its whole output limit for reasoning and gave no answer."
+                )
             return fault("empty", "The model's answer was empty.")
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:
-        """The answer's parts in order. `used` are the session's call ids so far: a repeated one is replaced."""
+        """Return the answer's parts in order. `used`: call ids of the session; a repeated id is replaced."""
         taken = set(used)
         out: list[ModelPart] = []
         for block in self._blocks:
@@ -149,7 +155,7 @@ class Assembler:
             return self._with_text_call(out, ids, taken)
         return tuple(out)
 
-    def _say(self, kind: Literal["text", "reasoning"], text: str) -> Delta | None:
+    def _add_text(self, kind: Literal["text", "reasoning"], text: str) -> Delta | None:
         if not text:
             return None
         last = self._blocks[-1] if self._blocks else None
@@ -159,9 +165,13 @@ class Assembler:
         last.pieces.append(text)
         return Delta(kind, len(self._blocks) - 1, text)
 
-    def _reason(self, chunk: ReasoningChunk) -> Delta | None:
+    def _add_reasoning(self, chunk: ReasoningChunk) -> Delta | None:
         last = self._blocks[-1] if self._blocks else None
-        if not isinstance(last, _Text) or last.kind != "reasoning" or self._thought_is_over(last, chunk):
+        if (
+            not isinstance(last, _Text)
+            or last.kind != "reasoning"
+            or self._is_reasoning_complete(last, chunk)
+        ):
             last = _Text("reasoning")
             self._blocks.append(last)
         if chunk.text:
@@ -171,12 +181,12 @@ class Assembler:
         return Delta("reasoning", len(self._blocks) - 1, chunk.text) if chunk.text else None
 
     @staticmethod
-    def _thought_is_over(last: _Text, chunk: ReasoningChunk) -> bool:
-        """A signature, or a provider's own whole item, closes a block of thinking; the next chunk opens another."""
+    def _is_reasoning_complete(last: _Text, chunk: ReasoningChunk) -> bool:
+        """Return True if the block is closed by a signature or by another provider item; then a new block begins."""
         return bool(last.signature) or (last.opaque is not None and chunk.opaque != last.opaque)
 
-    def _call(self, chunk: ToolCallChunk) -> Delta | None:
-        position = self._place(chunk)
+    def _add_call(self, chunk: ToolCallChunk) -> Delta | None:
+        position = self._find_or_add_call(chunk)
         call = self._blocks[position]
         assert isinstance(call, _Call)
         if chunk.call_id and call.call_id is None:
@@ -194,14 +204,16 @@ class Assembler:
             "tool_call", position, piece, normalise.tool_name(call.name, self._offered), call.call_id
         )
 
-    def _place(self, chunk: ToolCallChunk) -> int:
-        """Which call a piece belongs to: by its id, else by its index, else the last one; or a new one."""
+    def _find_or_add_call(self, chunk: ToolCallChunk) -> int:
+        """Return the block of the chunk's call: by id, else by index, else the last call; add one if there is none."""
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
-        open_at = self._by_index.get(chunk.index) if chunk.index is not None else self._last_call(chunk)
-        if open_at is not None and not self._starts_anew(open_at, chunk):
-            return open_at
+        open_position = (
+            self._by_index.get(chunk.index) if chunk.index is not None else self._last_open_call(chunk)
+        )
+        if open_position is not None and not self._starts_new_call(open_position, chunk):
+            return open_position
         self._blocks.append(_Call(chunk.index, chunk.call_id, chunk.name or ""))
         position = len(self._blocks) - 1
         if chunk.index is not None:
@@ -211,23 +223,23 @@ class Assembler:
         return position
 
     def _reuses_id(self, position: int, chunk: ToolCallChunk) -> bool:
-        """Whether another call (named, on another index) goes under an id that a call has already."""
+        """Return True if a different call (named, with another index) reuses the id of an earlier call."""
         call = self._blocks[position]
         assert isinstance(call, _Call)
         elsewhere = chunk.index is not None and call.index is not None and chunk.index != call.index
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
-    def _last_call(self, chunk: ToolCallChunk) -> int | None:
-        """Without an index a piece continues the last call, unless it names a tool (and so opens one)."""
+    def _last_open_call(self, chunk: ToolCallChunk) -> int | None:
+        """Return the last call for a piece without an index; None if it names a tool and so starts a call."""
         for position in range(len(self._blocks) - 1, -1, -1):
             if isinstance(self._blocks[position], _Call):
                 return None if chunk.name else position
         return None
 
-    def _starts_anew(self, position: int, chunk: ToolCallChunk) -> bool:
-        """A new id on a used index opens a new call; so does a name after complete arguments.
+    def _starts_new_call(self, position: int, chunk: ToolCallChunk) -> bool:
+        """Return True for a new id on a used index, or a name after complete arguments.
 
-        Some servers send a fresh id with every piece: those continue a call that is not complete yet.
+        Some servers send a fresh id with every piece: such pieces continue a call that is not complete yet.
         """
         call = self._blocks[position]
         assert isinstance(call, _Call)
@@ -243,7 +255,7 @@ class Assembler:
 
     @staticmethod
     def _is_summary(call: _Call, chunk: ToolCallChunk) -> bool:
-        """Whether a piece repeats the whole call once more at its end, as some servers do."""
+        """Return True if the piece repeats the whole call at its end, as some servers do."""
         return (
             call.size == len(chunk.arguments)
             and bool(chunk.name)
@@ -260,7 +272,7 @@ class Assembler:
         raw = call.raw
         parsed = normalise.arguments(raw) if call.name else None
         if self.finish == "length" and call is self._blocks[-1]:
-            parsed = None  # cut at this very call: its arguments may be complete JSON by chance
+            parsed = None  # the cut may by chance have left complete JSON
         return ToolCallPart(
             call_id=CallId(call_id),
             name=normalise.tool_name(call.name, self._offered) or UNNAMED,
@@ -269,15 +281,15 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids, taken: set[str]) -> tuple[ModelPart, ...]:
-        """An answer that is clearly a call written as text becomes that call."""
+        """Turn an answer that is clearly a call written as text into that call."""
         if not self._offered or (self.finished is not None and self.finished.reason == "length"):
             return tuple(out)
-        found = normalise.text_call(self.text, self._offered)
-        if found is None:
+        text_call = normalise.text_call(self.text, self._offered)
+        if text_call is None:
             return tuple(out)
         call_id = ids.call()
         taken.add(call_id)
-        return (*out, ToolCallPart(call_id=call_id, name=found[0], arguments=found[1]))
+        return (*out, ToolCallPart(call_id=call_id, name=text_call[0], arguments=text_call[1]))
 
     @staticmethod
     def _has_content(block: "_Text | _Call") -> bool:

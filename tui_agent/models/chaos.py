@@ -1,7 +1,7 @@
-"""A model client that fails on purpose, seeded, around another one.
+"""Model client that injects seeded faults around another client.
 
-Invariant: the same seed gives the same faults in the same order; never more than two in a row, so that whoever
-retries gets through.
+Invariant: the same seed gives the same faults in the same order, and never more than two in a row, so that retries
+succeed.
 """
 
 import random
@@ -37,39 +37,39 @@ Mischief: TypeAlias = Literal[
 
 IN_A_ROW = 2
 SHARE = 0.4
-"""How many requests are disturbed."""
+"""Fraction of requests that are disturbed."""
 
 
 class ChaosClient:
-    """Disturbs the answers of `inner` by a seeded plan."""
+    """Disturbs the answers of `inner` according to a seeded plan."""
 
     def __init__(self, inner: ModelClient, seed: int, clock: Clock) -> None:
         self._inner = inner
         self._random = random.Random(seed)
         self._clock = clock
-        self._row = 0
+        self._faults_in_row = 0
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """One answer, perhaps disturbed; see `ports.model.ModelClient`."""
-        return aclosing(self._chunks(request, self._choose()))
+        """Return one answer, possibly disturbed; see `ports.model.ModelClient`."""
+        return aclosing(self._chunks(request, self._choose_fault()))
 
     async def aclose(self) -> None:
         """Close the inner client."""
         await self._inner.aclose()
 
-    def _choose(self) -> Mischief:
+    def _choose_fault(self) -> Mischief:
         kinds: tuple[Mischief, ...] = get_args(Mischief)[1:]
         chosen = self._random.choice(kinds)
-        if self._random.random() >= SHARE or self._row >= IN_A_ROW:
-            self._row = 0
+        if self._random.random() >= SHARE or self._faults_in_row >= IN_A_ROW:
+            self._faults_in_row = 0
             return "none"
-        self._row += 1
+        self._faults_in_row += 1
         return chosen
 
     async def _chunks(self, request: ModelRequest, mischief: Mischief) -> AsyncGenerator[ModelChunk, None]:
-        at_once = self._at_once(mischief)
-        if at_once is not None:
-            yield at_once
+        immediate = self._immediate_fault(mischief)
+        if immediate is not None:
+            yield immediate
             return
         stop = self._random.randrange(1, 6) if mischief in ("cut", "stall") else None
         count = 0
@@ -82,10 +82,10 @@ class ChaosClient:
                     if mischief == "stall":
                         yield fault("timeout", "The provider sent nothing more (chaos).")
                     return
-                for piece in _bent(chunk, mischief):
+                for piece in _disturb(chunk, mischief):
                     yield piece
 
-    def _at_once(self, mischief: Mischief) -> ModelChunk | None:
+    def _immediate_fault(self, mischief: Mischief) -> ModelChunk | None:
         match mischief:
             case "rate_limit":
                 return fault(
@@ -99,8 +99,8 @@ class ChaosClient:
                 return None
 
 
-def _bent(chunk: ModelChunk, mischief: Mischief) -> list[ModelChunk]:
-    """A chunk as a faulty server would send it."""
+def _disturb(chunk: ModelChunk, mischief: Mischief) -> list[ModelChunk]:
+    """Return the chunks that a faulty server would send instead."""
     if not isinstance(chunk, ToolCallChunk):
         return [chunk]
     match mischief:

@@ -1,7 +1,7 @@
-"""Chat Completions, spoken directly over HTTP.
+"""Chat Completions API over HTTP.
 
-Invariant: an answer is complete only by the provider's own `finish_reason`; `[DONE]` or the end of the body without
-one is a cut stream (no `Finished` comes out).
+Invariant: an answer is complete only with the provider's `finish_reason`. Without it, `[DONE]` or the end of the body
+counts as a cut stream and no `Finished` is returned.
 """
 
 import json
@@ -47,11 +47,11 @@ FINISHES: dict[str, FinishReason] = {
 }
 
 THOUGHTS = ("reasoning_content", "reasoning")
-"""The fields in which servers stream thinking: DeepSeek, Qwen, vLLM, SGLang; OpenRouter, Groq, Ollama."""
+"""Fields in which servers stream reasoning: DeepSeek, Qwen, vLLM, SGLang; OpenRouter, Groq, Ollama."""
 
 
 class ChatCompletionsClient:
-    """A client for one endpoint that speaks Chat Completions."""
+    """Client for one endpoint with the Chat Completions API."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -59,7 +59,7 @@ class ChatCompletionsClient:
         self._memo = chat_messages.Memo()
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """One answer, streamed; see `ports.model.ModelClient`."""
+        """Return one streamed answer; see `ports.model.ModelClient`."""
         return self._streams.open(
             lambda: Exchange(ROUTE, body(request, self._endpoint, self._memo), ChatDialect(request.model))
         )
@@ -70,7 +70,7 @@ class ChatCompletionsClient:
 
 
 def body(request: ModelRequest, endpoint: Endpoint, memo: chat_messages.Memo | None = None) -> JsonMap:
-    """The JSON of one request. A reasoning effort is never sent on this route."""
+    """Return the JSON body of one request. This API is never sent a reasoning effort."""
     messages = chat_messages.in_turns(chat_messages.messages(request, memo))
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
@@ -87,7 +87,7 @@ def body(request: ModelRequest, endpoint: Endpoint, memo: chat_messages.Memo | N
 
 
 class ChatDialect:
-    """Reads one answer of the Chat Completions form."""
+    """Parser for one answer of the Chat Completions API."""
 
     def __init__(self, info: ModelInfo) -> None:
         self._info = info
@@ -96,7 +96,7 @@ class ChatDialect:
         self._details: list[dict[str, Any]] = []
 
     def event(self, data: bytes) -> list[ModelChunk]:
-        """One streamed chunk. Raises `ValueError` where it is no JSON."""
+        """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
         if data == b"[DONE]":
             return []
         chunk = json.loads(data)
@@ -110,17 +110,19 @@ class ChatDialect:
         for choice in chunk.get("choices") or ():
             if choice.get("index"):
                 continue
-            self._choice(choice.get("delta") or choice.get("message") or {}, choice.get("finish_reason"), out)
+            self._parse_choice(
+                choice.get("delta") or choice.get("message") or {}, choice.get("finish_reason"), out
+            )
         if chunk.get("usage"):
             usage = usage_of(chunk["usage"])
             out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
         return out
 
     def whole(self, body: bytes) -> list[ModelChunk]:
-        """An answer that came in one piece."""
+        """Parse an answer that was not streamed."""
         return self.event(body)
 
-    def _choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:
+    def _parse_choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:
         for field in THOUGHTS:
             if delta.get(field):
                 out.append(ReasoningChunk(delta[field], opaque={"field": field}))
@@ -131,40 +133,40 @@ class ChatDialect:
             )
         content = delta.get("content")
         if content:
-            out.append(TextChunk(content if isinstance(content, str) else _joined(content)))
+            out.append(TextChunk(content if isinstance(content, str) else _join_blocks(content)))
         if delta.get("refusal"):
             out.append(TextChunk(str(delta["refusal"])))
             finish = "refusal" if finish else finish
-        out += [_call(call) for call in delta.get("tool_calls") or ()]
+        out += [_parse_call(call) for call in delta.get("tool_calls") or ()]
         if delta.get("function_call"):
-            out.append(_call({"index": 0, "function": delta["function_call"]}))
+            out.append(_parse_call({"index": 0, "function": delta["function_call"]}))
         if finish and not self._done:
             self._done = True
             if self._details:
-                out.append(ReasoningChunk("", opaque={"details": _merged(self._details)}))
-            out.append(self._finish(finish))
+                out.append(ReasoningChunk("", opaque={"details": _merge_details(self._details)}))
+            out.append(self._finish_chunk(finish))
 
-    def _finish(self, finish: str) -> ModelChunk:
+    def _finish_chunk(self, finish: str) -> ModelChunk:
         if finish in ("error", "abort", "network_error"):
             return faults.fault("cut", f"The provider ended the answer with '{finish}'.")
         return Finished(FINISHES.get(finish.lower(), "stop"), self._id)
 
 
-def usage_of(said: dict[str, Any]) -> Usage:
-    """Token counts of the Chat Completions form and its dialects."""
-    prompt = said.get("prompt_tokens_details") or {}
-    completion = said.get("completion_tokens_details") or {}
-    cached = prompt.get("cached_tokens") or said.get("prompt_cache_hit_tokens") or 0
+def usage_of(raw: dict[str, Any]) -> Usage:
+    """Parse the token counts of the Chat Completions API and its variants."""
+    prompt = raw.get("prompt_tokens_details") or {}
+    completion = raw.get("completion_tokens_details") or {}
+    cached = prompt.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0
     return Usage(
-        input_tokens=int(said.get("prompt_tokens") or 0),
-        output_tokens=int(said.get("completion_tokens") or 0),
+        input_tokens=int(raw.get("prompt_tokens") or 0),
+        output_tokens=int(raw.get("completion_tokens") or 0),
         cached_tokens=int(cached),
         cache_write_tokens=int(prompt.get("cache_write_tokens") or 0),
         reasoning_tokens=int(completion.get("reasoning_tokens") or 0),
     )
 
 
-def _call(call: dict[str, Any]) -> ToolCallChunk:
+def _parse_call(call: dict[str, Any]) -> ToolCallChunk:
     function = call.get("function") or {}
     arguments = function.get("arguments")
     if arguments is None:
@@ -180,22 +182,22 @@ def _call(call: dict[str, Any]) -> ToolCallChunk:
     )
 
 
-def _merged(details: list[dict[str, Any]]) -> list[JsonValue]:
-    """The pieces of `reasoning_details` as whole blocks: texts of one index are joined, other fields kept."""
-    whole: list[dict[str, Any]] = []
+def _merge_details(details: list[dict[str, Any]]) -> list[JsonValue]:
+    """Merge the pieces of `reasoning_details` into blocks: texts with the same index are joined."""
+    blocks: list[dict[str, Any]] = []
     for piece in details:
-        last = whole[-1] if whole else None
+        last = blocks[-1] if blocks else None
         if last is None or (last.get("index"), last.get("type")) != (piece.get("index"), piece.get("type")):
-            whole.append(dict(piece))
+            blocks.append(dict(piece))
             continue
         for name, value in piece.items():
-            joins = name in ("text", "summary", "data") and isinstance(last.get(name), str)
-            last[name] = last[name] + value if joins and isinstance(value, str) else value
-    return [*whole]
+            is_text = name in ("text", "summary", "data") and isinstance(last.get(name), str)
+            last[name] = last[name] + value if is_text and isinstance(value, str) else value
+    return [*blocks]
 
 
-def _joined(content: object) -> str:
-    """Content as a list of blocks, which a few servers send."""
+def _join_blocks(content: object) -> str:
+    """Return the text of content sent as a list of blocks, as a few servers do."""
     if not isinstance(content, list):
         return str(content)
     return "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))

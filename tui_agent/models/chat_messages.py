@@ -1,7 +1,7 @@
-"""The provider-neutral history as Chat Completions messages (also litellm's form).
+"""Conversion of the history to Chat Completions messages, also used for litellm.
 
-Invariant: every call is followed by its result; reasoning goes back to the profile that gave it only; images of tool
-results come in a user message after the results, because tool messages carry text only.
+Invariant: every call is followed by its result; reasoning is returned only to the profile that gave it; images of tool
+results follow in a user message, because tool messages can contain only text.
 """
 
 import base64
@@ -18,107 +18,112 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""An answer, the model profile it was sent to, and how."""
+"""An answer, the model profile it was sent to, and its converted form."""
 BETWEEN: Final = "\n\n---\n\n"
-"""Between what stands in one message and came as several: a person's words, a file, a map."""
-IMAGE_LEFT_OUT = "[an image is left out: this model does not take images]"
+"""Separator between messages merged into one: the user's words, a file, a map."""
+IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
 class Memo:
-    """A model's answers with calls or thoughts as they were sent before; they are what costs time to write, and nothing
-    else is held twice.
+    """Cache of converted answers with calls or reasoning, which are slow to convert.
 
-    What none of the newest `AGE` requests held, such as an answer that was compacted away, is forgotten: after twice as
-    many at the latest.
+    An answer that no recent request contained, for example one that was compacted, is dropped after `AGE` to twice `AGE`
+    requests.
     """
 
     def __init__(self) -> None:
         self._sent: dict[int, _Sent] = {}
-        self._before: dict[int, _Sent] = {}
+        self._older: dict[int, _Sent] = {}
         self._requests = 0
 
     def begin(self) -> None:
-        """A request begins."""
+        """Start a request."""
         self._requests += 1
         if self._requests % AGE == 0:
-            self._sent, self._before = {}, self._sent
+            self._sent, self._older = {}, self._sent
 
     def of(self, message: Message, request: ModelRequest) -> JsonMap:
-        """The message as the server takes it."""
+        """Return the message in the form that the server expects."""
         if not isinstance(message, AssistantMessage):
-            return _message(message, request)
-        if (said := _said_alone(message)) is not None:
-            return {"role": "assistant", "content": said}
-        place = id(message)
-        known = self._sent.get(place)
-        if known is None and (known := self._before.get(place)) is not None:
-            self._sent[place] = known
+            return _convert_message(message, request)
+        if (text := _text_only(message)) is not None:
+            return {"role": "assistant", "content": text}
+        key = id(message)
+        known = self._sent.get(key)
+        if known is None and (known := self._older.get(key)) is not None:
+            self._sent[key] = known
         if known is not None and known[0] is message and known[1] == request.model.profile:
             return known[2]
-        made = _message(message, request)
+        converted = _convert_message(message, request)
         if not request.images:
-            self._sent[place] = (message, request.model.profile, made)
-        return made
+            self._sent[key] = (message, request.model.profile, converted)
+        return converted
 
     def __len__(self) -> int:
-        return len(self._sent.keys() | self._before.keys())
+        return len(self._sent.keys() | self._older.keys())
 
 
 def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
-    """All messages of a request, the system prompt first."""
+    """Return all messages of a request, the system prompt first."""
     memo = Memo() if memo is None else memo
     memo.begin()
     out: list[JsonMap] = []
     if request.system:
         out.append({"role": "system", "content": request.system})
-    pictures: list[JsonMap] = []
+    images: list[JsonMap] = []
     for message in request.messages:
-        if pictures and not isinstance(message, ToolMessage):
-            out.append(_pictures(pictures))
-            pictures = []
+        if images and not isinstance(message, ToolMessage):
+            out.append(_image_message(images))
+            images = []
         out.append(memo.of(message, request))
         if isinstance(message, ToolMessage) and request.model.images:
-            pictures += _images(message.content, request.images)
-    if pictures:
-        out.append(_pictures(pictures))
+            images += _image_blocks(message.content, request.images)
+    if images:
+        out.append(_image_message(images))
     return out
 
 
 def in_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """The same with what a user says side by side as one message: the templates of some models (Mistral's among them)
-    refuse two in a row. The messages given stay as they are."""
+    """Merge consecutive user messages into new ones; the given messages are not changed.
+
+    The templates of some models, Mistral's among them, reject two user messages in a row.
+    """
     out: list[JsonMap] = []
     for message in messages:
         if out and message["role"] == "user" == out[-1]["role"]:
-            out[-1] = {"role": "user", "content": _joined(out[-1]["content"], message["content"])}
+            out[-1] = {"role": "user", "content": _join_content(out[-1]["content"], message["content"])}
         else:
             out.append(message)
     return out
 
 
-def _joined(one: JsonValue, other: JsonValue) -> JsonValue:
-    if isinstance(one, str) and isinstance(other, str):
-        return f"{one}{BETWEEN}{other}"
-    return [*_pieces(one), *_pieces(other)]
+def _join_content(first: JsonValue, second: JsonValue) -> JsonValue:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}{BETWEEN}{second}"
+    return [*_as_blocks(first), *_as_blocks(second)]
 
 
-def _pieces(content: JsonValue) -> list[JsonValue]:
+def _as_blocks(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 def tools(schemas: Sequence[ToolSchema]) -> list[JsonMap]:
-    """Tool schemas as functions."""
+    """Convert tool schemas to function definitions."""
     return [
         {
             "type": "function",
-            "function": {"name": s.name, "description": s.description, "parameters": s.parameters},
+            "function": {
+                "name": schema.name,
+                "description": schema.description,
+                "parameters": schema.parameters,
+            },
         }
-        for s in schemas
+        for schema in schemas
     ]
 
 
 def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
-    """An image as a data URL; None where its bytes are not with the request."""
+    """Return an image as a data URL; None if the request does not contain its bytes."""
     content = images.get(image.blob_sha256)
     if content is None:
         return None
@@ -126,7 +131,7 @@ def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
 
 
 def plain(content: Sequence[Content], *, mark_images: bool) -> str:
-    """The text of a content; images are named where `mark_images`."""
+    """Return the text of the content; with `mark_images` each image is replaced by a note."""
     pieces = []
     for item in content:
         if isinstance(item, TextContent):
@@ -136,20 +141,20 @@ def plain(content: Sequence[Content], *, mark_images: bool) -> str:
     return "\n".join(pieces)
 
 
-def _message(message: Message, request: ModelRequest) -> JsonMap:
+def _convert_message(message: Message, request: ModelRequest) -> JsonMap:
     match message:
         case UserMessage(content=content):
-            return {"role": "user", "content": _content(content, request)}
+            return {"role": "user", "content": _convert_content(content, request)}
         case SummaryMessage(text=text):
             return {"role": "user", "content": text_preview(text)}
         case ToolMessage():
             text = plain(message.content, mark_images=not request.model.images)
             return {"role": "tool", "tool_call_id": message.call_id, "content": text}
         case AssistantMessage():
-            return _assistant(message, request.model.profile)
+            return _convert_answer(message, request.model.profile)
 
 
-def _content(content: Sequence[Content], request: ModelRequest) -> JsonValue:
+def _convert_content(content: Sequence[Content], request: ModelRequest) -> JsonValue:
     if not any(isinstance(item, ImageContent) for item in content) or not request.model.images:
         return plain(content, mark_images=True)
     out: list[JsonValue] = []
@@ -157,32 +162,32 @@ def _content(content: Sequence[Content], request: ModelRequest) -> JsonValue:
         if isinstance(item, TextContent):
             out.append({"type": "text", "text": text_preview(item.text)})
         else:
-            out += _images((item,), request.images) or [{"type": "text", "text": IMAGE_LEFT_OUT}]
+            out += _image_blocks((item,), request.images) or [{"type": "text", "text": IMAGE_LEFT_OUT}]
     return out
 
 
-def _images(content: Sequence[Content], images: Mapping[str, bytes]) -> list[JsonMap]:
+def _image_blocks(content: Sequence[Content], images: Mapping[str, bytes]) -> list[JsonMap]:
     urls = [data_url(item, images) for item in content if isinstance(item, ImageContent)]
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls if url]
 
 
-def _pictures(pictures: list[JsonMap]) -> JsonMap:
+def _image_message(images: list[JsonMap]) -> JsonMap:
     return {
         "role": "user",
-        "content": [{"type": "text", "text": "The images of the results above:"}, *pictures],
+        "content": [{"type": "text", "text": "Images of the results above:"}, *images],
     }
 
 
-def _said_alone(message: AssistantMessage) -> str | None:
-    """The text of an answer that is nothing else."""
+def _text_only(message: AssistantMessage) -> str | None:
+    """Return the text of an answer that consists of one text part only; else None."""
     parts = message.parts
     if len(parts) != 1 or not isinstance(parts[0], TextPart):
         return None
     return text_preview(parts[0].text)
 
 
-def _assistant(message: AssistantMessage, profile: str) -> JsonMap:
-    said = "".join(text_preview(part.text) for part in message.parts if isinstance(part, TextPart))
+def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
+    text = "".join(text_preview(part.text) for part in message.parts if isinstance(part, TextPart))
     calls: list[JsonMap] = [
         {
             "id": part.call_id,
@@ -192,16 +197,16 @@ def _assistant(message: AssistantMessage, profile: str) -> JsonMap:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
-    out: JsonMap = {"role": "assistant", "content": said or (None if calls else "")}
+    out: JsonMap = {"role": "assistant", "content": text or (None if calls else "")}
     if calls:
         out["tool_calls"] = list(calls)
     if message.model == profile:
-        out.update(_thoughts(message))
+        out.update(_reasoning_fields(message))
     return out
 
 
-def _thoughts(message: AssistantMessage) -> JsonMap:
-    """Reasoning in the very field that the server sent it in; servers that need none ignore it."""
+def _reasoning_fields(message: AssistantMessage) -> JsonMap:
+    """Return reasoning in the fields in which the server sent it; other servers ignore them."""
     out: JsonMap = {}
     for part in message.parts:
         if not isinstance(part, ReasoningPart) or part.opaque is None:
@@ -210,7 +215,7 @@ def _thoughts(message: AssistantMessage) -> JsonMap:
             earlier = out.get("thinking_blocks")
             out["thinking_blocks"] = [
                 *(earlier if isinstance(earlier, list) else []),
-                _block(part, part.opaque),
+                _thinking_block(part, part.opaque),
             ]
         field = part.opaque.get("field")
         if isinstance(field, str) and part.text:
@@ -223,8 +228,8 @@ def _thoughts(message: AssistantMessage) -> JsonMap:
     return out
 
 
-def _block(part: ReasoningPart, opaque: JsonMap) -> JsonMap:
-    """A block of Anthropic's thinking, as litellm wants it back: unchanged, with its signature."""
+def _thinking_block(part: ReasoningPart, opaque: JsonMap) -> JsonMap:
+    """Return an Anthropic thinking block as litellm expects it: unchanged, with its signature."""
     if opaque["block"] == "redacted_thinking":
         return {"type": "redacted_thinking", "data": opaque.get("data")}
     signature = "" if part.signature is None else text_preview(part.signature)

@@ -1,7 +1,7 @@
-"""How a built-in demo ends: after its last answer, after a refused call, and when it is asked something else.
+"""Endings of a built-in demo: after its last answer, after a refused call, or for an unknown task.
 
-Invariant: what is said depends on the conversation alone; once a demo has ended, every later answer says so. A result
-that nobody refused and that the script did not expect is no end but a fault: the demo is broken then.
+Invariant: the ending depends on the conversation alone, and after it every answer says so. An unexpected result that
+nobody refused is a fault, because then the demo is broken.
 """
 
 from tui_agent.models.script_format import ScriptedAnswer
@@ -11,10 +11,10 @@ from tui_agent.protocol.parts import TextContent, TextPart
 
 ENDS = "The demo ends here"
 NEXT = (
-    "Its model is a script that knows this one task. Next:\n\n"
-    "- `/diff` shows what it changed, `/trace` what it did\n"
-    "- `/quit` leaves; `tui-agent demo --list` names the other demos\n"
-    "- `tui-agent` in a folder of yours begins with a real model\n"
+    "Its model is a script that knows only this task. Next:\n\n"
+    "- `/diff` shows its changes, `/trace` its steps\n"
+    "- `/quit` quits; `tui-agent demo --list` lists the other demos\n"
+    "- `tui-agent` in your own folder starts with a real model\n"
 )
 _REFUSED = (
     "Not allowed: ",
@@ -23,32 +23,32 @@ _REFUSED = (
     "The user stopped",
     "Not run: ",
 )
-"""How the results of calls begin that a person or a policy kept from running to their end."""
+"""Beginnings of the results of calls that a person or a policy stopped."""
 _DELEGATES = "spawn_subtask"
-"""A subtask that did not end well was stopped, or refused what it needs."""
+"""The tool whose failed subtasks count as stopped or refused."""
 
 
 def ending(answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool) -> ScriptedAnswer | None:
-    """What a demo says in place of its next answer, None where it goes on.
+    """Return the demo's ending if it has ended; None if the script continues.
 
-    `answers` is how many its script has, `index` the next one's; `wrong`: it expected something else.
+    `answers`: number of scripted answers; `index`: the next one; `wrong`: the script expected another request.
     """
-    if _ended(messages):
-        return _say("")
-    if _refused(messages):
-        return _say(": a call was refused or stopped, and its script cannot go on without it")
+    if _has_ended(messages):
+        return _end_answer("")
+    if _was_refused(messages):
+        return _end_answer(": a call was refused or stopped, and its script cannot continue without it")
     if index >= answers:
-        return _say("")
+        return _end_answer("")
     if wrong and not isinstance(messages[-1] if messages else None, ToolMessage):
-        return _say(": this is not the task that its script knows")
+        return _end_answer(": its script does not know this task")
     return None
 
 
-def _say(why: str) -> ScriptedAnswer:
-    return ScriptedAnswer(text=f"**{ENDS}{why}.** {NEXT}")
+def _end_answer(reason: str) -> ScriptedAnswer:
+    return ScriptedAnswer(text=f"**{ENDS}{reason}.** {NEXT}")
 
 
-def _ended(messages: tuple[Message, ...]) -> bool:
+def _has_ended(messages: tuple[Message, ...]) -> bool:
     return any(
         isinstance(part, TextPart) and text_preview(part.text).startswith(f"**{ENDS}")
         for message in messages
@@ -57,7 +57,7 @@ def _ended(messages: tuple[Message, ...]) -> bool:
     )
 
 
-def _refused(messages: tuple[Message, ...]) -> bool:
+def _was_refused(messages: tuple[Message, ...]) -> bool:
     return any(
         message.name == _DELEGATES
         or any(

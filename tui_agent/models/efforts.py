@@ -1,6 +1,6 @@
-"""Reasoning effort: what the user set to what is sent, provider by provider.
+"""Conversion of the user's reasoning effort to the value sent to each provider.
 
-Invariant: an effort that a provider has no place for is refused, never dropped in silence; `none` fits everywhere.
+Invariant: an effort that a provider does not support is rejected, never dropped silently; `none` is always allowed.
 """
 
 from tui_agent.config.vendors import ClientName
@@ -10,9 +10,9 @@ from tui_agent.protocol.settings import EFFORTS, Effort
 
 
 def effective(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
-    """The word that goes out for an effort, or None: nothing is sent. Raises `ConfigError` where there is none.
+    """Return the value to send, or None to send nothing. Raises `ConfigError` if the effort is not supported.
 
-    The Responses API gets `minimal` as `low`; a Chat Completions server gets none at all.
+    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all.
     """
     if effort is None or client in ("scripted", "replay", "chaos"):
         return None
@@ -22,26 +22,26 @@ def effective(client: ClientName, model: str, vendor: str, effort: Effort | None
         return None
     if client == "openai-chat":
         raise ConfigError(
-            f"A reasoning effort ('{effort}') cannot be sent to {model} by openai-chat.",
-            hint="Take the reasoning effort away, or use the provider openai-responses or litellm.",
+            f"The provider openai-chat cannot send a reasoning effort ('{effort}') to {model}.",
+            hint="Remove the reasoning effort, or use the provider openai-responses or litellm.",
         )
-    return _by_litellm(model, vendor, effort)
+    return _litellm_effort(model, vendor, effort)
 
 
 def checked(text: str) -> Effort:
-    """A word as an effort. Raises `ConfigError` naming the six that there are."""
+    """Return the text as an effort. Raises `ConfigError` with the valid values."""
     for effort in EFFORTS:
         if effort == text:
             return effort
-    raise ConfigError(f"'{text}' is no reasoning effort.", hint=f"Choose one of: {', '.join(EFFORTS)}.")
+    raise ConfigError(f"'{text}' is not a reasoning effort.", hint=f"Choose one of: {', '.join(EFFORTS)}.")
 
 
-def _by_litellm(model: str, vendor: str, effort: Effort) -> str:
+def _litellm_effort(model: str, vendor: str, effort: Effort) -> str:
     known = pricing.facts(model, vendor)
     if known.known and not known.reasoning:
         raise ConfigError(
-            f"The model {model} takes no reasoning effort ('{effort}').",
-            hint="Take the reasoning effort away.",
+            f"The model {model} does not support a reasoning effort ('{effort}').",
+            hint="Remove the reasoning effort.",
         )
     if effort == "xhigh" and pricing.supports(model, vendor, "xhigh_reasoning_effort") is not True:
         return "high"

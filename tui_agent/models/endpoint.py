@@ -1,6 +1,6 @@
-"""What a client must know to reach a provider, and base addresses brought to one form.
+"""Address, key and options of a provider, and normalisation of base URLs.
 
-Invariant: an `Endpoint` is the only holder of a key; its representation never shows it.
+Invariant: only an `Endpoint` holds a key, and its representation never shows it.
 """
 
 import ipaddress
@@ -19,8 +19,10 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One provider's address and how to speak to it. `timeout`: seconds without a byte that count as a stall. `bridge`:
-    its template wants the order and the ids of `models.stream_bridge`."""
+    """A provider's address and options.
+
+    `timeout`: seconds without a byte after which the answer counts as stalled. `bridge`: apply `models.stream_bridge`.
+    """
 
     base_url: str
     api_key: str = field(default="", repr=False)
@@ -30,11 +32,11 @@ class Endpoint:
     bridge: bool = False
 
     def url(self, route: str) -> str:
-        """The address of a route such as `chat/completions`."""
+        """Return the URL of a route such as `chat/completions`."""
         return f"{self.base_url}/{route}"
 
     def all_headers(self) -> dict[str, str]:
-        """The headers of every request: who asks, the key, and what the profile adds."""
+        """Return the headers of every request: user agent, key, and those of the profile."""
         headers = {"user-agent": USER_AGENT, "accept": "text/event-stream, application/json"}
         if self.api_key:
             headers["authorization"] = f"Bearer {self.api_key}"
@@ -46,7 +48,7 @@ class Endpoint:
 
     @property
     def local(self) -> bool:
-        """Whether the address is this machine: no proxy stands between."""
+        """True if the address is this machine, so that no proxy is used."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
         try:
@@ -56,9 +58,9 @@ class Endpoint:
 
 
 def normalised(url: str) -> str:
-    """One form for all spellings of a base address: no trailing slash, no route, `/v1` once where no version stands.
+    """Normalise a base URL: no trailing slash, no route, and `/v1` if it contains no version.
 
-    Raises `ConfigError` for what is no http address.
+    Raises `ConfigError` if it is not an http or https address.
     """
     text = url.strip()
     if "://" not in text:
@@ -67,17 +69,17 @@ def normalised(url: str) -> str:
         )
     parts = urlsplit(text)
     try:
-        bad_port = parts.port == 0
+        is_bad_port = parts.port == 0
     except ValueError:
-        bad_port = True
-    if parts.scheme not in ("http", "https") or not parts.hostname or bad_port or re.search(r"\s", text):
+        is_bad_port = True
+    if parts.scheme not in ("http", "https") or not parts.hostname or is_bad_port or re.search(r"\s", text):
         raise ConfigError(
-            f"'{url}' is no http or https address.", hint="Write it like http://127.0.0.1:8080/v1."
+            f"'{url}' is not an http or https address.", hint="Example: http://127.0.0.1:8080/v1"
         )
     if parts.username or parts.password:
         raise ConfigError(
-            f"The address of {parts.hostname} holds a user name or password.",
-            hint="Give the key by its environment variable.",
+            f"The address of {parts.hostname} contains a user name or password.",
+            hint="Set the key in its environment variable instead.",
         )
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     for route in _ROUTES:

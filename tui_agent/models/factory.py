@@ -1,8 +1,8 @@
-"""From a model's name to what is known about it, and to the client that speaks to it.
+"""Resolution of model names, and creation of model clients.
 
-Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request; a client
-follows from a `ModelInfo` alone, so a resumed session reaches the same model. Nothing slow is imported before a
-client of that kind is made.
+Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request. A client
+is made from a `ModelInfo` alone, so a resumed session uses the same model. Slow imports happen only when a client
+that needs them is created.
 """
 
 import importlib
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
 DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
-"""What is asked for at most where a profile does not say: some vendors count the reserved output as used."""
+"""Maximum output if the profile sets none: some vendors count reserved output as used."""
 SHARE_OF_WINDOW = 4
-"""Such an answer has no more than a quarter of the window: else little would be left for the question."""
+"""Such a default is at most this fraction (one quarter) of the window, to leave room for the input."""
 
 REPLAY_WINDOW = 200_000
 
 NO_MODEL = "none"
-"""The profile and provider of a session that has no model; `ModelInfo.fault` then says why."""
+"""Profile and provider of a session without a model; `ModelInfo.fault` has the reason."""
 
 _WITH_PATHS = ("scripted:", "chaos:")
-"""Names that hold a file's path, in which anything may stand."""
+"""Prefixes of names that contain a file path, in which any character is allowed."""
 
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Clients whose import is slow: loaded when one is made."""
+"""Clients that are slow to import, loaded when one is created."""
 _SCRIPTED = ("tui_agent.models.scripted", "ScriptedClient")
 _SCRIPT_FORMAT = "tui_agent.models.script_format"
-"""Scripts are YAML, which no other model needs: 16 ms of every start."""
+"""Scripts are YAML, which only scripted models need; importing it takes 16 ms."""
 
 
 class _MakeClient(Protocol):
@@ -63,7 +63,7 @@ class _MakeScripted(Protocol):
 
 
 class ModelFactory:
-    """Resolves names and makes clients. `environ` gives keys; `replay_source` a session's recorded answers."""
+    """Resolves model names and creates clients. `environ` has the keys, `replay_source` reads recorded answers."""
 
     def __init__(
         self,
@@ -83,54 +83,52 @@ class ModelFactory:
         self._routes = Routes(self._profiles, environ, self._plugins.keys())
 
     def add(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """A plugin's provider. Raises `ConfigError` when the name is taken."""
+        """Register a plugin's provider. Raises `ConfigError` if the name is taken."""
         if provider in CLIENTS or provider in VENDORS or provider in self._plugins:
-            raise ConfigError(
-                f"There is already a model provider '{provider}'.", hint="Give it another name."
-            )
+            raise ConfigError(f"The model provider '{provider}' already exists.", hint="Choose another name.")
         self._plugins[provider] = make
 
     def resolve(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
-        """What a model's name means. Raises `ConfigError` for whatever could not work, before any request.
+        """Return the facts about a model. Raises `ConfigError` if it cannot work, before any request.
 
-        `name` is a profile, `vendor/model`, a bare model name where `base_url` is given, `scripted:FILE`,
-        `replay:SESSION`, `demo[:NAME]` or `chaos:SEED:NAME`.
+        `name`: a profile, `vendor/model`, a bare model name if `base_url` is given, `scripted:FILE`, `replay:SESSION`,
+        `demo[:NAME]` or `chaos:SEED:NAME`.
         """
         if not name or name == NO_MODEL:
-            raise ConfigError("No model is chosen.", hint=self._routes.hint())
+            raise ConfigError("No model is set.", hint=self._routes.hint())
         if name not in self._profiles and not name.startswith(_WITH_PATHS):
             require_name(name)
-        local = self._local(name, base_url, effort)
+        local = self._resolve_local(name, base_url, effort)
         if local is not None:
             return local
         route = self._routes.find(name, base_url)
-        wanted = effort if effort is not None else route.profile.reasoning_effort
-        info = self._info(name, route, base_url, wanted)
+        chosen_effort = effort if effort is not None else route.profile.reasoning_effort
+        info = self._build_info(name, route, base_url, chosen_effort)
         if route.provider not in self._plugins:
             self._routes.key(info, route)
         return info
 
     def client(self, info: ModelInfo) -> ModelClient:
-        """A client for a resolved model. Raises `ConfigError` (a key or a file that is gone since)."""
+        """Create a client for a resolved model. Raises `ConfigError` if its key or file has gone since."""
         name = info.profile
         if name.startswith("chaos:"):
-            seed, inner = _chaos(name)
+            seed, inner = _parse_chaos(name)
             return ChaosClient(
                 self.client(self.resolve(inner, info.base_url, info.effort)), seed, self._clock
             )
         if name.startswith("replay:"):
-            said = self._recorded(name)
-            return ReplayClient(said.answers, name, self._clock, said.delegates)
+            recording = self._load_recording(name)
+            return ReplayClient(recording.answers, name, self._clock, recording.delegates)
         script = self._script_path(name)
         if script is not None:
             demo = name.partition(":")[0] == "demo"
-            scripted = cast(_MakeScripted, _named(_SCRIPTED))
-            return scripted(_read(script), script.name, self._clock, demo)
+            scripted = cast(_MakeScripted, _import_name(_SCRIPTED))
+            return scripted(_read_script(script), script.name, self._clock, demo)
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
         route = self._routes.find(name, info.base_url)
         make = cast(
-            _MakeClient, _named(_MODULES[info.provider if info.provider in _MODULES else route.client])
+            _MakeClient, _import_name(_MODULES[info.provider if info.provider in _MODULES else route.client])
         )
         endpoint = Endpoint(
             info.base_url,
@@ -145,20 +143,20 @@ class ModelFactory:
         return make(endpoint, self._clock)
 
     def absent(self, fault: str = "") -> ModelInfo:
-        """What stands for a model where none can be used; `fault` says why, empty where none was asked for."""
+        """Return the placeholder for no model. `fault`: the reason; empty if none was requested."""
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def available(self) -> list[ModelInfo]:
-        """What could be used now: every profile whose key is there, each vendor's default with a key, the demos."""
+        """Return all usable models: profiles with their keys, each vendor's suggestions with a key, the demos."""
         out: list[ModelInfo] = []
-        for name in (*self._profiles, *self._suggested()):
+        for name in (*self._profiles, *self._suggested_names()):
             with suppress(ConfigError):
                 out.append(self.resolve(name))
         out += [self.resolve(f"demo:{script}") for script in self.demos()]
         return out
 
     def unready(self) -> list[tuple[str, str, str]]:
-        """The profiles that cannot be used as things are: name, the model's name, and why not."""
+        """Return the unusable profiles: name, model name and reason."""
         out: list[tuple[str, str, str]] = []
         for name, profile in self._profiles.items():
             try:
@@ -168,14 +166,14 @@ class ModelFactory:
         return out
 
     def warm(self, info: ModelInfo) -> None:
-        """Import what this model's client needs. Slow for litellm: call it in a thread, after the first paint."""
+        """Import the module of this model's client. Slow for litellm: call it in a thread after the first paint."""
         if info.provider in _MODULES:
             module = importlib.import_module(_MODULES[info.provider][0])
             if info.provider == "litellm":
                 module.load()
 
-    def _suggested(self) -> list[str]:
-        """Models of the vendors whose key is there, as far as the price map knows them."""
+    def _suggested_names(self) -> list[str]:
+        """Return suggested models of the vendors whose key is set, if the price map knows them."""
         return [
             f"{vendor.name}/{model}"
             for vendor in VENDORS.values()
@@ -185,19 +183,19 @@ class ModelFactory:
         ]
 
     def demos(self) -> list[str]:
-        """The names of the built-in demonstrations."""
-        found = [path.stem for path in self._demos.glob("*.yaml")]
-        found += [path.parent.name for path in self._demos.glob("*/script.yaml")]
-        return sorted(set(found))
+        """Return the names of the built-in demos."""
+        names = [path.stem for path in self._demos.glob("*.yaml")]
+        names += [path.parent.name for path in self._demos.glob("*/script.yaml")]
+        return sorted(set(names))
 
-    def _local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
-        """What needs no provider: scripts, recordings, chaos around another. An effort is recorded, never sent."""
+    def _resolve_local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
+        """Resolve models without a provider: scripts, recordings, chaos. Their effort is recorded, but never sent."""
         if name.startswith("chaos:"):
-            seed, within = _chaos(name)
-            inner = self.resolve(within, base_url, effort)
+            seed, inner_name = _parse_chaos(name)
+            inner = self.resolve(inner_name, base_url, effort)
             return inner.model_copy(update={"profile": f"chaos:{seed}:{inner.profile}"})
         if name.startswith("replay:"):
-            self._recorded(name)
+            self._load_recording(name)
             session = name.partition(":")[2]
             return ModelInfo(
                 profile=name, provider="replay", model=session, window=REPLAY_WINDOW, effort=effort
@@ -205,17 +203,17 @@ class ModelFactory:
         script = self._script_path(name)
         if script is None:
             return None
-        read = _read(script)
+        contents = _read_script(script)
         return ModelInfo(
             profile=name if name.startswith("demo") else f"scripted:{script}",
             provider="scripted",
-            model=read.name or script.stem,
+            model=contents.name or script.stem,
             effort=effort,
-            window=read.window,
-            max_output=read.max_output,
-            input_price=read.input_price,
-            output_price=read.output_price,
-            images=read.images,
+            window=contents.window,
+            max_output=contents.max_output,
+            input_price=contents.input_price,
+            output_price=contents.output_price,
+            images=contents.images,
         )
 
     def _script_path(self, name: str) -> Path | None:
@@ -229,14 +227,14 @@ class ModelFactory:
             if path.is_file():
                 return path
         known = ", ".join(self.demos()) or "none"
-        raise ConfigError(f"There is no demo '{demo}'.", hint=f"Known demos: {known}.")
+        raise ConfigError(f"Unknown demo '{demo}'.", hint=f"Available: {known}.")
 
-    def _recorded(self, name: str) -> Recording:
+    def _load_recording(self, name: str) -> Recording:
         if self._replay_source is None:
             raise ConfigError(f"{name} cannot be replayed here.", hint="Choose another model.")
         return self._replay_source(name.partition(":")[2])
 
-    def _info(self, name: str, route: Route, base_url: str, effort: Effort | None) -> ModelInfo:
+    def _build_info(self, name: str, route: Route, base_url: str, effort: Effort | None) -> ModelInfo:
         profile, vendor = route.profile, route.vendor
         map_name = vendor.map_name if vendor else ""
         bare = profile.model.removeprefix(f"{vendor.name}/") if vendor else profile.model
@@ -252,37 +250,37 @@ class ModelFactory:
             effort=effort,
             effective_effort=efforts.effective(route.client, bare, map_name, effort),
             window=window,
-            max_output=profile.max_output or _answer(known.max_output, window),
-            input_price=_first(profile.input_price, known.input_price),
-            output_price=_first(profile.output_price, known.output_price),
-            cached_price=_first(profile.cached_price, known.cached_price),
+            max_output=profile.max_output or _default_max_output(known.max_output, window),
+            input_price=_first_known(profile.input_price, known.input_price),
+            output_price=_first_known(profile.output_price, known.output_price),
+            cached_price=_first_known(profile.cached_price, known.cached_price),
             images=known.images if profile.images is None else profile.images,
         )
 
 
-def _named(place: tuple[str, str]) -> object:
-    """What stands in a module under a name; the module is loaded now."""
+def _import_name(place: tuple[str, str]) -> object:
+    """Import a module and return one of its names."""
     module, name = place
     return getattr(importlib.import_module(module), name)
 
 
-def _read(script: Path) -> "Script":
-    read: Script = importlib.import_module(_SCRIPT_FORMAT).read(script)
-    return read
+def _read_script(script: Path) -> "Script":
+    contents: Script = importlib.import_module(_SCRIPT_FORMAT).read(script)
+    return contents
 
 
-def _answer(known: int, window: int) -> int:
-    """Tokens of one answer where no profile says; a `window` of 0 is unknown."""
-    most = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
-    return min(most, window // SHARE_OF_WINDOW) if window else most
+def _default_max_output(known: int, window: int) -> int:
+    """Return the output limit in tokens if the profile sets none; a `window` of 0 is unknown."""
+    limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
+    return min(limit, window // SHARE_OF_WINDOW) if window else limit
 
 
-def _first(*values: float | None) -> float | None:
+def _first_known(*values: float | None) -> float | None:
     return next((value for value in values if value is not None), None)
 
 
-def _chaos(name: str) -> tuple[int, str]:
+def _parse_chaos(name: str) -> tuple[int, str]:
     _, seed, inner = (*name.split(":", 2), "", "")[:3]
     if not seed.lstrip("-").isdigit() or not inner:
-        raise ConfigError(f"'{name}' is no chaos model.", hint="Write it like chaos:7:demo.")
+        raise ConfigError(f"'{name}' is not a valid chaos model.", hint="Example: chaos:7:demo")
     return int(seed), inner

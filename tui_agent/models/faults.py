@@ -1,6 +1,6 @@
-"""What a provider's failure means: status, words and headers to one typed fault.
+"""Conversion of a provider's errors (status, body, headers) to one typed fault.
 
-Invariant: the provider's own words are kept unchanged in `original`; a key never gets into a message of ours.
+Invariant: the provider's own words are kept unchanged in `original`; our messages never contain a key.
 """
 
 import json
@@ -51,7 +51,7 @@ OVERFLOW = re.compile(
     ),
     re.IGNORECASE,
 )
-"""How providers say that a request does not fit the context window."""
+"""Provider messages for a request that does not fit the context window."""
 
 _SAYS_WINDOW = re.compile(
     "|".join(
@@ -68,7 +68,7 @@ _SAYS_WINDOW = re.compile(
     ),
     re.IGNORECASE,
 )
-"""How they say what the model holds."""
+"""Provider messages that state the size of the context window."""
 
 _OVERLOADED = re.compile(
     r"overloaded|at capacity|server is busy|temporarily unavailable|try again later", re.I
@@ -88,24 +88,24 @@ _LIMIT = re.compile(r"rate[_ -]?limit|too many requests|tokens per min|requests 
 
 _HINTS: Mapping[FaultKind, str] = {
     "auth": "Check the key and the variable that holds it (tui-agent doctor).",
-    "rate_limit": "The provider limits how much it answers: try again later, or choose another model.",
+    "rate_limit": "You reached the provider's rate limit: try again later, or choose another model.",
     "overflow": "Use /compact, or a model with a larger window.",
-    "transport": "Check the address and the network, or try again later.",
+    "transport": "Check the base URL and the network, or try again later.",
     "invalid_request": "Check the model's name and its options (tui-agent models check).",
-    "refusal": "Say it in other words, or choose another model.",
-    "empty": "It was asked again and said nothing: say it in other words, or choose another model.",
+    "refusal": "Rephrase the request, or choose another model.",
+    "empty": "A second request also got no answer: rephrase it, or choose another model.",
 }
 
 
 def transient(kind: FaultKind) -> bool:
-    """Whether the same request may succeed when it is sent again."""
+    """Return True if the same request may succeed when it is sent again."""
     return kind in TRANSIENT
 
 
 def fault(
     kind: FaultKind, message: str, *, original: str = "", retry_after: float | None = None
 ) -> ModelFault:
-    """A fault without an HTTP status, with the hint of its kind."""
+    """Create a fault without an HTTP status, with the hint for its kind."""
     return ModelFault(
         kind=kind,
         message=message,
@@ -117,17 +117,17 @@ def fault(
 
 
 def from_status(status: int, body: str, headers: Mapping[str, str], *, now: float) -> ModelFault:
-    """The fault of an HTTP error. `headers` with lower-case names; `now` in seconds since the epoch, for dates."""
-    said = words(body)
-    kind = kind_of(status, f"{said} {body[:ORIGINAL_LIMIT]}")
-    short = said if len(said) <= 500 else said[:500] + "…"
-    asked = retry_after(headers, now)
-    if asked is not None and asked > LONGEST:
-        short += f" (it asks to wait {asked:.0f} s, which is too long to wait for)"
+    """Create the fault of an HTTP error. `headers`: names in lower case; `now`: seconds since the epoch, for dates."""
+    message = words(body)
+    kind = kind_of(status, f"{message} {body[:ORIGINAL_LIMIT]}")
+    short = message if len(message) <= 500 else message[:500] + "…"
+    wait_s = retry_after(headers, now)
+    if wait_s is not None and wait_s > LONGEST:
+        short += f" (the requested wait of {wait_s:.0f} s is too long)"
     return ModelFault(
         kind=kind,
         message=f"The provider answered {status or 'with an error'}{': ' + short if short else '.'}",
-        retry_after=asked,
+        retry_after=wait_s,
         status=status or None,
         original=body[:ORIGINAL_LIMIT],
         window=window_in(kind, body),
@@ -139,14 +139,14 @@ _QUOTA_HINT = "Check the account's credit with the provider."
 
 
 def from_error(error: object, *, now: float = 0.0) -> ModelFault:
-    """The fault of an error object that a provider sent inside a stream."""
+    """Create the fault of an error object sent inside a stream."""
     body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
     status = _inner_status(error)
-    said = words(body)
-    kind = kind_of(status or 0, f"{said} {body}")
+    message = words(body)
+    kind = kind_of(status or 0, f"{message} {body}")
     return ModelFault(
         kind=kind,
-        message=f"The provider broke off with an error: {said[:500]}",
+        message=f"The provider stopped with an error: {message[:500]}",
         retry_after=retry_after({}, now),
         status=status,
         original=body[:ORIGINAL_LIMIT],
@@ -156,13 +156,13 @@ def from_error(error: object, *, now: float = 0.0) -> ModelFault:
 
 
 def window_in(kind: FaultKind, text: str) -> int:
-    """The tokens that a model holds, as its provider says in refusing more; 0 where it does not say."""
-    found = _SAYS_WINDOW.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
-    return int(next(filter(None, found.groups()), 0)) if found is not None else 0
+    """Return the context window stated in an overflow error, in tokens; 0 if it states none."""
+    match = _SAYS_WINDOW.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
+    return int(next(filter(None, match.groups()), 0)) if match is not None else 0
 
 
 def kind_of(status: int, text: str) -> FaultKind:
-    """The kind of a failure from its status (0: none) and its words; the words decide where a status is shared."""
+    """Classify a failure by its status (0: none) and its text; the text decides if a status has several meanings."""
     if OVERFLOW.search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
@@ -185,32 +185,32 @@ def kind_of(status: int, text: str) -> FaultKind:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """The provider's wish in seconds: `retry-after-ms`, `Retry-After` as seconds or as an HTTP date."""
-    exact = _number(headers.get("retry-after-ms"))
+    """Return the requested wait in seconds, from `retry-after-ms`, or `Retry-After` as seconds or HTTP date."""
+    exact = _parse_number(headers.get("retry-after-ms"))
     if exact is not None:
         return exact / 1000
-    said = headers.get("retry-after")
-    seconds = _number(said)
-    if seconds is not None or not said:
+    header = headers.get("retry-after")
+    seconds = _parse_number(header)
+    if seconds is not None or not header:
         return seconds
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - now)
+        return max(0.0, parsedate_to_datetime(header).timestamp() - now)
     except (ValueError, TypeError, OverflowError):
         return None
 
 
 def words(body: str) -> str:
-    """The human sentence in an error body: `error.message`, `message`, `detail`, or the text itself."""
+    """Return the message of an error body: `error.message`, `message`, `detail`, or the text itself."""
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except ValueError:
         return re.sub(r"<[^>]*>|\s+", " ", body[:2_000]).strip()
-    while isinstance(found, list) and found:
-        found = found[0]
+    while isinstance(value, list) and value:
+        value = value[0]
     for name in ("error", "message", "detail", "msg"):
-        if isinstance(found, dict) and found.get(name):
-            return words(json.dumps(found[name]))
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        if isinstance(value, dict) and value.get(name):
+            return words(json.dumps(value[name]))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _inner_status(error: object) -> int | None:
@@ -225,7 +225,7 @@ def _inner_status(error: object) -> int | None:
     return 529 if error.get("type") == "overloaded_error" else None
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     try:
         value = float(text) if text else None
     except ValueError:

@@ -1,8 +1,8 @@
-"""Every other provider, by litellm. The only module that imports litellm, on first use.
+"""Client for all other providers through litellm, which only this module imports, on first use.
 
-Invariant: nothing of litellm's is trusted that was found wrong: an answer is complete only when the provider itself
-said so (`received_finish_reason`), tool calls are assembled elsewhere, its hidden retries are off, its `.env` search
-and downloads are off, its loggers are silent.
+Invariant: known faults of litellm are avoided: an answer is complete only if the provider reported it
+(`received_finish_reason`), tool calls are assembled elsewhere, and its hidden retries, `.env` search, downloads and
+loggers are off.
 """
 
 import gc
@@ -42,16 +42,16 @@ BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-"""PRODUCTION: no `.env` is searched for and loaded; the others: nothing is downloaded."""
+"""PRODUCTION stops the search for `.env` files; the others stop downloads."""
 
 CLEAN_UP_SECONDS = 2.0
 
 OWN_CLOCK_FIRST = 10.0
-"""Seconds by which litellm's time limit comes after ours, which tells a stall apart."""
+"""Seconds added to litellm's time limit, so that ours ends first and a stall can be recognised."""
 
 
 class LiteLLMClient:
-    """A client for whatever litellm can reach."""
+    """Client for every provider that litellm supports."""
 
     _alive: ClassVar[int] = 0
 
@@ -61,11 +61,11 @@ class LiteLLMClient:
         self._used = False
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """One answer, streamed; see `ports.model.ModelClient`."""
+        """Return one streamed answer; see `ports.model.ModelClient`."""
         return aclosing(self._chunks(request))
 
     async def aclose(self) -> None:
-        """Close litellm's connections once the last client is done (they are shared)."""
+        """Close litellm's connections, which all clients share, after the last client."""
         if not self._used:
             return
         self._used = False
@@ -83,7 +83,7 @@ class LiteLLMClient:
             with anyio.move_on_after(self._endpoint.timeout) as idle:
                 stream = await litellm.acompletion(**arguments(request, self._endpoint))
             if idle.cancelled_caught or stream is None:
-                yield self._stalled()
+                yield self._stall_fault()
                 return
             reader = _Reader(request)
             while True:
@@ -91,7 +91,7 @@ class LiteLLMClient:
                 with anyio.move_on_after(self._endpoint.timeout) as idle:
                     chunk = await anext(stream, None)
                 if idle.cancelled_caught:
-                    yield self._stalled()
+                    yield self._stall_fault()
                     return
                 if chunk is None:
                     break
@@ -99,29 +99,29 @@ class LiteLLMClient:
                     yield piece
             for piece in reader.end(stream):
                 yield piece
-        except _raised() as error:
+        except _known_exceptions() as error:
             yield translated(error, now=self._clock.now())
         finally:
-            await _closed(stream)
+            await _close_stream(stream)
 
-    def _stalled(self) -> ModelFault:
+    def _stall_fault(self) -> ModelFault:
         return faults.fault("timeout", f"The provider sent nothing for {self._endpoint.timeout:g} s.")
 
 
 def load() -> Any:
-    """litellm, imported quietly: two to three seconds the first time. Call it in a thread."""
+    """Import litellm quietly; the first time takes two to three seconds, so call it in a thread."""
     os.environ.update(BEFORE_IMPORT)
     warnings.filterwarnings(
         "ignore", message="Item .* on TypedDict class", category=UserWarning
     )  # its own types
     collecting = gc.isenabled()
-    gc.disable()  # collections during this import stall the loop's thread for a third of a second
+    gc.disable()  # collections during this import would stall the event loop for a third of a second
     try:
         litellm: Any = importlib.import_module("litellm")
     finally:
         if collecting:
             gc.enable()
-    _keep_geminis_finish()
+    _keep_gemini_finish_reason()
     litellm.suppress_debug_info = True
     litellm.set_verbose = False
     litellm.telemetry = False
@@ -132,31 +132,33 @@ def load() -> Any:
     return litellm
 
 
-def _keep_geminis_finish() -> None:
-    """litellm writes `stop` into every piece of a Gemini answer, so that a cut one could not be told from a whole one:
-    a piece has a finish reason here only where Gemini gave one."""
+def _keep_gemini_finish_reason() -> None:
+    """Make litellm report a finish reason for Gemini only if Gemini sent one.
+
+    Otherwise litellm writes `stop` into every piece, and a cut answer looks complete.
+    """
     gemini: Any = importlib.import_module(
         "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
     ).VertexGeminiConfig
-    known = gemini._check_finish_reason
-    if getattr(known, "only_given", False):
+    original = gemini._check_finish_reason
+    if getattr(original, "only_given", False):
         return
 
     def only_given(message: Any, finish_reason: str | None) -> str | None:
-        return known(message, finish_reason) if finish_reason else None
+        return original(message, finish_reason) if finish_reason else None
 
     only_given.only_given = True  # type: ignore[attr-defined]
     gemini._check_finish_reason = staticmethod(only_given)
 
 
 def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
-    """What litellm is called with."""
+    """Return the arguments for litellm's call."""
     info = request.model
-    messages = _messages(request)
+    messages = _convert_messages(request)
     if endpoint.bridge:
         messages = bridging.bridged(chat_messages.in_turns(messages))
-    effort = info.effective_effort if _may_think(messages, info.model) else None
-    if effort is None:  # without thinking, Anthropic refuses a history with thoughts in it
+    effort = info.effective_effort if _can_think(messages, info.model) else None
+    if effort is None:  # without thinking, Anthropic rejects a history with reasoning in it
         for message in messages:
             message.pop("thinking_blocks", None)
     out: dict[str, Any] = {
@@ -183,23 +185,26 @@ def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     return out
 
 
-def _messages(request: ModelRequest) -> list[JsonMap]:
+def _convert_messages(request: ModelRequest) -> list[JsonMap]:
     out = chat_messages.messages(request)
     if "claude" not in request.model.model.lower():
         return out
-    last = (
-        len(out) - 1 - sum(isinstance(one, UserMessage) and one.kind == "passing" for one in request.messages)
+    passing = sum(
+        isinstance(message, UserMessage) and message.kind == "passing" for message in request.messages
     )
-    marked = {0, last} if request.system else {last}
-    for index in sorted(marked):
+    last = len(out) - 1 - passing
+    cache_ends = {0, last} if request.system else {last}
+    for index in sorted(cache_ends):
         if 0 <= index < len(out):
-            _break_cache(out[index])
+            _mark_cache_end(out[index])
     return out
 
 
-def _may_think(messages: list[JsonMap], model: str) -> bool:
-    """Whether thinking can be asked for: after calls that another model made without its thoughts, models of
-    Anthropic's with a fixed budget refuse it until the user speaks again."""
+def _can_think(messages: list[JsonMap], model: str) -> bool:
+    """Return True if thinking can be requested.
+
+    Anthropic models with a fixed budget reject it after calls made without thinking, until the user writes again.
+    """
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
         return True
     if pricing.supports(model.rpartition("/")[2], "anthropic", "adaptive_thinking"):
@@ -208,8 +213,8 @@ def _may_think(messages: list[JsonMap], model: str) -> bool:
     return bool(last.get("thinking_blocks"))
 
 
-def _break_cache(message: JsonMap) -> None:
-    """Ask Anthropic to keep the prompt up to the end of this message."""
+def _mark_cache_end(message: JsonMap) -> None:
+    """Ask Anthropic to cache the prompt up to the end of this message."""
     content = message.get("content")
     if isinstance(content, str) and content:
         message["content"] = [{"type": "text", "text": content, "cache_control": {"type": "ephemeral"}}]
@@ -218,7 +223,7 @@ def _break_cache(message: JsonMap) -> None:
 
 
 class _Reader:
-    """litellm's chunks to ours."""
+    """Converter of litellm's chunks to ours."""
 
     def __init__(self, request: ModelRequest) -> None:
         self._info = request.model
@@ -232,63 +237,69 @@ class _Reader:
         if usage is not None:
             self._usage = usage_of(usage.model_dump() if hasattr(usage, "model_dump") else dict(usage))
         for choice in getattr(chunk, "choices", None) or ():
-            yield from _delta(choice.delta)
+            yield from _delta_chunks(choice.delta)
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
 
     def end(self, stream: Any) -> Iterable[ModelChunk]:
-        """The end: complete only if the provider said so. litellm makes up a `stop` where a body just ended."""
+        """Yield the last chunks. `Finished` only if the provider sent a reason: litellm invents `stop` for a cut body."""
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
-        said = (
+        reason = (
             getattr(stream, "received_finish_reason", self._finish)
-            or getattr(stream, "intermittent_finish_reason", None)  # where it keeps Gemini's
+            or getattr(stream, "intermittent_finish_reason", None)  # litellm keeps Gemini's reason here
         )
-        if said:
-            yield Finished(FINISHES.get(str(said).lower(), "stop"), self._id)
+        if reason:
+            yield Finished(FINISHES.get(str(reason).lower(), "stop"), self._id)
 
 
-def _delta(delta: Any) -> Iterable[ModelChunk]:
-    thoughts = getattr(delta, "thinking_blocks", None) or ()
-    said = getattr(delta, "reasoning_content", None)
-    for block in thoughts:
+def _delta_chunks(delta: Any) -> Iterable[ModelChunk]:
+    thinking_blocks = getattr(delta, "thinking_blocks", None) or ()
+    reasoning = getattr(delta, "reasoning_content", None)
+    for block in thinking_blocks:
         kind = block.get("type")
         if kind == "redacted_thinking":
             yield ReasoningChunk("", opaque={"block": "redacted_thinking", "data": block.get("data")})
         else:
-            # The block that brings the signature repeats the whole text; the delta's own field does not.
-            text = said if isinstance(said, str) and len(thoughts) == 1 else block.get("thinking") or ""
+            # The block with the signature repeats the whole text; the delta's own field does not.
+            text = (
+                reasoning
+                if isinstance(reasoning, str) and len(thinking_blocks) == 1
+                else block.get("thinking") or ""
+            )
             yield ReasoningChunk(text, block.get("signature") or "", {"block": "thinking"})
-    if not thoughts and said:
-        yield ReasoningChunk(said, opaque={"field": "reasoning_content"})
+    if not thinking_blocks and reasoning:
+        yield ReasoningChunk(reasoning, opaque={"field": "reasoning_content"})
     if delta.content:
         yield TextChunk(delta.content)
     for call in delta.tool_calls or ():
         function = call.function
-        given = function.arguments if function is not None else None
+        raw = function.arguments if function is not None else None
         yield ToolCallChunk(
             index=call.index if isinstance(call.index, int) else None,
             call_id=call.id or None,
             name=(function.name or None) if function is not None else None,
-            arguments=given if isinstance(given, str) else json.dumps(given) if given else "",
+            arguments=raw if isinstance(raw, str) else json.dumps(raw) if raw else "",
         )
 
 
 def translated(error: BaseException, *, now: float) -> ModelFault:
-    """litellm's exception as one fault of ours: by status first, its class names lie."""
+    """Convert litellm's exception to a fault, by status first, because its class names can be wrong."""
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:
         return translated(inner, now=now)
-    said = str(error)
+    message = str(error)
     name = type(error).__name__
     if name == "ContextWindowExceededError":
-        return faults.from_status(400, f"context_length_exceeded: {said}", {}, now=now)
+        return faults.from_status(400, f"context_length_exceeded: {message}", {}, now=now)
     if name == "ContentPolicyViolationError":
-        return faults.fault("refusal", f"The provider refused: {said[:500]}", original=said)
+        return faults.fault("refusal", f"The provider refused: {message[:500]}", original=message)
     if "Timeout" in name:
-        return faults.fault("timeout", f"The provider did not answer in time: {said[:500]}", original=said)
-    if _was_cut(error, said):
         return faults.fault(
-            "cut", f"The connection broke in the middle of the answer: {said[:500]}", original=said
+            "timeout", f"The provider did not answer in time: {message[:500]}", original=message
+        )
+    if _is_cut(error, message):
+        return faults.fault(
+            "cut", f"The connection broke in the middle of the answer: {message[:500]}", original=message
         )
     status = _status(error)
     headers = getattr(error, "litellm_response_headers", None) or getattr(
@@ -296,30 +307,33 @@ def translated(error: BaseException, *, now: float) -> ModelFault:
     )
     lower = {str(key).lower(): str(value) for key, value in dict(headers or {}).items()}
     lower = {key.removeprefix("llm_provider-"): value for key, value in lower.items()} | lower
-    return faults.from_status(status, said, lower, now=now)
+    return faults.from_status(status, message, lower, now=now)
 
 
 def _status(error: BaseException) -> int:
-    """The provider's own status: that of the exception which litellm translated (it makes 529 a 500); 0: none."""
-    for found in (error.__cause__, error.__context__, error):
-        status = getattr(found, "status_code", None)
+    """Return the status of the provider's own exception, because litellm turns 529 into 500; 0 if there is none."""
+    for candidate in (error.__cause__, error.__context__, error):
+        status = getattr(candidate, "status_code", None)
         if isinstance(status, int) and 400 <= status < 600:
             return status
     return 0
 
 
-def _was_cut(error: BaseException, said: str) -> bool:
-    cut = (
+def _is_cut(error: BaseException, message: str) -> bool:
+    cut_messages = (
         "peer closed connection",
         "incomplete chunked read",
         "Response payload is not completed",
         "TransferEncoding",
     )
-    return any(words in said for words in cut) or type(error).__name__ in ("ReadError", "RemoteProtocolError")
+    return any(words in message for words in cut_messages) or type(error).__name__ in (
+        "ReadError",
+        "RemoteProtocolError",
+    )
 
 
-def _raised() -> tuple[type[BaseException], ...]:
-    """What litellm is known to raise: the OpenAI SDK's tree, its transports', and plain slips of its own."""
+def _known_exceptions() -> tuple[type[BaseException], ...]:
+    """Return the exceptions that litellm raises: of the OpenAI SDK, of its transports, and its own errors."""
     return (
         importlib.import_module("openai").OpenAIError,
         importlib.import_module("httpx").HTTPError,
@@ -333,8 +347,8 @@ def _raised() -> tuple[type[BaseException], ...]:
     )
 
 
-async def _closed(stream: Any) -> None:
-    """Close a stream, whatever happened, within a limit."""
+async def _close_stream(stream: Any) -> None:
+    """Close the stream within a time limit, even when cancelled."""
     if stream is None or not hasattr(stream, "aclose"):
         return
     with anyio.move_on_after(CLEAN_UP_SECONDS, shield=True):

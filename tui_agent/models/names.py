@@ -1,6 +1,6 @@
-"""What can be the name of a model, so that a secret that was pasted by mistake is neither looked up nor repeated.
+"""Validation of model names, so that a key pasted by mistake is neither looked up nor repeated.
 
-Invariant: the error of a refused name never holds the name, for errors of names are written to the log.
+Invariant: the error for a rejected name never contains the name, because errors are logged.
 """
 
 import re
@@ -14,30 +14,30 @@ _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
 )
-"""How the keys of vendors begin; with a digit in what follows, for words do not have one."""
+"""Beginnings of vendors' keys, followed by a digit, which words do not have."""
 
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""One long run of letters and digits: names have separators long before that."""
+"""A long run of letters and digits: names have a separator earlier."""
 
 _REDACTOR = Redactor()
 
 
 def require_name(name: str) -> None:
-    """Raises `ConfigError`, which does not repeat the text, for what has not the shape of a model's name."""
+    """Raise a `ConfigError` that does not repeat the text, if it cannot be a model name."""
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > LONGEST:
         raise ConfigError(
-            "That is no model's name: it has spaces or is too long, and was not kept.",
+            "That is not a valid model name: it has spaces or is too long. It was not stored.",
             hint="A name is a profile, or vendor/model.",
         )
     if looks_secret(name):
         raise ConfigError(
-            "That looks like a key and not like a model's name; it was not kept.",
-            hint="A key is typed with /provider, or exported in its variable.",
+            "That looks like a key, not a model name. It was not stored.",
+            hint="Enter a key with /provider, or export it in its variable.",
         )
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a text that was given as a name is rather a key."""
+    """Return True if a text given as a model name looks like a key."""
     last = name.rpartition("/")[2]
     return (
         _KEY.match(name) is not None

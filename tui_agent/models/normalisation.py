@@ -1,6 +1,6 @@
-"""The shapes that models get wrong, put right at this edge, where it is certain what was meant.
+"""Correction of malformed tool calls where the model's intention is certain.
 
-Invariant: nothing is guessed into being: half a JSON object stays malformed, a tool that was not offered stays so.
+Invariant: nothing is invented: half a JSON object stays malformed, and a tool that was not offered is not replaced.
 """
 
 import json
@@ -54,7 +54,7 @@ ALIASES = {
     "ask": "ask_user",
     "ask_question": "ask_user",
 }
-"""What models call tools by habit, and what the tool is called here. A tool of the exact name comes first."""
+"""Common names that models use for our tools. A tool with exactly that name takes precedence."""
 
 _PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.", "tool.")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
@@ -68,7 +68,7 @@ _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", r
 
 
 def tool_name(name: str, offered: Collection[str]) -> str:
-    """The offered tool that a name means, or the cleaned name itself where none does."""
+    """Return the offered tool that the name refers to; the cleaned name if there is none."""
     clean = name.split("<|", 1)[0].strip()
     for prefix in _PREFIXES:
         clean = clean.removeprefix(prefix)
@@ -84,14 +84,14 @@ def tool_name(name: str, offered: Collection[str]) -> str:
 
 
 def legal_name(name: str) -> str:
-    """A name that every provider takes back in a later request: letters, digits, `_` and `-`, 64 at most."""
+    """Return a name that all providers accept: letters, digits, `_` and `-`, at most 64 characters."""
     return _ILLEGAL.sub("_", name)[:64]
 
 
 def arguments(raw: str) -> JsonMap | None:
-    """A call's arguments: an object, one encoded as a string, one in prose or a fence, or the first of several.
+    """Parse a call's arguments: an object, one encoded as a string, one inside prose or a fence, or the first of several.
 
-    None: malformed. An empty text means no arguments. What is cut short is never completed.
+    Return None if malformed. An empty text means no arguments. Truncated JSON is never completed.
     """
     text = raw.strip()
     if not text or text == "null":
@@ -108,18 +108,18 @@ def arguments(raw: str) -> JsonMap | None:
 
 
 def first_object(text: str) -> JsonMap | None:
-    """The first complete JSON object in a text, with prose around it tolerated; None where there is none.
+    """Return the first complete JSON object in a text, ignoring prose around it; None if there is none.
 
-    An object inside a broken or unfinished one is none.
+    An object inside a broken or unfinished one does not count.
     """
     return next((value for value, _, _ in _objects(text)), None)
 
 
 def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None:
-    """A tool call written as text, by models that have no native calls; None unless it is clearly one.
+    """Parse a tool call written as text, as models without native calls do; None unless it is clearly a call.
 
-    Clear is: an object of exactly a tool's name and its arguments, the tool is offered, and the object is the whole
-    answer, or stands in a `<tool_call>` tag, or in a code fence that ends the answer. Of several the first counts.
+    It is clear if an object has exactly the name and arguments of an offered tool, and is the whole answer, is inside a
+    `<tool_call>` tag, or is in a code fence at the end. Of several calls only the first counts.
     """
     tagged = _TAGGED.search(text)
     fenced = _FENCED.search(text)
@@ -127,10 +127,10 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
     candidate = candidate.strip()
     if not candidate.startswith("{"):
         return None
-    found = next(_objects(candidate), None)
-    if found is None or found[1] != 0 or not _only_objects(candidate[found[2] :]):
+    match = next(_objects(candidate), None)
+    if match is None or match[1] != 0 or not _only_objects(candidate[match[2] :]):
         return None
-    return _as_call(found[0], offered)
+    return _as_call(match[0], offered)
 
 
 def _only_objects(rest: str) -> bool:
@@ -146,33 +146,33 @@ def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | 
     if len(names) != 1 or len(keys) != 1 or set(value) - {names[0], keys[0], "id", "type"}:
         return None
     name = tool_name(str(value[names[0]]), offered)
-    given: JsonValue = value[keys[0]]
-    if isinstance(given, str):
-        given = arguments(given)
-    return (name, given) if name in offered and isinstance(given, dict) else None
+    call_arguments: JsonValue = value[keys[0]]
+    if isinstance(call_arguments, str):
+        call_arguments = arguments(call_arguments)
+    return (name, call_arguments) if name in offered and isinstance(call_arguments, dict) else None
 
 
 def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
-    """Each complete object of a text with its start and end, outermost only; braces that hold no JSON are passed."""
-    at = text.find("{")
+    """Yield each outermost complete object with its start and end; braces without valid JSON are skipped."""
+    start = text.find("{")
     for _ in range(MAX_BRACES):
-        if at < 0:
+        if start < 0:
             return
         try:
-            value, end = _DECODER.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            end = _behind(text, at)
+            end = _closing_end(text, start)
             if end < 0:
                 return
         else:
-            yield value, at, end
-        at = text.find("{", end)
+            yield value, start, end
+        start = text.find("{", end)
 
 
-def _behind(text: str, at: int) -> int:
-    """The place behind the brace that closes the one at `at`; -1 where none does."""
+def _closing_end(text: str, start: int) -> int:
+    """Return the index after the brace that closes the one at `start`; -1 if none does."""
     depth = 0
-    for brace in _BRACE.finditer(text, at):
+    for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return brace.end()

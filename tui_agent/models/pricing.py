@@ -1,7 +1,7 @@
-"""Context windows, output limits and prices, from the JSON map inside litellm's package, without importing it.
+"""Context windows, output limits and prices from litellm's JSON file, read without importing litellm.
 
-Invariant: the map's file is read at most once a process, on first need; a profile's own figures win over everything.
-Prices are USD for one million tokens.
+Invariant: the file is read at most once per process, on first need; a profile's own figures take precedence. Prices are
+in USD per million tokens.
 """
 
 import importlib.util
@@ -21,14 +21,14 @@ from tui_agent.protocol.settings import ModelInfo
 MAP_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
 LONGEST_ENTRY = 64 * 1024
-"""Bytes in which the entry of one model ends; the longest has a twentieth of it."""
+"""Maximum bytes of one model's entry; the longest real one has a twentieth of this."""
 
 Entry = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about a model; 0 and None: unknown."""
+    """Facts about a model; 0 and None mean unknown."""
 
     window: int = 0
     max_output: int = 0
@@ -60,22 +60,22 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""For models that the map does not know, or knows without limits; the longest matching beginning counts."""
+"""Facts for models that the map does not know, or knows without limits; the longest matching prefix wins."""
 
 
 @lru_cache(maxsize=1)
 def price_map() -> Mapping[str, Entry]:
-    """The map as it lies in litellm's package; empty where that is absent or unreadable."""
+    """Return the price map of litellm's package; empty if it is missing or unreadable."""
     try:
-        found = json.loads(_written())
+        entries = json.loads(_read_map_file())
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return entries if isinstance(entries, dict) else {}
 
 
 @lru_cache(maxsize=1)
-def _written() -> bytes:
-    """The map's file; empty where it is absent or unreadable."""
+def _read_map_file() -> bytes:
+    """Read the map's file; return b"" if it is missing or unreadable."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         return b""
@@ -87,25 +87,27 @@ def _written() -> bytes:
 
 @lru_cache(maxsize=64)
 def named(model: str) -> Entry | None:
-    """What the map says under a name; None where it says nothing.
+    """Return the map's entry for a name; None if it has none.
 
-    A session asks for one or two names of four thousand: they are read where they stand. The whole map, for lists and
-    names that are near, takes 16 ms.
+    A session needs one or two of four thousand entries, so they are cut out of the file. Parsing all of it, for lists and
+    similar names, takes 16 ms.
     """
-    written, begin = _written(), json.dumps(model).encode() + b": {"
-    at = written.find(begin)
-    if at < 0 or written.find(begin, at + 1) >= 0:
-        return price_map().get(model) if at >= 0 else None
-    at += len(begin) - 1
+    content, key = _read_map_file(), json.dumps(model).encode() + b": {"
+    position = content.find(key)
+    if position < 0 or content.find(key, position + 1) >= 0:
+        return price_map().get(model) if position >= 0 else None
+    position += len(key) - 1
     try:
-        found, _ = json.JSONDecoder().raw_decode(written[at : at + LONGEST_ENTRY].decode("utf-8", "replace"))
+        entry, _ = json.JSONDecoder().raw_decode(
+            content[position : position + LONGEST_ENTRY].decode("utf-8", "replace")
+        )
     except ValueError:
         return price_map().get(model)
-    return cast(Entry, found)
+    return cast(Entry, entry)
 
 
 def facts(model: str, vendor: str = "") -> Facts:
-    """What is known of a model. `vendor` is litellm's name of the provider, where it is known."""
+    """Return the facts about a model. `vendor`: litellm's name of the provider, if known."""
     entry = _entry(model, vendor)
     spare = _fallback(model)
     if entry is None:
@@ -125,14 +127,14 @@ def facts(model: str, vendor: str = "") -> Facts:
 
 
 def supports(model: str, vendor: str, feature: str) -> bool | None:
-    """A `supports_…` flag of the map; None where it does not say."""
+    """Return a `supports_…` flag of the map; None if it is missing."""
     entry = _entry(model, vendor)
     flag = None if entry is None else entry.get(f"supports_{feature}")
     return flag if isinstance(flag, bool) else None
 
 
 def near(name: str, limit: int = 3) -> list[str]:
-    """Chat models of the map whose names are like `name`, best first."""
+    """Return chat models of the map with similar names, best first."""
     chat = {
         key: key
         for key, entry in price_map().items()
@@ -141,24 +143,24 @@ def near(name: str, limit: int = 3) -> list[str]:
     for key, entry in price_map().items():
         if key in chat and "/" not in key:
             chat[f"{entry.get('litellm_provider')}/{key}"] = key
-    found = get_close_matches(name, chat, n=limit * 2, cutoff=0.6)
-    return list(dict.fromkeys(found))[:limit]
+    matches = get_close_matches(name, chat, n=limit * 2, cutoff=0.6)
+    return list(dict.fromkeys(matches))[:limit]
 
 
 def vendor_of(model: str) -> str:
-    """Who offers a model of this bare name, as litellm calls them; empty where the map does not know it."""
+    """Return litellm's name of the model's provider; empty if the map does not know the model."""
     entry = named(model)
     return str(entry.get("litellm_provider") or "") if entry else ""
 
 
 @lru_cache(maxsize=1)
 def providers() -> frozenset[str]:
-    """The names of all providers that the map has models of."""
+    """Return the names of all providers in the map."""
     return frozenset(str(entry.get("litellm_provider")) for entry in price_map().values())
 
 
 def models_of(vendor: str) -> list[str]:
-    """The chat models of a vendor, as the map knows them."""
+    """Return the vendor's chat models in the map."""
     return sorted(
         key.removeprefix(f"{vendor}/")
         for key, entry in price_map().items()
@@ -167,20 +169,20 @@ def models_of(vendor: str) -> list[str]:
 
 
 def window(info: ModelInfo) -> int:
-    """A model's context window in tokens; 0: unknown."""
+    """Return a model's context window in tokens; 0 if unknown."""
     return info.window or facts(info.model).window
 
 
 def price(info: ModelInfo) -> tuple[float | None, float | None, float | None]:
-    """USD for a million tokens: input, output, read from the cache."""
+    """Return the prices in USD per million tokens: input, output, cached input."""
     return info.input_price, info.output_price, info.cached_price
 
 
 def cost(info: ModelInfo, usage: Usage) -> float | None:
-    """What a call cost in USD, from the provider's own token counts; None where a price is unknown.
+    """Compute a request's cost in USD from the provider's token counts; None if a price is unknown.
 
-    Tokens read from the cache cost the cached price (else the full one); tokens written to it cost 1.25 times the
-    input price (Anthropic's published rule; other vendors report none).
+    Cached tokens cost the cached price, or the input price if there is none; tokens written to the cache cost 1.25 times
+    the input price (Anthropic's published rule; other vendors report none).
     """
     if info.input_price is None or info.output_price is None:
         return None
@@ -204,8 +206,8 @@ def _entry(model: str, vendor: str) -> Entry | None:
 
 def _fallback(model: str) -> Facts:
     bare = model.rsplit("/", 1)[-1].lower()
-    fitting = [name for name in FALLBACK if bare.startswith(name)]
-    return FALLBACK[max(fitting, key=len)] if fitting else Facts()
+    prefixes = [name for name in FALLBACK if bare.startswith(name)]
+    return FALLBACK[max(prefixes, key=len)] if prefixes else Facts()
 
 
 def _count(entry: Entry, key: str) -> int:

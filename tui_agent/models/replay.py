@@ -1,7 +1,7 @@
-"""A model that gives a session's recorded answers again, in order.
+"""Model client that repeats a session's recorded answers in order.
 
-Invariant: which answer comes depends on the conversation alone: a delegate's is told by its task, and how many answers
-its record has says which is next. Nothing is asked of any provider.
+Invariant: the answer depends on the conversation alone: delegates are recognised by their task, and the number of
+answers so far gives the next one. No provider is called.
 """
 
 import json
@@ -35,14 +35,14 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a session's models answered: the main agent's, and each delegate's by its task."""
+    """Recorded answers of a session: the main agent's, and each delegate's by its task."""
 
     answers: Sequence[ModelResponded] = ()
     delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)
 
 
 class ReplayClient:
-    """Gives recorded answers as chunks. `name` stands in messages."""
+    """Streams recorded answers. `name` is used in messages."""
 
     def __init__(
         self,
@@ -57,20 +57,20 @@ class ReplayClient:
         self._clock = clock
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """One answer; see `ports.model.ModelClient`."""
+        """Return one answer; see `ports.model.ModelClient`."""
         return aclosing(self._chunks(request))
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are open."""
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
         index = request.place
-        answers = self._delegates.get(_task(request), self._answers)
+        answers = self._delegates.get(_conversation_task(request), self._answers)
         if index >= len(answers):
             yield fault(
                 "script",
-                f"{self._name} has {len(answers)} recorded answers, and a further one was asked for.",
+                f"{self._name} has only {len(answers)} recorded answers, but another was requested.",
             )
             return
         for chunk in chunks_of(answers[index]):
@@ -78,7 +78,7 @@ class ReplayClient:
 
 
 def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
-    """An answer whose texts are whole, as a provider streams one."""
+    """Yield the chunks of an answer with complete texts, as a provider would stream it."""
     for number, part in enumerate(answer.parts):
         yield _chunk(part, number)
     yield UsageChunk(answer.usage, answer.cost_usd)
@@ -86,7 +86,7 @@ def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
 
 
 def recording(records: Sequence[Record], blobs: BlobReader) -> Recording:
-    """All answers on the current branch of a log, by the agent that they were given to."""
+    """Return all answers on the current branch of a log, by agent."""
     tasks: dict[str, Sequence[ModelResponded]] = {}
     for record in branch(records):
         if isinstance(record, Envelope) and isinstance(record.payload, AgentSpawned):
@@ -94,21 +94,23 @@ def recording(records: Sequence[Record], blobs: BlobReader) -> Recording:
     return Recording(recorded_answers(records, blobs), tasks)
 
 
-def _task(request: ModelRequest) -> str:
-    """The words that a conversation begins with."""
+def _conversation_task(request: ModelRequest) -> str:
+    """Return the first words of a conversation."""
     if request.summed:
         return request.opening
-    first = next((one for one in request.messages if isinstance(one, UserMessage)), None)
-    texts = [one.text for one in first.content if isinstance(one, TextContent)] if first is not None else []
+    first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
+    texts = (
+        [item.text for item in first.content if isinstance(item, TextContent)] if first is not None else []
+    )
     return "".join(text_preview(text) for text in texts)
 
 
 def recorded_answers(
     records: Sequence[Record], blobs: BlobReader, agent: AgentId = MAIN_AGENT
 ) -> tuple[ModelResponded, ...]:
-    """An agent's answers on the current branch of a log, in order, with their long texts whole."""
+    """Return an agent's answers on the current branch of a log, in order, with complete texts."""
     return tuple(
-        _whole(record.payload, blobs)
+        _load_texts(record.payload, blobs)
         for record in branch(records)
         if isinstance(record, Envelope)
         and record.agent == agent
@@ -117,7 +119,7 @@ def recorded_answers(
     )
 
 
-def _whole(answer: ModelResponded, blobs: BlobReader) -> ModelResponded:
+def _load_texts(answer: ModelResponded, blobs: BlobReader) -> ModelResponded:
     parts: list[ModelPart] = []
     for part in answer.parts:
         match part:
@@ -140,7 +142,7 @@ def _chunk(part: ModelPart, number: int) -> ModelChunk:
             return ReasoningChunk(text_preview(part.text), signature, part.opaque)
         case ToolCallPart():
             raw = json.dumps(part.arguments, ensure_ascii=False)
-            sent = raw if part.malformed is None else text_preview(part.malformed)
-            return ToolCallChunk(number, part.call_id, part.name, sent)
+            arguments = raw if part.malformed is None else text_preview(part.malformed)
+            return ToolCallChunk(number, part.call_id, part.name, arguments)
         case TextPart() | PatchPart():
             return TextChunk(text_preview(part.text))

@@ -1,7 +1,7 @@
-"""The Responses API, spoken directly over HTTP.
+"""Responses API over HTTP.
 
-Invariant: nothing is stored with the provider (`store` is false): the history goes out whole each time, reasoning
-items unchanged. An answer is complete only by `response.completed` or `response.incomplete`.
+Invariant: the provider stores nothing (`store` is false): every request contains the whole history with unchanged
+reasoning items. An answer is complete only after `response.completed` or `response.incomplete`.
 """
 
 import json
@@ -32,14 +32,14 @@ ROUTE = "responses"
 
 
 class ResponsesClient:
-    """A client for one endpoint that speaks the Responses API."""
+    """Client for one endpoint with the Responses API."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
         self._streams = HttpStreams(endpoint, clock)
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """One answer, streamed; see `ports.model.ModelClient`."""
+        """Return one streamed answer; see `ports.model.ModelClient`."""
         return self._streams.open(
             lambda: Exchange(ROUTE, body(request, self._endpoint), ResponsesDialect(request.model))
         )
@@ -50,10 +50,10 @@ class ResponsesClient:
 
 
 def body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
-    """The JSON of one request."""
+    """Return the JSON body of one request."""
     out: JsonMap = {
         "model": request.model.model,
-        "input": list(_input(request)),
+        "input": list(_input_items(request)),
         "max_output_tokens": request.max_tokens,
         "store": False,
         "stream": endpoint.stream,
@@ -79,22 +79,22 @@ def body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
     return out
 
 
-def _input(request: ModelRequest) -> list[JsonMap]:
+def _input_items(request: ModelRequest) -> list[JsonMap]:
     out: list[JsonMap] = []
     for message in request.messages:
         match message:
             case UserMessage():
-                out.append({"role": "user", "content": list(_content(message.content, request))})
+                out.append({"role": "user", "content": list(_content_blocks(message.content, request))})
             case SummaryMessage(text=text):
                 out.append({"role": "user", "content": text_preview(text)})
             case ToolMessage():
-                out.append(_result(message, request))
+                out.append(_result_item(message, request))
             case AssistantMessage():
-                out += _assistant(message, request.model.profile)
+                out += _answer_items(message, request.model.profile)
     return out
 
 
-def _content(content: tuple[Content, ...], request: ModelRequest) -> list[JsonMap]:
+def _content_blocks(content: tuple[Content, ...], request: ModelRequest) -> list[JsonMap]:
     out: list[JsonMap] = []
     for item in content:
         if isinstance(item, TextContent):
@@ -108,19 +108,19 @@ def _content(content: tuple[Content, ...], request: ModelRequest) -> list[JsonMa
     return out
 
 
-def _result(message: ToolMessage, request: ModelRequest) -> JsonMap:
-    """A tool's result: a text, or blocks where it has images that the model takes."""
-    blocks = _content(message.content, request)
-    pictured = any(block["type"] == "input_image" for block in blocks)
+def _result_item(message: ToolMessage, request: ModelRequest) -> JsonMap:
+    """Return a tool's result: text, or blocks if it has images that the model accepts."""
+    blocks = _content_blocks(message.content, request)
+    has_images = any(block["type"] == "input_image" for block in blocks)
     text = chat_messages.plain(message.content, mark_images=True)
     return {
         "type": "function_call_output",
         "call_id": message.call_id,
-        "output": list(blocks) if pictured else text,
+        "output": list(blocks) if has_images else text,
     }
 
 
-def _assistant(message: AssistantMessage, profile: str) -> list[JsonMap]:
+def _answer_items(message: AssistantMessage, profile: str) -> list[JsonMap]:
     out: list[JsonMap] = []
     for part in message.parts:
         match part:
@@ -146,16 +146,16 @@ def _assistant(message: AssistantMessage, profile: str) -> list[JsonMap]:
 
 
 class ResponsesDialect:
-    """Reads one answer of the Responses form."""
+    """Parser for one answer of the Responses API."""
 
     def __init__(self, info: ModelInfo) -> None:
         self._info = info
         self._calls: dict[int, str] = {}
-        self._said: set[int] = set()
+        self._streamed: set[int] = set()
         self._refused = False
 
     def event(self, data: bytes) -> list[ModelChunk]:
-        """One streamed event. Raises `ValueError` where it is no JSON."""
+        """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
         if data == b"[DONE]":
             return []
         event = json.loads(data)
@@ -163,31 +163,31 @@ class ResponsesDialect:
             raise ValueError("an event that is no object")
         match event.get("type"):
             case "response.output_text.delta":
-                self._said.add(_at(event))
+                self._streamed.add(_output_index(event))
                 return [TextChunk(event.get("delta") or "")]
             case "response.refusal.delta":
                 self._refused = True
-                self._said.add(_at(event))
+                self._streamed.add(_output_index(event))
                 return [TextChunk(event.get("delta") or "")]
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 return [ReasoningChunk(event.get("delta") or "")]
             case "response.reasoning_summary_part.added" if event.get("summary_index"):
                 return [ReasoningChunk("\n\n")]
             case "response.function_call_arguments.delta":
-                return self._arguments(_at(event), event.get("delta") or "")
+                return self._add_arguments(_output_index(event), event.get("delta") or "")
             case "response.output_item.added":
-                return self._opened(_at(event), event.get("item") or {})
+                return self._open_item(_output_index(event), event.get("item") or {})
             case "response.output_item.done":
-                return self._closed(_at(event), event.get("item") or {})
+                return self._close_item(_output_index(event), event.get("item") or {})
             case "response.completed" | "response.incomplete" | "response.failed":
-                return self._ended(event.get("response") or {}, str(event["type"]))
+                return self._end(event.get("response") or {}, str(event["type"]))
             case "error":
                 return [faults.from_error(event.get("error") or event)]
             case _:
                 return []
 
     def whole(self, body: bytes) -> list[ModelChunk]:
-        """An answer that came in one piece."""
+        """Parse an answer that was not streamed."""
         response = json.loads(body)
         if not isinstance(response, dict):
             raise ValueError("an answer that is no object")
@@ -195,68 +195,68 @@ class ResponsesDialect:
             return [faults.from_error(response["error"])]
         out: list[ModelChunk] = []
         for position, item in enumerate(response.get("output") or ()):
-            out += self._closed(position, item)
-        return out + self._ended(response, f"response.{response.get('status') or 'completed'}")
+            out += self._close_item(position, item)
+        return out + self._end(response, f"response.{response.get('status') or 'completed'}")
 
-    def _opened(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
+    def _open_item(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
         if item.get("type") != "function_call":
             return []
         self._calls[position] = ""
         return [ToolCallChunk(position, item.get("call_id") or item.get("id"), item.get("name"), "")]
 
-    def _arguments(self, position: int, piece: str) -> list[ModelChunk]:
+    def _add_arguments(self, position: int, piece: str) -> list[ModelChunk]:
         self._calls[position] = self._calls.get(position, "") + piece
         return [ToolCallChunk(position, None, None, piece)]
 
-    def _closed(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
-        """A whole item: what of it was not streamed comes out now."""
+    def _close_item(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
+        """Return the parts of a complete item that were not streamed."""
         kind = item.get("type")
         if kind == "reasoning":
-            kept = {
+            fields = {
                 name: item[name] for name in ("type", "id", "summary", "encrypted_content") if item.get(name)
             }
-            kept.setdefault("summary", [])
-            return [ReasoningChunk("", opaque={"item": kept})] if item.get("encrypted_content") else []
+            fields.setdefault("summary", [])
+            return [ReasoningChunk("", opaque={"item": fields})] if item.get("encrypted_content") else []
         if kind == "function_call":
-            opened = [] if position in self._calls else self._opened(position, item)
+            opened = [] if position in self._calls else self._open_item(position, item)
             rest = str(item.get("arguments") or "") if not self._calls[position] else ""
-            return [*opened, *(self._arguments(position, rest) if rest else [])]
-        if kind == "message" and position not in self._said:
+            return [*opened, *(self._add_arguments(position, rest) if rest else [])]
+        if kind == "message" and position not in self._streamed:
             self._refused = self._refused or any(
-                b.get("type") == "refusal" for b in item.get("content") or ()
+                block.get("type") == "refusal" for block in item.get("content") or ()
             )
             texts = [block.get("text") or block.get("refusal") or "" for block in item.get("content") or ()]
             return [TextChunk(text) for text in texts if text]
         return []
 
-    def _ended(self, response: dict[str, Any], how: str) -> list[ModelChunk]:
+    def _end(self, response: dict[str, Any], event_type: str) -> list[ModelChunk]:
         out: list[ModelChunk] = []
         if response.get("usage"):
             usage = usage_of(response["usage"])
             out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
-        if how == "response.failed":
+        if event_type == "response.failed":
             return [*out, faults.from_error(response.get("error") or "the answer failed")]
         reason: FinishReason = "tool_calls" if self._calls else "stop"
-        if how == "response.incomplete":
+        if event_type == "response.incomplete":
             cause = (response.get("incomplete_details") or {}).get("reason") or ""
             reason = "refusal" if cause == "content_filter" else "length"
-        elif how != "response.completed":
-            return [*out, faults.fault("cut", f"The provider ended the answer as '{how}'.")]
+        elif event_type != "response.completed":
+            return [*out, faults.fault("cut", f"The provider ended the answer as '{event_type}'.")]
         if self._refused:
             reason = "refusal"
         return [*out, Finished(reason, str(response.get("id") or ""))]
 
 
-def usage_of(said: dict[str, Any]) -> Usage:
-    """Token counts of the Responses form."""
+def usage_of(raw: dict[str, Any]) -> Usage:
+    """Parse the token counts of the Responses API."""
     return Usage(
-        input_tokens=int(said.get("input_tokens") or 0),
-        output_tokens=int(said.get("output_tokens") or 0),
-        cached_tokens=int((said.get("input_tokens_details") or {}).get("cached_tokens") or 0),
-        reasoning_tokens=int((said.get("output_tokens_details") or {}).get("reasoning_tokens") or 0),
+        input_tokens=int(raw.get("input_tokens") or 0),
+        output_tokens=int(raw.get("output_tokens") or 0),
+        cached_tokens=int((raw.get("input_tokens_details") or {}).get("cached_tokens") or 0),
+        reasoning_tokens=int((raw.get("output_tokens_details") or {}).get("reasoning_tokens") or 0),
     )
 
 
-def _at(event: dict[str, Any]) -> int:
+def _output_index(event: dict[str, Any]) -> int:
     position = event.get("output_index")
     return position if isinstance(position, int) else 0

@@ -1,7 +1,7 @@
-"""How a model's name is reached: which client, at which address, with which key.
+"""Selection of client, base URL and key for a model's name.
 
-Invariant: a name, an address or a key that cannot work raises `ConfigError` here, with what to do; a key goes to its
-own vendor's address only, or to one that the user named.
+Invariant: a name, URL or key that cannot work raises a `ConfigError` with a hint; a key is sent only to its own vendor,
+or to a URL that the user configured.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,7 +21,7 @@ OPENAI_HOST = "api.openai.com"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a name is reached: the client, its vendor where one is known, and the profile's figures."""
+    """The client for a name, its vendor if known, and the profile's settings."""
 
     client: ClientName
     provider: str
@@ -30,7 +30,7 @@ class Route:
 
 
 class Routes:
-    """Finds routes among the profiles, the vendors, and the providers of plugins (`plugins`: their names, live)."""
+    """Finds routes among profiles, vendors and plugin providers (`plugins`: a live view of their names)."""
 
     def __init__(
         self, profiles: Mapping[str, ModelProfile], environ: Mapping[str, str], plugins: Collection[str]
@@ -40,7 +40,7 @@ class Routes:
         self._plugins = plugins
 
     def find(self, name: str, base_url: str) -> Route:
-        """The route of a profile's or model's name. Raises `ConfigError` for an unknown one."""
+        """Return the route of a profile or model name. Raises `ConfigError` if it is unknown."""
         profile = self._profiles.get(name)
         if profile is not None:
             return self._profile_route(name, profile)
@@ -76,92 +76,98 @@ class Routes:
             return Route("litellm", provider, profile)
         vendor = VENDORS.get(provider)
         if vendor is not None:
-            found = self._vendor_route(vendor, model, profile.base_url)
-            return replace(found, profile=profile.model_copy(update={"model": found.profile.model}))
-        near = get_close_matches(provider, [*CLIENTS, *VENDORS, *self._plugins], n=3)
-        said = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join([*CLIENTS, *VENDORS])}."
-        raise ConfigError(f"The model profile '{name}' has an unknown provider '{provider}'.", hint=said)
+            route = self._vendor_route(vendor, model, profile.base_url)
+            return replace(route, profile=profile.model_copy(update={"model": route.profile.model}))
+        similar = get_close_matches(provider, [*CLIENTS, *VENDORS, *self._plugins], n=3)
+        hint = (
+            f"Did you mean {' or '.join(similar)}?"
+            if similar
+            else f"Known: {', '.join([*CLIENTS, *VENDORS])}."
+        )
+        raise ConfigError(f"The model profile '{name}' has an unknown provider '{provider}'.", hint=hint)
 
     def _vendor_route(self, vendor: Vendor, model: str, base_url: str) -> Route:
         profile = ModelProfile(model=model)
         if vendor.client == "litellm":
             profile = profile.model_copy(update={"model": f"{vendor.name}/{model}"})
         if vendor.name == "openai":
-            elsewhere = base_url or self._environ.get(vendor.base_url_env, "")
-            at_home = not elsewhere or Endpoint(normalised(elsewhere)).host == OPENAI_HOST
-            return Route(_openai_client(model, at_home), "openai", profile, vendor)
+            custom_url = base_url or self._environ.get(vendor.base_url_env, "")
+            is_default_host = not custom_url or Endpoint(normalised(custom_url)).host == OPENAI_HOST
+            return Route(_openai_client(model, is_default_host), "openai", profile, vendor)
         return Route(vendor.client, vendor.name, profile, vendor)
 
     def address(self, route: Route, base_url: str) -> str:
-        """The base address in its one form; empty where litellm knows it. Raises `ConfigError`."""
+        """Return the normalised base URL; empty if litellm knows it. Raises `ConfigError`."""
         vendor = route.vendor
-        said = base_url or route.profile.base_url
-        if not said and vendor is not None and vendor.base_url_env:
-            said = self._environ.get(vendor.base_url_env, "")
-        if not said and vendor is not None:
-            said = vendor.base_url
-        if not said and route.client in ("openai-chat", "openai-responses"):
-            said = VENDORS["openai"].base_url
-        if not said:
+        url = base_url or route.profile.base_url
+        if not url and vendor is not None and vendor.base_url_env:
+            url = self._environ.get(vendor.base_url_env, "")
+        if not url and vendor is not None:
+            url = vendor.base_url
+        if not url and route.client in ("openai-chat", "openai-responses"):
+            url = VENDORS["openai"].base_url
+        if not url:
             return ""
-        return normalised(said) if route.client != "litellm" else said.rstrip("/")
+        return normalised(url) if route.client != "litellm" else url.rstrip("/")
 
     def key(self, info: ModelInfo, route: Route) -> str:
-        """The key for a model's address; empty where none is needed. Raises `ConfigError` naming the variable."""
+        """Return the key for a model's URL; empty if none is needed. Raises `ConfigError` with the variable's name."""
         if route.profile.api_key_env:
-            return self._wanted((route.profile.api_key_env,), info)
+            return self._require_key((route.profile.api_key_env,), info)
         host = Endpoint(info.base_url).host if info.base_url else ""
-        at_home = vendors.by_host(host) if host else None
-        if at_home is not None:
-            return self._wanted(at_home.keys, info)
+        host_vendor = vendors.by_host(host) if host else None
+        if host_vendor is not None:
+            return self._require_key(host_vendor.keys, info)
         vendor = route.vendor
         if vendor is not None and vendor.keys and not info.base_url:
-            return self._wanted(vendor.keys, info)
+            return self._require_key(vendor.keys, info)
         if vendor is None and route.client == "litellm":
             provider = route.profile.model.partition("/")[0]
-            return self._found((key_variable(provider),))
-        return self._found(
+            return self._find_key((key_variable(provider),))
+        return self._find_key(
             ("TUI_AGENT_API_KEY", *(vendor.keys if vendor is not None else ("OPENAI_API_KEY",)))
         )
 
-    def _found(self, names: tuple[str, ...]) -> str:
-        """The first of these keys that is set. Raises `ConfigError` for what no header can carry."""
+    def _find_key(self, names: tuple[str, ...]) -> str:
+        """Return the first of these keys that is set. Raises `ConfigError` for characters that a header cannot have."""
         for name in names:
             key = (self._environ.get(name) or "").strip()
             if key and (not key.isascii() or not key.isprintable()):
-                raise ConfigError(f"{name} holds characters that no key has.", hint="Copy the key again.")
+                raise ConfigError(f"{name} contains characters that no key has.", hint="Copy the key again.")
             if key:
                 return key
         return ""
 
-    def _wanted(self, names: tuple[str, ...], info: ModelInfo) -> str:
-        found = self._found(names)
-        if found:
-            return found
-        who = f"models.{info.profile}" if info.profile in self._profiles else info.profile
+    def _require_key(self, names: tuple[str, ...], info: ModelInfo) -> str:
+        key = self._find_key(names)
+        if key:
+            return key
+        model_label = f"models.{info.profile}" if info.profile in self._profiles else info.profile
         raise ConfigError(
-            f"{who} wants {' or '.join(names)}, which is not set.",
-            hint=f"Export {names[0]}; in the app, type it with /provider or choose another model with /model.",
+            f"{model_label} needs {' or '.join(names)}, which is not set.",
+            hint=f"Export {names[0]}; in the app, enter it with /provider or choose another model with /model.",
         )
 
     def unknown(self, name: str) -> ConfigError:
-        """The error for a name that means nothing, with the nearest ones that do."""
-        profiles = [one for one in get_close_matches(name, self._profiles, n=2) if self._usable(one)]
-        near = list(dict.fromkeys([*profiles, *pricing.near(name)]))
+        """Return the error for an unknown name, with similar names that exist."""
+        profiles = [
+            profile for profile in get_close_matches(name, self._profiles, n=2) if self._is_usable(profile)
+        ]
+        similar = list(dict.fromkeys([*profiles, *pricing.near(name)]))
         first = name.partition("/")[0]
         if "/" in name:
-            near += [f"{vendor}/…" for vendor in get_close_matches(first, VENDORS, n=2) if vendor != first]
-        said = f"Did you mean {', '.join(near[:4])}?" if near else self.hint()
-        return ConfigError(f"There is no model '{name}'.", hint=said)
+            similar += [f"{vendor}/…" for vendor in get_close_matches(first, VENDORS, n=2) if vendor != first]
+        hint = f"Did you mean {', '.join(similar[:4])}?" if similar else self.hint()
+        return ConfigError(f"Unknown model '{name}'.", hint=hint)
 
     def hint(self) -> str:
-        """What a model's name may be: of the profiles only those that could answer now."""
-        named = ", ".join(sorted(name for name in self._profiles if self._usable(name)))
-        profiles = f"a profile ({named}), " if named else ""
-        return f"A model's name is {profiles}vendor/model like anthropic/claude-sonnet-4-5, or demo."
+        """Describe valid model names, with the profiles that can be used now."""
+        usable = ", ".join(sorted(name for name in self._profiles if self._is_usable(name)))
+        profiles = f"a profile ({usable}), " if usable else ""
+        return f"Use {profiles}vendor/model like anthropic/claude-sonnet-4-5, or demo."
 
-    def _usable(self, name: str) -> bool:
-        """Whether a profile has its address and its key."""
+    def _is_usable(self, name: str) -> bool:
+        """Return True if the profile's URL and key are available."""
         try:
             route = self._profile_route(name, self._profiles[name])
             address = self.address(route, "")
@@ -174,9 +180,9 @@ class Routes:
         return True
 
 
-def _openai_client(model: str, at_home: bool) -> ClientName:
-    """OpenAI's own address speaks Responses, where models that think belong; other addresses speak Chat."""
-    known = pricing.facts(model, "openai")
-    if known.mode == "responses":
+def _openai_client(model: str, is_default_host: bool) -> ClientName:
+    """Choose Responses for reasoning models at OpenAI's own URL, and Chat Completions for others."""
+    facts = pricing.facts(model, "openai")
+    if facts.mode == "responses":
         return "openai-responses"
-    return "openai-responses" if at_home and (known.reasoning or not known.known) else "openai-chat"
+    return "openai-responses" if is_default_host and (facts.reasoning or not facts.known) else "openai-chat"

@@ -1,7 +1,6 @@
-"""The file format of scripted models: YAML for authors, checked when it is read.
+"""File format of scripted models: YAML, validated when it is read.
 
-Invariant: a script that does not fit the format is refused with its file and the place in it; see
-docs/scripted-models.md.
+Invariant: an invalid script is rejected with its file and the place of the error; see docs/scripted-models.md.
 """
 
 from pathlib import Path
@@ -16,7 +15,7 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
 
 Words: TypeAlias = str | tuple[str, ...]
-"""One substring, or several that must all be there."""
+"""One substring, or several that must all occur."""
 
 
 class _Entry(BaseModel):
@@ -24,7 +23,7 @@ class _Entry(BaseModel):
 
 
 class ExpectResult(_Entry):
-    """What the last tool results must hold: one of this name, with these words, with this outcome."""
+    """A tool result that must occur: its name, words and outcome."""
 
     name: str = ""
     contains: Words = ()
@@ -32,7 +31,7 @@ class ExpectResult(_Entry):
 
 
 class Expect(_Entry):
-    """What must have come before an answer. Words are compared without regard to case."""
+    """Conditions on the conversation before an answer. Words are compared without regard to case."""
 
     last_user: Words = ()
     system: Words = ()
@@ -42,7 +41,7 @@ class Expect(_Entry):
 
 
 class ScriptedCall(_Entry):
-    """A tool call: `{name: …, arguments: {…}}`, or short `{TOOL: {…}}`. `raw` sends arguments as they stand."""
+    """A tool call: `{name: …, arguments: {…}}`, or short `{TOOL: {…}}`. `raw` sends the arguments unchanged."""
 
     name: str
     arguments: JsonMap = Field(default_factory=dict)
@@ -51,7 +50,7 @@ class ScriptedCall(_Entry):
 
     @model_validator(mode="before")
     @classmethod
-    def _short(cls, given: Any) -> Any:
+    def _expand_short_form(cls, given: Any) -> Any:
         if isinstance(given, dict) and "name" not in given and len(given) == 1:
             name, arguments = next(iter(given.items()))
             if isinstance(arguments, str):
@@ -61,7 +60,7 @@ class ScriptedCall(_Entry):
 
 
 class ScriptedFault(_Entry):
-    """A failure of one attempt. `after`: characters of the answer that come first."""
+    """A failure of one attempt. `after`: number of the answer's characters sent before it."""
 
     kind: FaultKind
     message: str = "a scripted fault"
@@ -71,7 +70,7 @@ class ScriptedFault(_Entry):
 
 
 class ScriptedUsage(_Entry):
-    """Token counts of an answer; absent, they are estimated."""
+    """Token counts of an answer; omitted ones are estimated."""
 
     input: int = 0
     output: int = 0
@@ -80,7 +79,7 @@ class ScriptedUsage(_Entry):
 
 
 class ScriptedAnswer(_Entry):
-    """One answer: reasoning, then text, then calls. `faults` happen first, one an attempt."""
+    """One answer: reasoning, then text, then calls. `faults` come first, one per attempt."""
 
     expect: Expect | None = None
     reasoning: str = ""
@@ -95,21 +94,21 @@ class ScriptedAnswer(_Entry):
 
 
 class Match(_Entry):
-    """Which conversation a list of answers is for; every word given must be found."""
+    """Conditions that select a conversation; all given words must occur."""
 
     first_user: Words = ()
     system: Words = ()
 
 
 class Conversation(_Entry):
-    """The answers of another conversation than the main one: a delegate's, a summary's."""
+    """The answers of a conversation other than the main one, such as a delegate's or a summary's."""
 
     match: Match
     answers: tuple[ScriptedAnswer, ...]
 
 
 class Script(_Entry):
-    """A whole script. `pace` is in characters a second (0: at once)."""
+    """A whole script. `pace` is in characters per second (0: no delay)."""
 
     name: str = ""
     description: str = ""
@@ -125,38 +124,37 @@ class Script(_Entry):
 
     @model_validator(mode="before")
     @classmethod
-    def _repeated(cls, given: Any) -> Any:
+    def _accept_list(cls, given: Any) -> Any:
         if isinstance(given, list):
             return {"answers": given}
         return given
 
 
 def read(path: Path) -> Script:
-    """A script file. Raises `ConfigError` naming the file, the place, and what is wrong."""
+    """Read a script file. Raises `ConfigError` with the file, the place and the problem."""
     text = read_small(path)
     if text is None:
-        raise ConfigError(
-            f"There is no script {path}.", hint="Give the path of a scripted model's YAML file."
-        )
+        raise ConfigError(f"Script not found: {path}.", hint="Give the path of a scripted model's YAML file.")
     return parse(text, str(path))
 
 
 def parse(text: str, name: str = "script") -> Script:
-    """A script's text. Raises `ConfigError`."""
+    """Parse a script. Raises `ConfigError`."""
     try:
         tree = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{name} is no valid YAML: {error}", hint="Correct that line.") from error
+        raise ConfigError(f"{name} is not valid YAML: {error}", hint="Correct that line.") from error
     try:
         return Script.model_validate(tree)
     except ValidationError as error:
-        found = error.errors()[0]
-        place = ".".join(str(part) for part in found["loc"]) or "the file"
+        first_error = error.errors()[0]
+        place = ".".join(str(part) for part in first_error["loc"]) or "the file"
         raise ConfigError(
-            f"{name}, at {place}: {found['msg']}.", hint="docs/scripted-models.md describes the format."
+            f"{name}, at {place}: {first_error['msg']}.",
+            hint="The format is described in docs/scripted-models.md.",
         ) from error
 
 
 def unrolled(answers: tuple[ScriptedAnswer, ...]) -> list[ScriptedAnswer]:
-    """The answers in order, each as often as it is repeated."""
+    """Return the answers in order, repeated as often as they say."""
     return [answer for answer in answers for _ in range(answer.repeat)]

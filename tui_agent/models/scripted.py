@@ -1,7 +1,7 @@
-"""A model that answers from a script: for demos, tests and evaluations, without account or network.
+"""Model that answers from a script, for demos, tests and evaluations without account or network.
 
-Invariant: which answer comes depends on the conversation alone (how many answers its record has), so that a resumed
-session goes on where it was; what the script does not expect fails with the entry, what it expected and what came.
+Invariant: the answer depends on the conversation alone (its number of answers), so that a resumed session continues
+where it was. An unexpected request fails with the entry, what it expected, and what came.
 """
 
 import json
@@ -41,15 +41,15 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, TextContent, Usage
 
 PIECE = 48
-"""Characters a chunk at most."""
+"""Maximum characters per chunk."""
 
 FRAME = 0.03
-"""Seconds between the chunks of a paced answer, about."""
+"""Approximate seconds between chunks of a paced answer."""
 
 
 @dataclass(slots=True)
 class _Place:
-    """Where a conversation stands: its newest request, the entry that answers it, and how often it was asked."""
+    """Position in a conversation: its newest request, the entry that answers it, and the number of attempts."""
 
     request_id: str = ""
     index: int = -1
@@ -58,7 +58,7 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Answers requests from a script. `name` stands in messages; a `demo` ends with words where a script would fail."""
+    """Answers requests from a script. `name` is used in messages; a `demo` ends politely where a script would fail."""
 
     script: Script
     name: str
@@ -67,16 +67,16 @@ class ScriptedClient:
     _places: dict[str, _Place] = field(default_factory=dict)
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """One answer; see `ports.model.ModelClient`."""
+        """Return one answer; see `ports.model.ModelClient`."""
         return aclosing(self._chunks(request))
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are open."""
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
-        await checkpoint()  # an answer without pace must not keep others from running
+        await checkpoint()  # an answer without pace must not block other tasks
         key, answers = self._conversation(request)
-        place = self._place(key, request)
+        place = self._find_place(key, request)
         if self.demo and not key:
             wrong = place.index < len(answers) and bool(mismatch(answers[place.index].expect, request))
             last = demo_end.ending(len(answers), place.index, request.messages, wrong=wrong)
@@ -87,15 +87,15 @@ class ScriptedClient:
         if place.index >= len(answers):
             yield fault(
                 "script",
-                f"The script {self.name} has {len(answers)} answers{f' for {key}' if key else ''}, and a further one"
-                f" was asked for. {_came(request)}",
+                f"The script {self.name} has only {len(answers)} answers{f' for {key}' if key else ''}, but another"
+                f" was requested. {_describe_input(request)}",
             )
             return
         answer = answers[place.index]
-        amiss = mismatch(answer.expect, request)
-        if amiss:
-            where = f"answer {place.index + 1} of {len(answers)}{f' for {key}' if key else ''}"
-            yield fault("script", f"The script {self.name}, {where}: {amiss} {_came(request)}")
+        problem = mismatch(answer.expect, request)
+        if problem:
+            position = f"answer {place.index + 1} of {len(answers)}{f' for {key}' if key else ''}"
+            yield fault("script", f"The script {self.name}, {position}: {problem} {_describe_input(request)}")
             return
         failure = answer.faults[place.attempts - 1] if place.attempts <= len(answer.faults) else None
         async for chunk in self._play(answer, request, place.index, failure):
@@ -107,15 +107,15 @@ class ScriptedClient:
         pace = self.script.pace if answer.pace is None else answer.pace
         if answer.delay:
             await self.clock.sleep(answer.delay)
-        left = failure.after if failure is not None else None
+        remaining = failure.after if failure is not None else None
         due = 0.0
-        for chunk in _pieces(answer, index, _piece(pace)):
+        for chunk in _split_answer(answer, index, _chunk_size(pace)):
             size = _size(chunk)
-            if left is not None and size > left:
+            if remaining is not None and size > remaining:
                 if isinstance(chunk, TextChunk):
-                    yield TextChunk(chunk.text[:left])
+                    yield TextChunk(chunk.text[:remaining])
                 break
-            left = left - size if left is not None else None
+            remaining = remaining - size if remaining is not None else None
             due += size / pace if pace else 0.0
             if due >= FRAME:
                 await self.clock.sleep(due)
@@ -123,25 +123,25 @@ class ScriptedClient:
             yield chunk
         if failure is not None:
             if failure.kind != "cut":
-                yield _failed(failure)
+                yield _build_fault(failure)
             return
-        usage = _usage(answer, request)
+        usage = _build_usage(answer, request)
         yield UsageChunk(usage, pricing.cost(request.model, usage))
         yield Finished(answer.finish or _finish(answer), f"scripted-{index + 1}")
 
     def _conversation(self, request: ModelRequest) -> tuple[str, list[ScriptedAnswer]]:
-        first = _opening(request)
+        first = _first_words(request)
         for number, conversation in enumerate(self.script.conversations, 1):
             match = conversation.match
-            if _holds(match.first_user, first) and _holds(match.system, request.system):
+            if _contains_all(match.first_user, first) and _contains_all(match.system, request.system):
                 return f"conversation {number}", unrolled(conversation.answers)
         return "", unrolled(self.script.answers)
 
-    def _place(self, key: str, request: ModelRequest) -> _Place:
-        """The entry for a request: as many as were answered in the conversation."""
-        # Two delegates of one kind are two conversations: their first words tell them apart. What is asked without tools,
-        # such as a summary, moves no conversation that has some.
-        words = _opening(request)[:200] if key else ""
+    def _find_place(self, key: str, request: ModelRequest) -> _Place:
+        """Return the place of a request, whose entry is the number of answers so far in its conversation."""
+        # Two delegates of the same kind are two conversations, told apart by their first words. A request without tools,
+        # such as a summary, does not advance a conversation with tools.
+        words = _first_words(request)[:200] if key else ""
         place = self._places.setdefault(f"{key}|{bool(request.tools)}|{words}", _Place())
         if place.request_id == request.request_id:
             place.attempts += 1
@@ -151,14 +151,14 @@ class ScriptedClient:
 
 
 def mismatch(expect: Expect | None, request: ModelRequest) -> str:
-    """What of an expectation does not hold, as one sentence; empty when all does."""
+    """Describe the first expectation that is not met; empty if all are."""
     if expect is None:
         return ""
     last = _last_user(request.messages)
-    if not _holds(expect.last_user, last):
-        return f"it expected a last user message with {_quoted(expect.last_user)}."
-    if not _holds(expect.system, request.system):
-        return f"it expected a system prompt with {_quoted(expect.system)}."
+    if not _contains_all(expect.last_user, last):
+        return f"it expected a last user message with {_quote(expect.last_user)}."
+    if not _contains_all(expect.system, request.system):
+        return f"it expected a system prompt with {_quote(expect.system)}."
     offered = {tool.name for tool in request.tools}
     absent = [name for name in expect.tools if name not in offered]
     if absent:
@@ -177,33 +177,37 @@ def _result_mismatch(expect: ExpectResult | None, results: list[ToolMessage]) ->
             continue
         if expect.ok is not None and expect.ok != result.ok:
             continue
-        if _holds(expect.contains, _text(result.content)):
+        if _contains_all(expect.contains, _text(result.content)):
             return ""
-    wanted = [f"of {expect.name}"] if expect.name else []
+    expected = [f"of {expect.name}"] if expect.name else []
     if expect.ok is not None:
-        wanted.append("that succeeded" if expect.ok else "that failed")
+        expected.append("that succeeded" if expect.ok else "that failed")
     if expect.contains:
-        wanted.append(f"with {_quoted(expect.contains)}")
-    return f"it expected a tool result {' '.join(wanted)}."
+        expected.append(f"with {_quote(expect.contains)}")
+    return f"it expected a tool result {' '.join(expected)}."
 
 
-def _piece(pace: float) -> int:
+def _chunk_size(pace: float) -> int:
     return max(1, min(PIECE, round(pace * FRAME))) if pace else PIECE
 
 
-def _pieces(answer: ScriptedAnswer, index: int, size: int) -> list[ModelChunk]:
+def _split_answer(answer: ScriptedAnswer, index: int, size: int) -> list[ModelChunk]:
     thought, text = answer.reasoning, answer.text
-    out: list[ModelChunk] = [ReasoningChunk(thought[at : at + size]) for at in range(0, len(thought), size)]
-    out += [TextChunk(text[at : at + size]) for at in range(0, len(text), size)]
+    out: list[ModelChunk] = [
+        ReasoningChunk(thought[start : start + size]) for start in range(0, len(thought), size)
+    ]
+    out += [TextChunk(text[start : start + size]) for start in range(0, len(text), size)]
     for number, call in enumerate(answer.calls):
-        out += _call_pieces(call, index, number, size)
+        out += _split_call(call, index, number, size)
     return out
 
 
-def _call_pieces(call: ScriptedCall, index: int, number: int, size: int) -> list[ModelChunk]:
+def _split_call(call: ScriptedCall, index: int, number: int, size: int) -> list[ModelChunk]:
     raw = call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
     call_id = call.id or f"call_s{index + 1}_{number + 1}"
-    rest = [ToolCallChunk(number, None, None, raw[at : at + size]) for at in range(0, len(raw), size)]
+    rest = [
+        ToolCallChunk(number, None, None, raw[start : start + size]) for start in range(0, len(raw), size)
+    ]
     return [ToolCallChunk(number, call_id, call.name, ""), *rest]
 
 
@@ -217,7 +221,7 @@ def _size(chunk: ModelChunk) -> int:
             return 0
 
 
-def _failed(failure: ScriptedFault) -> ModelFault:
+def _build_fault(failure: ScriptedFault) -> ModelFault:
     plain = fault(failure.kind, failure.message, retry_after=failure.retry_after, original=failure.message)
     return ModelFault(
         kind=plain.kind,
@@ -234,20 +238,23 @@ def _finish(answer: ScriptedAnswer) -> FinishReason:
     return "tool_calls" if answer.calls else "stop"
 
 
-def _usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
-    """The script's figures, or an estimate of four characters a token."""
+def _build_usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
+    """Return the script's counts, or an estimate of four characters per token."""
     if answer.usage is not None:
-        said = answer.usage
+        counts = answer.usage
         return Usage(
-            input_tokens=said.input,
-            output_tokens=said.output,
-            cached_tokens=said.cached,
-            reasoning_tokens=said.reasoning,
+            input_tokens=counts.input,
+            output_tokens=counts.output,
+            cached_tokens=counts.cached,
+            reasoning_tokens=counts.reasoning,
         )
-    sent = len(request.system) + sum(_length(message) for message in request.messages)
-    sent += sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
-    came = len(answer.reasoning) + len(answer.text) + sum(len(str(call.arguments)) for call in answer.calls)
-    return Usage(input_tokens=sent // 4, output_tokens=max(1, came // 4), estimated=True)
+    input_chars = len(request.system) + sum(_length(message) for message in request.messages)
+    input_chars += sum(
+        len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools
+    )
+    output_chars = len(answer.reasoning) + len(answer.text)
+    output_chars += sum(len(str(call.arguments)) for call in answer.calls)
+    return Usage(input_tokens=input_chars // 4, output_tokens=max(1, output_chars // 4), estimated=True)
 
 
 def _length(message: Message) -> int:
@@ -262,25 +269,25 @@ def _length(message: Message) -> int:
             )
 
 
-def _opening(request: ModelRequest) -> str:
+def _first_words(request: ModelRequest) -> str:
     return request.opening if request.summed else _first_user(request.messages)
 
 
 def _first_user(messages: tuple[Message, ...]) -> str:
-    return next((_text(m.content) for m in messages if _spoken(m)), "")
+    return next((_text(message.content) for message in messages if _is_user_text(message)), "")
 
 
 def _last_user(messages: tuple[Message, ...]) -> str:
-    return next((_text(m.content) for m in reversed(messages) if _spoken(m)), "")
+    return next((_text(message.content) for message in reversed(messages) if _is_user_text(message)), "")
 
 
-def _spoken(message: Message) -> TypeGuard[UserMessage]:
-    """The user's own words: not the files that they mention, no map, nothing that stands in one request only."""
+def _is_user_text(message: Message) -> TypeGuard[UserMessage]:
+    """Return True for the user's own words, not for mentioned files, maps, or content of a single request."""
     return isinstance(message, UserMessage) and message.kind == "said"
 
 
 def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:
-    """The tool results since the last answer."""
+    """Return the tool results since the last answer."""
     results: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
@@ -294,23 +301,23 @@ def _text(content: tuple[Content, ...]) -> str:
     return "\n".join(text_preview(item.text) for item in content if isinstance(item, TextContent))
 
 
-def _holds(words: Words, text: str) -> bool:
+def _contains_all(words: Words, text: str) -> bool:
     wanted = (words,) if isinstance(words, str) else words
     folded = text.lower()
     return all(word.lower() in folded for word in wanted)
 
 
-def _quoted(words: Words) -> str:
+def _quote(words: Words) -> str:
     return " and ".join(repr(word) for word in ((words,) if isinstance(words, str) else words))
 
 
-def _came(request: ModelRequest) -> str:
-    """What came instead, shortly."""
+def _describe_input(request: ModelRequest) -> str:
+    """Describe the actual input briefly."""
     results = _last_results(request.messages)
     if results:
         shown = "; ".join(
             f"{result.name} ({'ok' if result.ok else 'failed'}) {_text(result.content)[:300]!r}"
             for result in results
         )
-        return f"What came: {shown}."
-    return f"What came: the user message {_last_user(request.messages)[:300]!r}."
+        return f"It got: {shown}."
+    return f"It got the user message {_last_user(request.messages)[:300]!r}."

@@ -1,6 +1,6 @@
-"""Server-sent events out of bytes, as fast as plain Python goes.
+"""Parser of server-sent events, optimised for speed.
 
-Invariant: an event is only given out whole; what stands unfinished at the end of a body is dropped, not guessed.
+Invariant: only complete events are returned; an unfinished one at the end of the body is dropped.
 """
 
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ MAX_EVENT = 32 << 20
 
 
 class TooLong(Exception):
-    """One event is longer than any provider's."""
+    """Raised for an event that is longer than any provider sends."""
 
 
 class EventParser:
-    """Feed bytes as they come; get the `data` of each whole event."""
+    """Parser that is fed bytes as they arrive and returns the `data` of each complete event."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The data of every event that these bytes complete, in order. Comments and other fields are skipped.
+        """Yield the data of every event that these bytes complete. Comments and other fields are skipped.
 
         Raises `TooLong`.
         """
@@ -40,5 +40,5 @@ class EventParser:
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
 
     def close(self) -> Iterator[bytes]:
-        """The body has ended: a last event whose blank line is missing counts when its line is whole."""
+        """End the body; a last event without its blank line counts if its line is complete."""
         yield from self.feed(b"\n\n")

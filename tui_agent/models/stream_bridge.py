@@ -1,7 +1,7 @@
-"""Chat Completions messages as the strictest templates want them, such as those of Mistral's models.
+"""Adaptation of Chat Completions messages to strict templates, such as those of Mistral's models.
 
-Invariant: between a call's result and a user's words stands an answer, and every call id is nine letters and digits; the
-same history gives the same messages.
+Invariant: an assistant message stands between a tool result and a user message, and every call id has nine letters and
+digits; the same history gives the same messages.
 """
 
 import hashlib
@@ -14,39 +14,39 @@ from pydantic import JsonValue
 from tui_agent.protocol.base import JsonMap
 
 BRIDGE: Final = "I have read the results."
-"""What stands between a result and the user's words."""
+"""Text of the assistant message inserted between a tool result and a user message."""
 _FAMILY: Final = re.compile(r"(?:mi|mini|magi|code|dev|pix|vox)stral|mixtral", re.IGNORECASE)
 _ID: Final = re.compile(r"[0-9A-Za-z]{9}")
 
 
 def wanted(model: str) -> bool:
-    """Whether a model of this name is one whose template wants that."""
+    """Return True if the template of the named model needs this adaptation."""
     return _FAMILY.search(model) is not None
 
 
 def bridged(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """The messages in that order and with such ids; the messages given stay as they are."""
+    """Return adapted copies; the given messages are not changed."""
     out: list[JsonMap] = []
     for message in messages:
         if out and message["role"] == "user" and out[-1]["role"] == "tool":
             out.append({"role": "assistant", "content": BRIDGE})
-        out.append(_named(message))
+        out.append(_with_short_ids(message))
     return out
 
 
-def _named(message: JsonMap) -> JsonMap:
+def _with_short_ids(message: JsonMap) -> JsonMap:
     calls = message.get("tool_calls")
     if isinstance(calls, list):
-        return {**message, "tool_calls": [_called(call) for call in calls]}
+        return {**message, "tool_calls": [_shorten_call_id(call) for call in calls]}
     if message["role"] == "tool":
-        return {**message, "tool_call_id": _id(message["tool_call_id"])}
+        return {**message, "tool_call_id": _short_id(message["tool_call_id"])}
     return message
 
 
-def _called(call: JsonValue) -> JsonValue:
-    return {**call, "id": _id(call["id"])} if isinstance(call, dict) else call
+def _shorten_call_id(call: JsonValue) -> JsonValue:
+    return {**call, "id": _short_id(call["id"])} if isinstance(call, dict) else call
 
 
-def _id(call_id: JsonValue) -> str:
-    known = str(call_id)
-    return known if _ID.fullmatch(known) else hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:9]
+def _short_id(call_id: JsonValue) -> str:
+    text = str(call_id)
+    return text if _ID.fullmatch(text) else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:9]

@@ -1,4 +1,4 @@
-"""Finding, loading and isolating plugins. Bundled ones take the same way as a stranger's.
+"""Discovery, loading and isolation of plugins; bundled plugins are treated like all others.
 
-Invariant: listing imports nothing; a plugin that fails leaves nothing behind but an event that says why.
+Invariant: listing imports nothing; a plugin that fails leaves nothing behind except an event with the reason.
 """

@@ -1,6 +1,6 @@
-"""What a plugin's `register` is given: it books every offer under the plugin's name.
+"""Implementation of the API object passed to a plugin's `register`; it records every offer with its owner.
 
-Invariant: nothing reaches the session from here; the loader takes the offers over once `register` has returned.
+Invariant: nothing reaches the session from here; the loader takes the offers after `register` has returned.
 """
 
 import inspect
@@ -45,7 +45,7 @@ _EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
 
 
 class OwnedApi:
-    """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that owns the name already."""
+    """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that already owns the name."""
 
     def __init__(
         self, plugin: str, folder: Path | None, taken: Mapping[str, str], notes: Path | None = None
@@ -65,75 +65,77 @@ class OwnedApi:
 
     @property
     def notes_folder(self) -> Path | None:
-        """Where this project's notes lie."""
+        """The folder of this project's notes."""
         return self._notes
 
     def close(self) -> None:
-        """From here on a registration raises: `register` has returned."""
+        """Make later registrations raise: `register` has returned."""
         self._open = False
 
     def tool(self, tool: Tool[ArgsT]) -> None:
-        """Offer a tool to agents."""
+        """Register a tool for agents."""
         spec = getattr(tool, "spec", None)
         if not isinstance(spec, ToolSpec):
             raise PluginError(f"{type(tool).__name__} of {self._plugin} has no `spec` of type ToolSpec.")
         for method in ("target", "effects", "preview", "run"):
             if not callable(getattr(tool, method, None)):
                 raise PluginError(f"The tool {spec.name} of {self._plugin} has no method `{method}`.")
-        self._book("tool", spec.name)
+        self._reserve("tool", spec.name)
         self.offers.tools.append(OfferedTool(self._plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Put a middleware into the chain; lower `order` is further out."""
-        self._book("middleware", middleware.name)
+        """Add a middleware to the chain; a lower `order` is further out."""
+        self._reserve("middleware", middleware.name)
         self.offers.middlewares.append(OfferedMiddleware(self._plugin, order, middleware))
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
-        """Offer an agent of the hub."""
-        self._book("agent", name)
-        self.offers.agents.append(OfferedAgent(self._plugin, name, _callable(make, name), description))
+        """Register an agent of the hub."""
+        self._reserve("agent", name)
+        self.offers.agents.append(
+            OfferedAgent(self._plugin, name, _require_callable(make, name), description)
+        )
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Offer a provider, whose models are then `provider/model`. Raises `PluginError` where the name is taken."""
-        self._book("model", provider)
+        """Register a provider with models `provider/model`. Raises `PluginError` if the name is taken."""
+        self._reserve("model", provider)
         if provider in CLIENTS or provider in VENDORS:
             raise PluginError(
-                f"The model provider {provider} of {self._plugin} is a built-in one.",
-                hint="Give it another name.",
+                f"The model provider {provider} of {self._plugin} has the name of a built-in one.",
+                hint="Choose another name.",
             )
-        self.offers.models.append(OfferedModel(self._plugin, provider, _callable(make, provider)))
+        self.offers.models.append(OfferedModel(self._plugin, provider, _require_callable(make, provider)))
 
     def environment(self, name: str, make: Callable[[str], Environment]) -> None:
-        """Offer an environment."""
-        self._book("environment", name)
-        self.offers.environments.append(OfferedEnvironment(self._plugin, name, _callable(make, name)))
+        """Register an environment."""
+        self._reserve("environment", name)
+        self.offers.environments.append(OfferedEnvironment(self._plugin, name, _require_callable(make, name)))
 
     def command(self, name: str, target: str, *, help: str) -> None:
-        """Offer a slash command, `target` as `"module:name"`."""
-        self._book("command", name)
-        self.offers.commands.append(LazyRef(self._plugin, name, _target(target), help))
+        """Register a slash command; `target` is `"module:name"`."""
+        self._reserve("command", name)
+        self.offers.commands.append(LazyRef(self._plugin, name, _require_target(target), help))
 
     def pane(self, name: str, target: str, *, title: str) -> None:
-        """Offer a pane, `target` as `"module:name"` of a widget class in the plugin's `tui/` folder."""
-        self._book("pane", name)
-        self.offers.panes.append(LazyRef(self._plugin, name, _target(target), title))
+        """Register a pane; `target` is `"module:name"` of a widget class in the plugin's `tui/` folder."""
+        self._reserve("pane", name)
+        self.offers.panes.append(LazyRef(self._plugin, name, _require_target(target), title))
 
     def projection(self, name: str, target: str) -> None:
-        """Offer a fold, `target` as `"module:name"` of a class without arguments."""
-        self._book("projection", name)
-        self.offers.projections.append(LazyRef(self._plugin, name, _target(target)))
+        """Register a fold; `target` is `"module:name"` of a class without arguments."""
+        self._reserve("projection", name)
+        self.offers.projections.append(LazyRef(self._plugin, name, _require_target(target)))
 
     def theme(self, path: str) -> None:
-        """Offer a theme file; a relative path is taken from the plugin's folder."""
+        """Register a theme file; a relative path starts at the plugin's folder."""
         given = Path(path)
         full = given if given.is_absolute() or self._folder is None else self._folder / given
         if not full.is_file():
             raise PluginError(f"The theme {path} of {self._plugin} is not a file.")
-        self._book("theme", full.stem)
+        self._reserve("theme", full.stem)
         self.offers.themes.append(OfferedTheme(self._plugin, full))
 
     def policy_table(self, path: str) -> None:
-        """Offer a table of programs; a relative path is taken from the plugin's folder."""
+        """Register a table of programs; a relative path starts at the plugin's folder."""
         given = Path(path)
         full = given if given.is_absolute() or self._folder is None else self._folder / given
         try:
@@ -155,61 +157,61 @@ class OwnedApi:
         grammar: str = "",
         query: str = "",
     ) -> None:
-        """Teach the repository map a language. Raises `PluginError` for what cannot be used."""
-        who = f"The language {name} of {self._plugin}"
+        """Add a language to the repository map. Raises `PluginError` if it cannot be used."""
+        label = f"The language {name} of {self._plugin}"
         if not suffixes or any(not suffix or set("./\\") & set(suffix) for suffix in suffixes):
             raise PluginError(
-                f"{who} has no suffixes that can be used: {', '.join(suffixes)}.", hint="Leave the dot out."
+                f"{label} has no usable suffixes: {', '.join(suffixes)}.", hint="Leave out the dot."
             )
         if not patterns and not grammar:
-            raise PluginError(f"{who} has neither patterns nor a grammar.")
+            raise PluginError(f"{label} has neither patterns nor a grammar.")
         if bool(grammar) != bool(query):
-            raise PluginError(f"{who} has a grammar without a query, or a query without a grammar.")
+            raise PluginError(f"{label} has only one of grammar and query; it needs both.")
         for kind, text in patterns:
-            _check_pattern(who, kind, text)
-        self._book("language", name)
-        one = MapLanguage(
+            _check_pattern(label, kind, text)
+        self._reserve("language", name)
+        language = MapLanguage(
             name,
             tuple(suffixes),
             tuple((kind, text) for kind, text in patterns),
-            _target(grammar) if grammar else "",
+            _require_target(grammar) if grammar else "",
             query,
         )
-        self.offers.languages.append(OfferedLanguage(self._plugin, one))
+        self.offers.languages.append(OfferedLanguage(self._plugin, language))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Be told of an event kind after it is stored (`"*"`: of every kind); or be asked at a hook's event."""
-        point = next((one for one in HOOK_EVENTS if one == event), None)
+        """Subscribe to a kind of event after it is stored (`"*"`: every kind), or answer at a hook event."""
+        point = next((hook_event for hook_event in HOOK_EVENTS if hook_event == event), None)
         if point is None and not _EVENT.fullmatch(event):
             raise PluginError(
-                f"{event!r} is no event kind, which looks like `tool.finished`, and no hook's event.",
-                hint=f"Hooks are asked at: {', '.join(HOOK_EVENTS)}.",
+                f"{event!r} is neither an event kind such as `tool.finished` nor a hook event.",
+                hint=f"Hook events: {', '.join(HOOK_EVENTS)}.",
             )
         self._check_open()
         if point is None:
-            self.offers.hooks.append(OfferedHook(self._plugin, event, _callable(target, event)))
+            self.offers.hooks.append(OfferedHook(self._plugin, event, _require_callable(target, event)))
         elif not inspect.iscoroutinefunction(target):
-            raise PluginError(f"What {self._plugin} registers for {event} is no `async def` function.")
+            raise PluginError(f"The function that {self._plugin} registers for {event} is not `async def`.")
         else:
             self.offers.asked.append(OfferedAsked(self._plugin, point, target))
         self.names.append(f"hook:{event}")
 
     def _check_open(self) -> None:
         if not self._open:
-            raise PluginError(f"{self._plugin} registers after its register() has returned.")
+            raise PluginError(f"{self._plugin} registers something after its register() has returned.")
 
-    def _book(self, kind: str, name: str) -> None:
+    def _reserve(self, kind: str, name: str) -> None:
         self._check_open()
         if not _WORD.fullmatch(name):
             raise PluginError(
-                f"The {kind} name {name!r} of {self._plugin} is not usable: letters, digits, _ and -."
+                f"The {kind} name {name!r} of {self._plugin} is not valid. Use letters, digits, _ and -."
             )
         key = f"{kind}:{name}"
         owner = self._plugin if key in self.names else self._taken.get(key)
         if owner is not None:
             raise PluginError(
-                f"The {kind} {name} of {self._plugin} is already offered by {owner}.",
-                hint="Choose another name, or disable one of the two.",
+                f"The {kind} {name} of {self._plugin} is already registered by {owner}.",
+                hint="Choose another name, or disable one of them.",
             )
         self.names.append(key)
 
@@ -217,22 +219,22 @@ class OwnedApi:
 CallT = TypeVar("CallT", bound=Callable[..., object])
 
 
-def _callable(make: CallT, name: str) -> CallT:
+def _require_callable(make: CallT, name: str) -> CallT:
     if not callable(make):
-        raise PluginError(f"What is registered for {name!r} cannot be called.")
+        raise PluginError(f"The object registered for {name!r} cannot be called.")
     return make
 
 
-def _check_pattern(who: str, kind: str, text: str) -> None:
+def _check_pattern(label: str, kind: str, text: str) -> None:
     try:
         groups = re.compile(text.encode(), re.MULTILINE).groupindex
     except re.error as error:
-        raise PluginError(f"{who}: the pattern {text!r} cannot be read: {error}.") from error
+        raise PluginError(f"{label}: the pattern {text!r} is not valid: {error}.") from error
     if "name" not in groups or not _WORD.fullmatch(kind):
-        raise PluginError(f"{who}: the pattern {text!r} of kind {kind!r} has no group `name`, or no kind.")
+        raise PluginError(f"{label}: the pattern {text!r} of kind {kind!r} needs a group `name` and a kind.")
 
 
-def _target(target: str) -> str:
+def _require_target(target: str) -> str:
     if not _TARGET.fullmatch(target):
-        raise PluginError(f'{target!r} is no reference; one looks like "tui.pane:NotesPane".')
+        raise PluginError(f'{target!r} is not a reference. Example: "tui.pane:NotesPane".')
     return target

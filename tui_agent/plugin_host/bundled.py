@@ -1,6 +1,6 @@
-"""Where the plugins, themes and demos that come with the product lie.
+"""Locations of the bundled plugins, themes and demos.
 
-Invariant: an installed copy has them inside the package, a source checkout beside it; no third place is looked at.
+Invariant: an installed copy has them inside the package, a source checkout beside it; no other place is searched.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def bundled(kind: Kind) -> Path | None:
-    """The folder of that kind, None where this copy of the product lacks it."""
+    """Return the folder of that kind; None if this copy of the product does not have it."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

@@ -1,6 +1,6 @@
-"""`plugins check`: everything that can be said of a plugin before a session uses it.
+"""Check of one plugin for `plugins check`, before a session uses it.
 
-Invariant: the plugin is loaded as a session would load it, alone, and forgotten afterwards.
+Invariant: the plugin is loaded alone, exactly as a session would load it, and removed afterwards.
 """
 
 import ast
@@ -17,7 +17,7 @@ _DOOR = "tui_agent.plugin_api"
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """`faults` keep it from working; `notes` are advice. `offers` as in `plugin.loaded`."""
+    """The result of a check: `faults` stop the plugin from working; `notes` are advice; `offers` as in `plugin.loaded`."""
 
     name: str
     version: str
@@ -27,54 +27,54 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """A session could use it."""
+        """True if a session could use it."""
         return not self.faults
 
 
 def check_plugin(path: Path) -> CheckReport:
-    """Load the plugin at `path` and look at what it offers and imports. Runs its code."""
+    """Load the plugin at `path` and check its offers and imports. Runs its code."""
     path = path.absolute()
     if not path.exists():
-        return CheckReport(path.name, "", (), (f"{path} does not exist.",), ())
-    found = found_at(path, "option")
+        return CheckReport(path.name, "", (), (f"{path} was not found.",), ())
+    plugin = found_at(path, "option")
     loaded = PluginHost(PluginPlaces(extra=(path,), entry_points=False)).load()
     faults = [event.message for event in loaded.failed]
     offers: tuple[str, ...] = ()
-    version = found.version
+    version = plugin.version
     for event in loaded.events:
         if isinstance(event, PluginLoaded):
             offers, version = event.offers, event.version
     if not loaded.events:
-        faults.append(f"There is no plugin at {path}: a folder with __init__.py, or one .py file.")
+        faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
     faults += _schema_faults(loaded) + _target_faults(loaded, path)
     notes = _import_notes(path)
-    if not found.version:
-        notes.append("It has no version: put `version` into plugin.toml.")
+    if not plugin.version:
+        notes.append("It has no version: add `version` to plugin.toml.")
     if not offers and not faults:
         notes.append("It registers nothing.")
-    forget(found.name)
-    return CheckReport(found.name, version, offers, tuple(faults), tuple(notes))
+    forget(plugin.name)
+    return CheckReport(plugin.name, version, offers, tuple(faults), tuple(notes))
 
 
 def _schema_faults(loaded: LoadedPlugins) -> list[str]:
     faults = []
-    for offered in loaded.tools:
-        spec = offered.tool.spec
+    for offer in loaded.tools:
+        spec = offer.tool.spec
         if not spec.description.strip():
-            faults.append(f"The tool {spec.name} has no description; a model chooses by it.")
+            faults.append(f"The tool {spec.name} has no description; the model needs one to choose it.")
         if not 0 < len(spec.verb) <= 9:
-            faults.append(f"The verb {spec.verb!r} of the tool {spec.name} must have 1 to 9 letters.")
+            faults.append(f"The verb {spec.verb!r} of the tool {spec.name} must have 1 to 9 characters.")
     return faults
 
 
 def _target_faults(loaded: LoadedPlugins, path: Path) -> list[str]:
     faults = []
     for ref in [*loaded.commands, *loaded.panes, *loaded.projections]:
-        where = ref.target.partition(":")[0]
-        place = path.joinpath(*where.split(".")) if path.is_dir() else path
-        there = path.is_file() or place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
-        if not there:
-            faults.append(f"{ref.name} refers to {ref.target}, but there is no module {where}.")
+        module_name = ref.target.partition(":")[0]
+        place = path.joinpath(*module_name.split(".")) if path.is_dir() else path
+        exists = path.is_file() or place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+        if not exists:
+            faults.append(f"{ref.name} refers to {ref.target}, but the module {module_name} was not found.")
     return faults
 
 
@@ -86,12 +86,14 @@ def _import_notes(path: Path) -> list[str]:
             tree = ast.parse(file.read_bytes())
         except (SyntaxError, ValueError, OSError):
             continue
-        inner = [name for name in _imported(tree) if name.split(".")[0] == "tui_agent" and name != _DOOR]
-        notes += [f"{file.name} imports {name}; only {_DOOR} is kept stable for plugins." for name in inner]
+        inner = [
+            name for name in _imported_modules(tree) if name.split(".")[0] == "tui_agent" and name != _DOOR
+        ]
+        notes += [f"{file.name} imports {name}; only {_DOOR} is stable for plugins." for name in inner]
     return notes
 
 
-def _imported(tree: ast.AST) -> list[str]:
+def _imported_modules(tree: ast.AST) -> list[str]:
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

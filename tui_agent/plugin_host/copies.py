@@ -1,7 +1,7 @@
-"""A private copy of a trusted project's plugins, from which they are loaded.
+"""Private copies of a trusted project's plugins, from which they are loaded.
 
-Invariant: the copy holds exactly the bytes that were trusted, whatever the project's files have become since; only the
-user can write to it; it is replaced whole.
+Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since; only the
+user can write to it, and it is replaced as a whole.
 """
 
 import os
@@ -17,20 +17,22 @@ OURS = "__pycache__"
 
 
 def lay_out(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
-    """A folder under `root` with the trusted files that stand `below` this folder of the project; None where there are
-    none. Raises `PluginError` where it cannot be written."""
+    """Copy the trusted files below this folder of the project to a folder under `root`; return None if there are none.
+
+    Raises `PluginError` if the copy cannot be written.
+    """
     if files is None:
         return None
     inside = f"{below}/"
-    wanted = {
-        one.name.removeprefix(inside): one.content for one in files.files if one.name.startswith(inside)
+    contents = {
+        file.name.removeprefix(inside): file.content for file in files.files if file.name.startswith(inside)
     }
-    if not wanted:
+    if not contents:
         return None
     place = root / files.key
     try:
-        if _read(place) != wanted:
-            _replace(place, wanted)
+        if _read_copy(place) != contents:
+            _write_copy(place, contents)
     except OSError as error:
         raise PluginError(
             f"The trusted plugins cannot be copied to {place}: {error.strerror}.",
@@ -39,11 +41,11 @@ def lay_out(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
     return place
 
 
-def _read(place: Path) -> dict[str, bytes] | None:
-    """What the copy holds, without what Python adds; None where it is no folder of plain files."""
+def _read_copy(place: Path) -> dict[str, bytes] | None:
+    """Return the copy's files without Python's cache; None if it is not a folder of regular files."""
     if not place.is_dir() or place.is_symlink():
         return None
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for folder, folders, names in os.walk(place):
         folders[:] = [name for name in folders if name != OURS]
         for name in (*names, *folders):
@@ -51,15 +53,15 @@ def _read(place: Path) -> dict[str, bytes] | None:
             if path.is_symlink():
                 return None
             if path.is_file():
-                found[path.relative_to(place).as_posix()] = path.read_bytes()
-    return found
+                contents[path.relative_to(place).as_posix()] = path.read_bytes()
+    return contents
 
 
-def _replace(place: Path, wanted: Mapping[str, bytes]) -> None:
+def _write_copy(place: Path, contents: Mapping[str, bytes]) -> None:
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
     try:
-        for name, content in wanted.items():
+        for name, content in contents.items():
             path = fresh / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_bytes(content)

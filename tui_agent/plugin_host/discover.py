@@ -1,7 +1,7 @@
-"""Which plugins there are and where they lie, without importing any.
+"""Discovery of plugins without importing them.
 
 Invariant: the order is fixed: bundled, entry points, user, project, `--plugin-dir`; within one place by name.
-A project's own folder is never looked at: `project` is a copy of what was trusted.
+A project's own folder is never read: `project` is a copy of the trusted files.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ ENTRY_POINTS = "tui_agent.plugins"
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """Where to look. `project` holds the plugins of the project as they were trusted; None where it is not."""
+    """The places to search. `project`: a copy of the project's trusted plugins; None if it has none."""
 
     bundled: Path | None = None
     user: Path | None = None
@@ -29,12 +29,12 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """Where this project's notes lie; None where there is no project, as in a check."""
+    """The folder of this project's notes; None without a project, as in a check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One plugin, not yet imported. `path` is its folder or its one file; `entry` names an installed module."""
+    """One plugin before import. `path`: its folder or file; `entry`: the module of an installed plugin."""
 
     name: str
     source: Source
@@ -44,27 +44,27 @@ class Found:
     api: int | None = None
     description: str = ""
     fault: str = ""
-    """Why it cannot be loaded, already known without importing it."""
+    """The reason why it cannot be loaded, if known without importing it."""
 
 
 def discover(places: PluginPlaces) -> list[Found]:
-    """Every plugin in load order. The same name twice stays twice: the loader refuses the later one."""
-    found = list(_in_folder(places.bundled, "bundled"))
+    """Return every plugin in load order. Duplicate names are kept: the loader rejects the later one."""
+    plugins = list(_plugins_in(places.bundled, "bundled"))
     if places.only_bundled:
-        return found
+        return plugins
     if places.entry_points:
-        found += _installed()
-    found += _in_folder(places.user, "user")
-    found += _in_folder(places.project, "project")
+        plugins += _installed_plugins()
+    plugins += _plugins_in(places.user, "user")
+    plugins += _plugins_in(places.project, "project")
     for folder in places.extra:
-        found += _given(folder)
-    return found
+        plugins += _plugins_at(folder)
+    return plugins
 
 
 def found_at(path: Path, source: Source) -> Found:
-    """The plugin in this folder or file, with what its manifest says."""
+    """Return the plugin in this folder or file, with the data of its manifest."""
     if path.is_file():
-        return _named(Found(path.stem, source, path))
+        return _check_name(Found(path.stem, source, path))
     try:
         manifest = read_manifest(path, path.name)
     except PluginError as error:
@@ -73,7 +73,7 @@ def found_at(path: Path, source: Source) -> Found:
         return Found(
             manifest.name, source, path, fault=f"{path} has no __init__.py with a function register."
         )
-    return _named(
+    return _check_name(
         Found(
             manifest.name,
             source,
@@ -85,10 +85,10 @@ def found_at(path: Path, source: Source) -> Found:
     )
 
 
-def _named(found: Found) -> Found:
+def _check_name(found: Found) -> Found:
     if usable_name(found.name):
         return found
-    fault = f"The name {found.name!r} is not usable: small letters, digits and _, beginning with a letter."
+    fault = f"The name {found.name!r} is not valid. Use lower-case letters, digits and _, a letter first."
     return Found(found.name, found.source, found.path, found.entry, fault=fault)
 
 
@@ -100,7 +100,7 @@ def _is_plugin(path: Path) -> bool:
     return path.suffix == ".py" and path.is_file()
 
 
-def _in_folder(folder: Path | None, source: Source) -> Iterator[Found]:
+def _plugins_in(folder: Path | None, source: Source) -> Iterator[Found]:
     if folder is None:
         return
     try:
@@ -115,19 +115,19 @@ def _in_folder(folder: Path | None, source: Source) -> Iterator[Found]:
             yield found_at(path, source)
 
 
-def _given(folder: Path) -> list[Found]:
-    """`--plugin-dir` names one plugin or a folder of plugins."""
+def _plugins_at(folder: Path) -> list[Found]:
+    """Return the plugins of a `--plugin-dir`, which is one plugin or a folder of plugins."""
     if not folder.exists():
-        return [Found(folder.name, "option", folder, fault=f"{folder} does not exist.")]
+        return [Found(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):
         return [found_at(folder, "option")]
-    return list(_in_folder(folder, "option"))
+    return list(_plugins_in(folder, "option"))
 
 
-def _installed() -> list[Found]:
+def _installed_plugins() -> list[Found]:
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return [
-        _named(
+        _check_name(
             Found(
                 entry.name,
                 "entry_point",

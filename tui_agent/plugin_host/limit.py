@@ -1,7 +1,7 @@
-"""A time limit around code that is not ours: an import that never returns must not hold up the program.
+"""Time limit for foreign code: an import that never returns must not block the program.
 
-Invariant: what the alarm was set to before is set again afterwards. Only the main thread can be interrupted, which is
-where plugins are loaded; elsewhere there is no limit.
+Invariant: the previous alarm is restored afterwards. Only the main thread can be interrupted, and plugins are loaded
+there; other threads have no limit.
 """
 
 import signal
@@ -11,32 +11,32 @@ from contextlib import contextmanager
 from types import FrameType
 
 AGAIN_S = 0.2
-"""Foreign code that swallowed the first interruption meets the next one."""
+"""Interval for repeated interruptions, in case foreign code catches the first one."""
 
 
 class TookTooLong(BaseException):
-    """Raised inside the code that had its time; no `Exception`, so that it is not handled there by the way."""
+    """Raised in code that exceeded its time; a `BaseException`, so that the code does not catch it by accident."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TookTooLong` in the block once it has run for so many seconds."""
+    """Raise `TookTooLong` in the block after this many seconds."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     armed = True
 
-    def ring(_number: int, _frame: FrameType | None) -> None:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
         if armed:
             raise TookTooLong
 
-    before = signal.signal(signal.SIGALRM, ring)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
     try:
         try:
             yield
         finally:
             armed = False
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, remaining, interval)
+        signal.signal(signal.SIGALRM, previous)

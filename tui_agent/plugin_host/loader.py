@@ -1,7 +1,7 @@
-"""Loads plugins and reports on each, as an event that the session can store.
+"""Loading of plugins, with one event per plugin for the session's log.
 
-Invariant: a plugin is in `LoadedPlugins` whole or not at all; whatever it raises becomes `plugin.failed` and the
-rest goes on.
+Invariant: a plugin is in `LoadedPlugins` completely or not at all; anything it raises becomes `plugin.failed`, and the
+other plugins are loaded.
 """
 
 import sys
@@ -27,24 +27,23 @@ LOAD_LIMIT_S = 10.0
 
 @dataclass(slots=True)
 class LoadedPlugins(Offers):
-    """Everything that was registered, and one event a plugin, in load order."""
+    """Everything that was registered, and one event per plugin, in load order."""
 
     events: list[PluginLoaded | PluginFailed] = field(default_factory=list)
 
     @property
     def loaded(self) -> list[str]:
-        """Names of the plugins that work."""
+        """Names of the plugins that were loaded."""
         return [event.plugin for event in self.events if isinstance(event, PluginLoaded)]
 
     @property
     def failed(self) -> list[PluginFailed]:
-        """Those that do not, with the reason."""
+        """Events of the plugins that failed, with the reason."""
         return [event for event in self.events if isinstance(event, PluginFailed)]
 
 
 class PluginHost:
-    """The plugins of one process. `disabled` names plugins that are listed but never imported; `limit` is how many
-    seconds each may take to load."""
+    """The plugins of one process. `disabled`: listed but never imported; `limit`: seconds that each may take to load."""
 
     def __init__(
         self, places: PluginPlaces, disabled: Collection[str] = (), *, limit: float = LOAD_LIMIT_S
@@ -56,15 +55,15 @@ class PluginHost:
         self._taken: dict[str, str] = {}
 
     def names(self) -> list[Found]:
-        """Every plugin that is there, disabled ones too, in load order. Imports nothing."""
+        """Return every plugin in load order, also disabled ones, without importing any."""
         return discover(self._places)
 
     def enabled(self, name: str) -> bool:
-        """Whether `load` would import it."""
+        """Return True if `load` would import the plugin."""
         return name not in self._disabled
 
     def load(self) -> LoadedPlugins:
-        """Import and register all that are enabled. Call it once a process."""
+        """Import and register all enabled plugins. Call it once per process."""
         loaded = LoadedPlugins()
         owners: dict[str, Found] = {}
         for found in self.names():
@@ -73,28 +72,28 @@ class PluginHost:
             earlier = owners.setdefault(found.name, found)
             if earlier is not found:
                 loaded.events.append(
-                    _failed(found, f"A plugin {found.name} is already there, {_of(earlier)}.")
+                    _failed(found, f"Another plugin is already named {found.name}: {_location(earlier)}.")
                 )
                 continue
-            offers, event = self._load_one(found)
+            offers, event = self._load_plugin(found)
             loaded.events.append(event)
             if offers is not None:
                 loaded.add_all(offers)
         return loaded
 
     def resolve(self, ref: LazyRef) -> object:
-        """What a command, pane or projection refers to, imported now. Raises `PluginError`."""
+        """Import and return the target of a command, pane or projection. Raises `PluginError`."""
         module = self._modules.get(ref.owner)
         if module is None:
-            raise PluginError(f"{ref.name} cannot be loaded: the plugin {ref.owner} is not.")
+            raise PluginError(f"{ref.name} cannot be loaded, because the plugin {ref.owner} is not loaded.")
         try:
             return import_target(module, ref.target)
         except TuiAgentError:
             raise
         except (Exception, SystemExit) as error:
-            raise PluginError(f"{ref.target} of {ref.owner} cannot be loaded: {_words(error)}.") from error
+            raise PluginError(f"{ref.target} of {ref.owner} cannot be loaded: {_describe(error)}.") from error
 
-    def _load_one(self, found: Found) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
+    def _load_plugin(self, found: Found) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
         if found.fault:
             return None, _failed(found, found.fault)
         before = frozenset(sys.modules)
@@ -102,12 +101,12 @@ class PluginHost:
             with redirect_stdout(sys.stderr), time_limit(self._limit):
                 module, api = self._register(found)
         except TookTooLong as error:
-            self._drop(found, before)
-            words = f"It was still loading after {self._limit:g} s. Importing a plugin and its register() must do nothing slow."
-            return None, _failed(found, words, _where(error, found.path))
+            self._unload(found, before)
+            message = f"It was still loading after {self._limit:g} s. Importing a plugin and its register() must be fast."
+            return None, _failed(found, message, _error_location(error, found.path))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - supervises foreign code
-            self._drop(found, before)
-            return None, _failed(found, _words(error), _where(error, found.path))
+            self._unload(found, before)
+            return None, _failed(found, _describe(error), _error_location(error, found.path))
         self._modules[found.name] = module
         self._taken.update((name, found.name) for name in api.names)
         version = found.version or str(getattr(module, "__version__", ""))
@@ -119,8 +118,8 @@ class PluginHost:
     def _register(self, found: Found) -> tuple[ModuleType, OwnedApi]:
         _check_version(found.api)
         module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
-        wants = getattr(module, "PLUGIN_API", None)
-        _check_version(wants if isinstance(wants, int) else None)
+        api_version = getattr(module, "PLUGIN_API", None)
+        _check_version(api_version if isinstance(api_version, int) else None)
         name = found.entry.partition(":")[2].strip() or "register"
         register = getattr(module, name, None)
         if not callable(register):
@@ -133,7 +132,7 @@ class PluginHost:
             api.close()
         return module, api
 
-    def _drop(self, found: Found, before: frozenset[str]) -> None:
+    def _unload(self, found: Found, before: frozenset[str]) -> None:
         if found.path is not None:
             forget(found.name)
             return
@@ -145,23 +144,21 @@ class PluginHost:
 def _check_version(wanted: int | None) -> None:
     if wanted is not None and wanted != API_VERSION:
         raise PluginError(
-            f"It was written for version {wanted} of the plugin interface; this is version {API_VERSION}.",
-            hint="Install a version of the plugin that fits."
-            if wanted < API_VERSION
-            else "Update tui-agent.",
+            f"It was written for version {wanted} of the plugin API; this is version {API_VERSION}.",
+            hint="Install a newer version of the plugin." if wanted < API_VERSION else "Update tui-agent.",
         )
 
 
 def _failed(found: Found, message: str, where: str = "") -> PluginFailed:
-    return PluginFailed(plugin=found.name, message=message, where=where or _of(found))
+    return PluginFailed(plugin=found.name, message=message, where=where or _location(found))
 
 
-def _of(found: Found) -> str:
+def _location(found: Found) -> str:
     return str(found.path) if found.path is not None else f"entry point {found.entry}"
 
 
-def _words(error: BaseException) -> str:
-    """A sentence a user can act on; an exception's own class is named where its words alone say little."""
+def _describe(error: BaseException) -> str:
+    """Describe an error for the user; the exception's class is named if its text alone says little."""
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -171,8 +168,8 @@ def _words(error: BaseException) -> str:
     return f"{kind}: {text}" if text else kind
 
 
-def _where(error: BaseException, path: Path | None) -> str:
-    """The last line of the plugin's own code that the error went through, as `file:line`."""
+def _error_location(error: BaseException, path: Path | None) -> str:
+    """Return the last line of the plugin's own code in the traceback, as `file:line`."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"
     place = ""

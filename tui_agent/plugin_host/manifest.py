@@ -1,6 +1,6 @@
-"""`plugin.toml`, what a plugin says of itself before anything of it is imported. Optional.
+"""The optional manifest `plugin.toml`, which describes a plugin before it is imported.
 
-Invariant: reading it never imports; a wrong manifest is a `PluginError` that names the file and the field.
+Invariant: reading it imports nothing; an invalid manifest is a `PluginError` that names the file and the field.
 """
 
 import re
@@ -17,7 +17,7 @@ _KNOWN = frozenset({"name", "version", "api", "description"})
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`api` is the version of `plugin_api` that the plugin was written for; None: it does not say."""
+    """A manifest. `api`: the version of `plugin_api` that the plugin was written for; None if not given."""
 
     name: str
     version: str = ""
@@ -26,28 +26,28 @@ class Manifest:
 
 
 def usable_name(name: str) -> bool:
-    """A plugin's name is also a module name: small letters, digits and _, at most 40, beginning with a letter."""
+    """Return True for a valid plugin and module name: lower-case letters, digits, _, a letter first, at most 40."""
     return _NAME.fullmatch(name) is not None
 
 
 def read_manifest(folder: Path, fallback: str) -> Manifest:
-    """The manifest of a plugin's folder; without a file, one that has only the folder's name."""
+    """Read the manifest of a plugin's folder; without the file, return one with only the fallback name."""
     path = folder / MANIFEST
     try:
         with path.open("rb") as file:
-            found = tomllib.load(file)
+            values = tomllib.load(file)
     except FileNotFoundError:
         return Manifest(fallback)
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PluginError(f"{path} cannot be read: {error}.") from error
-    unknown = sorted(set(found) - _KNOWN)
+    unknown = sorted(set(values) - _KNOWN)
     if unknown:
         raise PluginError(f"{path} has unknown fields: {', '.join(unknown)}.")
-    api = found.get("api")
+    api = values.get("api")
     if api is not None and (not isinstance(api, int) or isinstance(api, bool)):
         raise PluginError(f"{path}: api must be a whole number.")
     for key in ("name", "version", "description"):
-        if not isinstance(found.get(key, ""), str):
+        if not isinstance(values.get(key, ""), str):
             raise PluginError(f"{path}: {key} must be text.")
-    name = str(found.get("name", fallback))
-    return Manifest(name, str(found.get("version", "")), api, str(found.get("description", "")))
+    name = str(values.get("name", fallback))
+    return Manifest(name, str(values.get("version", "")), api, str(values.get("description", "")))

@@ -1,7 +1,7 @@
-"""A plugin's module under a private name, so that two plugins, or a plugin and a library, never collide.
+"""Import of plugins under private names, so that plugins and libraries never collide.
 
-Invariant: every module of a plugin stands in `sys.modules` under `tui_agent_plugins.<name>`; `forget` removes all
-of them. `sys.path` is never changed.
+Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`; `forget` removes them all.
+`sys.path` is never changed.
 """
 
 import importlib
@@ -16,8 +16,8 @@ NAMESPACE = "tui_agent_plugins"
 
 
 def import_from(name: str, path: Path) -> ModuleType:
-    """Import the plugin at `path`, a folder with `__init__.py` or one file. What it raises passes through."""
-    _namespace()
+    """Import the plugin at `path`, a folder with `__init__.py` or one file. Its errors are passed on."""
+    _ensure_namespace()
     full = f"{NAMESPACE}.{name}"
     package = path.is_dir()
     spec = importlib.util.spec_from_file_location(
@@ -26,7 +26,7 @@ def import_from(name: str, path: Path) -> ModuleType:
         submodule_search_locations=[str(path)] if package else None,
     )
     if spec is None or spec.loader is None:
-        raise PluginError(f"{path} is no Python file.")
+        raise PluginError(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[full] = module
     setattr(sys.modules[NAMESPACE], name, module)
@@ -35,28 +35,28 @@ def import_from(name: str, path: Path) -> ModuleType:
 
 
 def import_entry(value: str) -> ModuleType:
-    """Import the module that an entry point names (`package.module`, or `package.module:register`)."""
+    """Import the module of an entry point (`package.module`, or `package.module:register`)."""
     return importlib.import_module(value.partition(":")[0].strip())
 
 
 def import_target(module: ModuleType, target: str) -> object:
-    """What `"module:name"` means inside a plugin: a submodule of it, or itself by its own name."""
-    where, _, name = target.partition(":")
-    full = f"{module.__name__}.{where}"
+    """Return the object `"module:name"` of a plugin: from a submodule, or from the plugin module itself."""
+    module_name, _, name = target.partition(":")
+    full = f"{module.__name__}.{module_name}"
     try:
-        itself = where == module.__name__.rpartition(".")[2]
-        found = module if itself else importlib.import_module(full)
+        is_itself = module_name == module.__name__.rpartition(".")[2]
+        target_module = module if is_itself else importlib.import_module(full)
     except ModuleNotFoundError as error:
         raise PluginError(f"{target} cannot be loaded: there is no module {error.name}.") from error
     try:
-        value: object = getattr(found, name)
+        value: object = getattr(target_module, name)
     except AttributeError as error:
-        raise PluginError(f"{target} cannot be loaded: {where} has no {name}.") from error
+        raise PluginError(f"{target} cannot be loaded: {module_name} has no {name}.") from error
     return value
 
 
 def forget(name: str) -> None:
-    """Remove every trace of a plugin's modules."""
+    """Remove all of a plugin's modules."""
     full = f"{NAMESPACE}.{name}"
     for loaded in [key for key in sys.modules if key == full or key.startswith(full + ".")]:
         del sys.modules[loaded]
@@ -65,7 +65,7 @@ def forget(name: str) -> None:
         delattr(parent, name)
 
 
-def _namespace() -> None:
+def _ensure_namespace() -> None:
     if NAMESPACE not in sys.modules:
         package = ModuleType(NAMESPACE, "Plugins, each under its own name.")
         package.__path__ = []

@@ -1,6 +1,6 @@
-"""What plugins offer, each thing with its owner, and the one table of names that are taken.
+"""Data classes for what plugins register, each with its owner.
 
-Invariant: a plugin's offers are taken over whole or not at all; a name belongs to one plugin.
+Invariant: a plugin's offers are taken over completely or not at all; a name belongs to one plugin.
 """
 
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class OfferedMiddleware:
-    """A middleware, its place in the chain and its owner."""
+    """A middleware, its order in the chain and its owner."""
 
     owner: str
     order: int
@@ -41,7 +41,7 @@ class OfferedMiddleware:
 
 @dataclass(frozen=True, slots=True)
 class OfferedAgent:
-    """An agent of the hub; `make` gives a new one for each task."""
+    """An agent of the hub; `make` creates one for each task."""
 
     owner: str
     name: str
@@ -51,7 +51,7 @@ class OfferedAgent:
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """A provider; `make` gives a client for a profile that names it."""
+    """A provider; `make` creates a client for a profile that names it."""
 
     owner: str
     provider: str
@@ -69,7 +69,7 @@ class OfferedEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class LazyRef:
-    """Something of the app's process: `target` is `"module:name"`, relative to the plugin; `words` its help or title.
+    """Reference to an object for the app: `target` is `"module:name"` in the plugin; `words` its help or title.
 
     `loader.resolve` imports it when it is first needed.
     """
@@ -90,7 +90,7 @@ class OfferedTheme:
 
 @dataclass(frozen=True, slots=True)
 class OfferedPolicyTable:
-    """A table of programs, as text; the policy reads it."""
+    """A table of programs as text; the policy parses it."""
 
     owner: str
     path: Path
@@ -99,7 +99,7 @@ class OfferedPolicyTable:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHook:
-    """Whom to tell of an event kind (`*`: every kind) once it is stored."""
+    """A function to call after an event of this kind is stored (`*`: every kind)."""
 
     owner: str
     event: str
@@ -108,7 +108,7 @@ class OfferedHook:
 
 @dataclass(frozen=True, slots=True)
 class OfferedAsked:
-    """A function that is asked before something happens, or told after it."""
+    """A function to call at a hook event, before or after something happens."""
 
     owner: str
     event: HookEvent
@@ -125,7 +125,7 @@ class OfferedLanguage:
 
 @dataclass(slots=True)
 class Offers:
-    """All that was registered: one plugin's while it registers, then everybody's."""
+    """Everything registered by one plugin, or by all plugins together."""
 
     tools: list[OfferedTool] = field(default_factory=list)
     middlewares: list[OfferedMiddleware] = field(default_factory=list)
@@ -142,7 +142,7 @@ class Offers:
     asked: list[OfferedAsked] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
-        """Take over what one plugin registered; middlewares stay sorted by order, equal ones as they came."""
+        """Add what one plugin registered; middlewares are kept sorted by order, in order of arrival if equal."""
         self.tools += other.tools
         self.middlewares = sorted([*self.middlewares, *other.middlewares], key=lambda item: item.order)
         self.agents += other.agents

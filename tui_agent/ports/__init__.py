@@ -1,4 +1,4 @@
-"""Protocols only: what the engine needs of the world, and what the world may rely on.
+"""Protocols between the engine and its surroundings: models, tools, files, storage, clients.
 
-Invariant: no implementation, no I/O; data types that only a port speaks of stand beside it.
+Invariant: no implementation, no I/O; a data type that only one protocol uses is defined next to it.
 """

@@ -1,4 +1,7 @@
-"""The hub's seam: an agent turns state into an action, once an iteration. Agents never append events."""
+"""The agent protocol: an agent chooses one action per iteration from the session's state.
+
+Invariant: agents never append events.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,28 +15,28 @@ from tui_agent.protocol.parts import ToolCallPart
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """Run these calls, in order; then another iteration."""
+    """Run these tool calls in order, then start another iteration."""
 
     calls: tuple[ToolCallPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SayMessage:
-    """Say this and wait for the user: the turn ends. Empty when the words are already recorded as the answer."""
+    """End the turn with this message and wait for the user. Empty if the text is already recorded as the answer."""
 
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The task is done."""
+    """End the turn: the task is done."""
 
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The task cannot or should not be done."""
+    """End the turn: the task cannot or should not be done."""
 
     reason: str
 
@@ -43,24 +46,29 @@ Action: TypeAlias = CallTools | SayMessage | Finish | Reject
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What an agent asks a model: `messages` None means the session's own history as the middlewares pack it."""
+    """An agent's request to a model. `messages` None: the session's history as the middlewares assemble it."""
 
     messages: tuple[Message, ...] | None = None
     system: str | None = None
     tools: tuple[str, ...] | None = None
-    """Names of the tools to offer; None offers all that the session has."""
+    """Names of the tools to offer; None offers all tools of the session."""
     max_tokens: int | None = None
-    """Tokens of the answer at most; None: as many as the model's description allows."""
+    """Maximum tokens of the answer; None: the model's own maximum."""
 
 
 AskModel: TypeAlias = Callable[[Ask], Awaitable[ModelReply]]
-"""Runs the middlewares' `wrap_model`, streams, retries and records model.*. Raises `ModelError` for good."""
+"""Send a request through the middlewares' `wrap_model`, stream, retry, and record the `model.*` events.
+
+Raises `ModelError` when retrying does not help.
+"""
 
 
 class Agent(Protocol):
-    """One agent of the hub. A new instance serves each task."""
+    """An agent. Each task gets a new instance."""
 
     @property
     def name(self) -> str: ...
 
-    async def step(self, state: SessionStateView, ask: AskModel) -> Action: ...
+    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+        """Return the next action. May call `ask` any number of times."""
+        ...

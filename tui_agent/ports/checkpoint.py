@@ -1,4 +1,4 @@
-"""Checkpoints of the workspace's files, outside the user's own repository."""
+"""Checkpoints of the workspace's files, stored outside the user's own repository."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from tui_agent.protocol.events.files import Author
 
 @dataclass(frozen=True, slots=True)
 class FileStand:
-    """One path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
+    """A path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
 
-    `before` and `after` are the bytes of each side (of a link: its target), None where the file is absent there or too
-    large to be handed about; the sizes are right in any case. `mode` is the permission bits now.
+    `before` and `after` are the contents in bytes (of a link: its target), None if the file did not exist or is too
+    large to pass around; the sizes are always correct. `mode` is the present permission bits.
     """
 
     path: str
@@ -25,16 +25,16 @@ class FileStand:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs from the newest checkpoint. False when nothing does."""
+    """Differences from the newest checkpoint. False if there are none."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
     files: tuple[FileStand, ...]
-    """The first of them in detail."""
+    """Details of the first changed paths."""
     skipped: tuple[str, ...] = ()
-    """What was not looked at or is not kept, in words: too large, over the quota."""
+    """Sentences on files that are not checkpointed: too large, over the quota."""
     doubtful: tuple[str, ...] = ()
-    """Of the paths those that a person may have changed as well: putting them back asks."""
+    """Those `paths` that the user may have changed too; restoring them asks first."""
 
     def __bool__(self) -> bool:
         return bool(self.paths)
@@ -42,9 +42,9 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class RestoreAct:
-    """What a restore would do to one path; `added` and `removed` count lines.
+    """The action of a restore on one path; `added` and `removed` count lines.
 
-    `conflict` says why it asks first (someone else changed the path as well); empty where the path is free.
+    `conflict` says why the user is asked first (someone else changed the path too); empty if there is no conflict.
     """
 
     path: str
@@ -56,8 +56,7 @@ class RestoreAct:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What putting the files back to `source` means: paths that the session changed, on the way from there or to
-    there, and no others."""
+    """The actions that restore the checkpoint `source`. Only paths that the session changed since then are included."""
 
     source: str
     head: str
@@ -66,9 +65,9 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was put back, what was left as it is, and the commit that holds the workspace as it now stands.
+    """The result of a restore: restored `paths`, `kept` paths, and the `commit` of the resulting workspace.
 
-    `files` are the first of the paths that were put back, as they were before and as they are.
+    `files` describes the first of the restored paths, with their contents before and after.
     """
 
     commit: str
@@ -76,83 +75,87 @@ class Restored:
     kept: tuple[str, ...]
     files: tuple[FileStand, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Of those that were left, the ones that nobody's answer could put back, each with the reason."""
+    """Those `kept` paths that cannot be restored even if the user agrees, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The first checkpoint of a session: the files as it found them."""
+    """The first checkpoint of a session: its files before any change."""
 
     commit: str
     skipped: tuple[str, ...]
 
 
 class Checkpoints(Protocol):
-    """Takes and restores checkpoints. One call at a time; cancelled, it leaves workspace and store as they were.
+    """Takes and restores checkpoints. One call at a time; a cancelled call leaves workspace and store unchanged.
 
-    Raises `CheckpointError` where the store cannot be used, or an act of a restore could not be done (the others then
-    were undone again).
+    Methods raise `CheckpointError` if the store cannot be used or an action of a restore failed (the others are
+    rolled back).
     """
 
     @property
     def unavailable(self) -> str:
-        """Why there are no checkpoints, as a sentence; empty where there are."""
+        """The reason why there are no checkpoints, as a sentence; empty if there are."""
         ...
 
     @property
     def head(self) -> str:
-        """The newest checkpoint's commit; empty before the first."""
+        """The commit of the newest checkpoint; empty before the first."""
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Go on from the commit that the log knows as its newest; without one, or where the store has lost it, keep
-        the files as they are.
+        """Continue from the newest commit that the log knows, or take a baseline if it has none or the store lost it.
 
-        Returns the baseline where one was made; it stands in for the lost one where the session changed nothing since
-        (`unchanged`). May be called again after a fault.
+        Returns the baseline if one was taken. It replaces the lost commit if the session changed nothing since
+        (`unchanged`). May be called again after an error.
         """
         ...
 
     def notices(self) -> tuple[str, ...]:
-        """What happened to the store by itself since the last call, as sentences for the user: what was lost, what a
-        cut restore left."""
+        """Return sentences for the user on what happened to the store since the last call: lost checkpoints, remains
+        of an interrupted restore."""
         ...
 
     async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
-        """What differs now from the newest checkpoint: at `paths`; or anywhere, and at the paths in `also` though they
-        are ignored: a call is about to change them. Changes nothing."""
+        """Return the differences from the newest checkpoint at `paths` (None: everywhere). Changes nothing.
+
+        Paths in `also` are included even if they are git-ignored, because a call is about to change them.
+        """
         ...
 
     async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
-        """Those of the paths at which something changed after this time (of a removed one: in its folder). Where that cannot
-        be told apart, it did."""
+        """Return those paths that changed after the time `at` (seconds since the epoch).
+
+        For a removed path the time of its folder counts. A path whose time is unclear is included.
+        """
         ...
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
-        """Keep these changes as the newest checkpoint; returns its commit."""
+        """Store these changes as the newest checkpoint and return its commit."""
         ...
 
     async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
-        """What putting the files back to the checkpoint `source` would do. Changes nothing.
+        """Return the plan that restores the checkpoint `source`. Changes nothing.
 
-        Paths that the user `named` are in it whoever changed them.
-
-        What differs from the newest checkpoint by now counts as changed by someone else.
+        Paths in `named` are included whoever changed them. Present differences from the newest checkpoint count as
+        changed by someone else.
         """
         ...
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
-        """Carry out a plan: the free acts, and of those in conflict the ones that `overwrite` names.
+        """Carry out a plan: all actions without a conflict, and those on paths in `overwrite`.
 
         Never writes through a link. Afterwards `head` is the returned commit.
         """
         ...
 
     async def settle(self) -> bool:
-        """Upkeep, for when nothing else is to be done: make what is borrowed the store's own, and pack. True if it did
-        something. Any other call ends it, and so does cancellation, at once and at any moment."""
+        """Do maintenance while idle: copy borrowed objects into the store and pack it. Return True if anything was done.
+
+        Any other call, or cancellation, stops it at once.
+        """
         ...
 
     async def aclose(self) -> None:
-        """Stop what works in the background."""
+        """Stop background work."""
         ...

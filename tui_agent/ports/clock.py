@@ -1,4 +1,4 @@
-"""Time and identifiers, injected so that tests and replays are exact."""
+"""Time and identifiers, injected so that tests and replays are deterministic."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start; never goes back."""
+        """Seconds from an arbitrary start; never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -22,7 +22,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Makes identifiers; each call gives a new one."""
+    """A source of identifiers; each call returns a new one."""
 
     def session(self) -> SessionId: ...
     def run(self) -> RunId: ...

@@ -1,6 +1,6 @@
-"""Delegation: a task given to another agent, which works on it in a context of its own and reports.
+"""Delegation: a task given to another agent, which works in its own context and returns a report.
 
-Invariant: whoever delegates gets a report, whatever becomes of the delegate; never what the delegate said on its way.
+Invariant: the caller always gets a report, even if the delegate fails, and nothing else of the delegate's output.
 """
 
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ from tui_agent.protocol.ids import AgentId
 DelegateEnd: TypeAlias = Literal["completed", "failed", "interrupted", "budget"]
 
 SUBTASK = "subtask"
-"""The role of a delegate that nobody named."""
+"""Name of the default role."""
 INVESTIGATOR = "investigator"
-"""The role of one that only looks."""
+"""Name of the role that only reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Who a delegate is: what it is told of itself, and what it may use.
+    """A delegate's role: its system prompt and what it may use.
 
-    `tools` None leaves the choice to the call, with the file tools where that names none. `model` is a model profile's
-    name; empty: the model of the agent that delegates. A `read_only` one changes nothing and asks nothing. `source` is
-    the file that it was read of.
+    `tools` None leaves the choice to the call, or to the file tools if the call names none. `model` is the name of a
+    model profile; empty: the model of the calling agent. A `read_only` role changes nothing and asks nothing.
+    `source` is the file that defines the role.
     """
 
     name: str
@@ -38,9 +38,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """What the settings say of delegates. `roles` by name; those in `offered` can be asked for by name.
+    """The settings of delegates. `roles` are keyed by name; the model may choose those in `offered`.
 
-    `parallel` delegates of one agent work at a time; `depth` levels of them stand below the main agent.
+    `parallel` is the maximum number of delegates that one agent runs at a time, `depth` the maximum number of levels
+    of delegates below the main agent.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class Delegation:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A task for a delegate. `max_tokens` bounds each of its answers; `tools` None leaves the choice to the role."""
+    """A task for a delegate. `max_tokens` limits each of its answers; `tools` None leaves the choice to the role."""
 
     task: str
     role: str = SUBTASK
@@ -63,7 +64,7 @@ class Errand:
 
 @dataclass(frozen=True, slots=True)
 class DelegateReport:
-    """What became of an errand. Tokens, cost and calls are the delegate's own."""
+    """The result of a delegated task. Tokens, cost and calls are the delegate's own."""
 
     agent: AgentId
     success: bool
@@ -79,8 +80,11 @@ class DelegateReport:
 
 
 class Delegates(Protocol):
-    """The service behind `ToolContext.delegate`, for one call."""
+    """The service behind `ToolContext.delegate`, for a single call."""
 
     async def run(self, errand: Errand) -> DelegateReport:
-        """Let a delegate work on it, and wait. Raises `ToolError` where none can begin. Cancelled, it ends the delegate."""
+        """Run a delegate on this task and wait for its report.
+
+        Raises `ToolError` if no delegate can start. Cancellation ends the delegate.
+        """
         ...

@@ -1,7 +1,7 @@
-"""An environment: files and processes of one workspace. One contract test holds for all of them.
+"""The environment protocol: files and processes of one workspace. Every implementation passes one contract test.
 
-Paths are given relative to `root` (with `/`) or absolute; an environment refuses what lies outside `root` for
-writing, and follows no link out of it.
+Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`, and does not
+follow links out of it.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
@@ -9,65 +9,68 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Called on the event loop with output as it comes; stdout and stderr in the order they were read."""
+"""Receives output on the event loop as it arrives; stdout and stderr in the order they were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecSpec:
-    """A program to run: `argv` without a shell, or `script` by `bash -c`. No terminal; `stdin` is all that it can read."""
+    """A program to run: `argv` without a shell, or `script` by `bash -c`. It has no terminal; its input is `stdin`.
+
+    Fields that concern the sandbox are ignored if there is none.
+    """
 
     argv: tuple[str, ...] = ()
     script: str = ""
     cwd: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
-    """Seconds; the whole process group is killed after it."""
+    """Seconds after which the whole process group is killed; None: no limit."""
     max_output: int = 50_000_000
-    """Bytes kept of the output; the rest is counted and dropped."""
+    """Maximum bytes of output to keep; the rest is counted and dropped."""
     newest: int = 0
-    """So many of the bytes kept are the newest; what is between them and the first is dropped."""
+    """How many of the kept bytes come from the end of the output; bytes are dropped between the two pieces."""
     stdin: bytes = b""
     errors: int | None = None
-    """Keep so many bytes of standard error apart, in `ExecResult.errors`; None: they are in the output."""
+    """Maximum bytes of standard error to keep apart in `ExecResult.errors`; None: it is part of the output."""
     outside: bool = False
-    """Run it unconfined, though the environment has a sandbox: the user allowed it, or gave the command."""
+    """Run outside the sandbox: the user allowed it, or typed the command."""
     network: bool = False
-    """Let it reach the network, though it is confined. Without a sandbox it says nothing."""
+    """Allow network access from inside the sandbox."""
     writable: tuple[str, ...] = ()
-    """Files and folders outside `root` that it may write though it is confined: absolute real paths, as they were
-    judged. What cannot be opened without opening more than these stays shut. Without a sandbox it says nothing."""
+    """Files and folders outside `root` that may be written from inside the sandbox: the absolute real paths that were
+    judged. A path that could only be opened together with others stays closed."""
     looks: bool = False
-    """It only looks at files: those with secrets are empty to it. To other commands they cannot be opened, so that none goes
-    on with an empty one; and what its repository holds anyway is left as it is. Without a sandbox it says nothing."""
+    """Show files with secrets as empty, because the command only looks at files. Other commands fail to open them, so
+    that none continues with an empty file. Files that the repository holds anyway are shown unchanged."""
     shown: tuple[str, ...] = ()
-    """Files with secrets that it may read: absolute real paths, that were named where it was allowed."""
+    """Files with secrets that the command may read: absolute real paths that the approved command names."""
     own: tuple[str, ...] = ()
-    """Paths in the machine's temporary folders at which nothing was when it was judged: it finds only what confined commands made
-    there, whatever came to be there since. Without a sandbox it says nothing."""
+    """Paths in the machine's temporary folders that did not exist when the command was judged. The command sees only
+    what sandboxed commands created there, whatever exists there by now."""
     sealed: bool = False
-    """It only reads the workspace's repository: nobody asked about it, and what it changes does not follow from its words.
-    Without a sandbox it says nothing."""
+    """Mount the workspace's repository read-only: nobody was asked, and the command line does not show what the
+    command changes."""
     read_only: bool = False
-    """Mount the workspace and its repository read-only, and nothing writable but temporary folders: the command was judged to only
-    read. Ignored without a sandbox."""
+    """Mount the workspace and its repository read-only, with only temporary folders writable: the command was judged
+    to only read."""
     hides_home: bool = False
-    """Hide the user's own files: what lies in the home folder under names without a dot, but for the workspace and the folders
-    of programs. Ignored without a sandbox."""
+    """Hide the user's own files: everything in the home folder whose name has no leading dot, except the workspace and
+    folders of programs."""
     folder: str = ""
-    """The absolute real path that `cwd` led to when it was judged: started there, and nowhere where a link stands on
-    the way by now. Empty: wherever `cwd` leads."""
+    """The absolute real path of `cwd` when the command was judged. The command starts there, or not at all if a link
+    is on the way by now. Empty: resolve `cwd` at the start."""
 
 
 MOST_NAMED = 5
-"""Files that were kept from a command, and are named."""
+"""Maximum number of emptied secret files to name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """`exit_code` is None when the program was killed; `ended` tells why. `output` is all that was kept.
+    """The result of a program. `exit_code` is None if it was killed; `ended` says why. `output` is the kept part.
 
-    `not_found`: there is no such program or folder. `failed`: the program is there and could not be started.
-    `blocked`: what the sandbox seems to have refused it, as a sentence; empty where nothing points to that.
+    `ended` is `not_found` if there is no such program or folder, `failed` if the program exists but could not start.
+    `blocked` is a sentence on what the sandbox seems to have refused; empty if nothing suggests that.
     """
 
     exit_code: int | None
@@ -79,28 +82,28 @@ class ExecResult:
     blocked: str = ""
     errors: bytes = b""
     unread: tuple[str, ...] = ()
-    """Files with secrets that were empty to it, where it would have read them without naming them."""
+    """Files with secrets that appeared empty to a command which reads them without naming them."""
     wanted: "tuple[SecretFile, ...]" = ()
-    """Those of which `blocked` speaks: with them it might do."""
+    """The secret files that `blocked` is about; the command might succeed with them."""
     notes: tuple[str, ...] = ()
-    """What its output shows otherwise than it is, a sentence each."""
+    """Sentences on where the output does not show the real state because of the sandbox."""
     cut_at: int = 0
-    """Where in `output` the dropped bytes were, if there are any."""
+    """The offset in `output` at which bytes were dropped, if any were."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the sandbox says beside `blocked`: files that were empty to it, and what its output shows otherwise."""
+        """Sentences of the sandbox besides `blocked`: which files appeared empty, and `notes`."""
         names = ", ".join(self.unread[:MOST_NAMED])
         more = f" and {len(self.unread) - MOST_NAMED} more" if len(self.unread) > MOST_NAMED else ""
-        unread = f"{names}{more} may hold secrets, and stood empty before this command."
+        unread = f"{names}{more} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.unread else self.notes
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What confines the commands of an environment. `kind` is empty where nothing does, and `why_not` then says why.
+    """The sandbox of an environment's commands. `kind` is empty if there is none; `why_not` then says why.
 
-    `lines` tell a person what is in force, one thing each.
+    `lines` describe its restrictions to the user, one each.
     """
 
     kind: str = ""
@@ -110,10 +113,10 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What keeps a program from leaving anything behind, and from taking everything.
+    """Control over a program's child processes: what ends them, and how many there may be.
 
-    `reaper`: whatever it starts stays below one process of ours. `cgroup_kill`: the kernel kills them all at once.
-    `processes`: how many it may have (0: nothing bounds them), bounded `by` a control group or by its user.
+    `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel kills them all at once.
+    `processes` is their maximum number (0: no limit), enforced `by` a control group or per user.
     """
 
     reaper: bool = False
@@ -124,25 +127,27 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """A file of the workspace that may hold secrets: `name` as seen from the workspace, `path` the absolute real file. Of a
-    folder both end with a slash, and all below it is meant."""
+    """A file of the workspace that may hold secrets: `name` relative to the workspace, `path` absolute and real.
+
+    For a folder both end with a slash and stand for everything below.
+    """
 
     name: str
     path: str
     in_git: bool = False
-    """The repository holds it, as it is now."""
+    """True if the repository holds the file with its present content."""
     ignored: bool = False
-    """Git's ignore files leave it out, and count where it lies: to other programs than git only in a repository."""
+    """True if git's ignore files exclude it. Programs other than git respect them only inside a repository."""
     brought_back: bool = False
-    """A `!` line of an ignore file in or above the workspace may bring it back, so that programs which skip hidden or ignored
-    files read it."""
+    """True if a `!` line of an ignore file in or above the workspace may re-include it, so that programs which skip
+    hidden or ignored files read it."""
     held: tuple[int, int] | None = None
-    """Bytes, and seconds of the last change, of the version that the repository holds, where it was changed since."""
+    """Size in bytes and modification time in seconds of the version in the repository, if the file changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """`kind` says what really is there, links not followed."""
+    """A file's properties, without following links."""
 
     path: str
     kind: Literal["file", "directory", "link", "other"]
@@ -153,7 +158,7 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file's bytes as they were at one moment, with their hex SHA-256."""
+    """A file's bytes at one moment, with their hex SHA-256."""
 
     path: str
     data: bytes
@@ -163,7 +168,7 @@ class FileContent:
 
 
 class Environment(Protocol):
-    """Files and processes. Every method raises `EnvironmentFault` with a plain message when it fails."""
+    """Files and processes. Every method raises `EnvironmentFault` with a readable message if it fails."""
 
     @property
     def name(self) -> str: ...
@@ -175,20 +180,22 @@ class Environment(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """What confines commands here; the same for the environment's whole life."""
+        """The sandbox of its commands; the same for the environment's whole life."""
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run to the end. Cancelling ends the whole process group: terminate, wait briefly, kill."""
+        """Run a program to its end. Cancelling ends the whole process group: terminate, wait briefly, kill."""
         ...
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """A regular file's content. Refuses devices, pipes and anything above `max_bytes`."""
+        """Return a regular file's content. Refuses devices, pipes and files larger than `max_bytes`."""
         ...
 
     async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
-        """Replace atomically, keeping the mode. `expect` is the digest the file must still have; None: it must not
-        exist. Raises `StaleFile` otherwise. Makes missing folders."""
+        """Replace a file atomically and keep its mode. Creates missing folders.
+
+        `expect` is the digest that the file must still have; None: it must not exist. Raises `StaleFile` otherwise.
+        """
         ...
 
     async def remove(self, path: str, expect: str) -> None:
@@ -198,45 +205,53 @@ class Environment(Protocol):
     async def stat(self, path: str) -> FileInfo | None: ...
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """A folder's entries, sorted by name."""
+        """Return a folder's entries, sorted by name."""
         ...
 
     def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """All files below, in sorted order, `.gitignore` respected unless `ignored`; `.git` and caches left out."""
+        """Yield all files below `path` in sorted order, without `.git` and caches.
+
+        Files that `.gitignore` excludes are skipped unless `ignored`.
+        """
         ...
 
     def resolve(self, path: str) -> str:
-        """The absolute path after links are followed; may not exist yet."""
+        """Return the absolute path with links followed; it may not exist yet."""
         ...
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """The same for each of several, quicker than one by one."""
+        """Resolve several paths; faster than calling `resolve` for each."""
         ...
 
     async def aclose(self) -> int:
-        """End everything it started; returns how many processes had to be killed."""
+        """End everything it started and return how many processes had to be killed."""
         ...
 
 
 @runtime_checkable
 class FindsPrograms(Protocol):
-    """An environment that can tell where it finds programs, and where their repository begins."""
+    """An environment that knows where it finds programs, and which repositories surround them."""
 
     def own_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Those of these bare names that would start a program that lies in the workspace, links followed."""
+        """Return those bare names that would start a program inside the workspace, links followed."""
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """Return True if git may run programs or read files that nobody named where it only looks, because of the repository
-        around the root or around one of these folders, in which it is started: each as seen from the root, some are patterns,
-        `**` is any. Also True where it has no work tree there: then it compares files that no repository tracks."""
+        """Return True if even a read-only git command may run programs or read files that it does not name.
+
+        The repository around the root, or around one of `folders`, may be configured to do that. `folders` are relative
+        to the root, some are patterns, `**` is any folder. Also True without a work tree: git then compares arbitrary
+        files.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLink:
-    """A symbolic link of a workspace: `name` as seen from the workspace, `target` the absolute real path it leads to.
-    `secret`: that file may hold secrets."""
+    """A symbolic link of a workspace: `name` relative to the workspace, `target` the absolute real path.
+
+    `secret` is True if the target may hold secrets.
+    """
 
     name: str
     target: str
@@ -245,14 +260,14 @@ class WorkspaceLink:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceScan:
-    """Names in a workspace that change what a command line means. All paths are as seen from the workspace.
+    """Names in a workspace that change what a command line means. All paths are relative to the workspace.
 
-    `secrets` are files that may hold secrets, but for those that the user opened to commands. `links` are all symbolic links.
-    `option_names` are files and folders of which the name begins with `-`, `+`, `@`, `|` or `=`, so that a program may take it
-    for an option. `odd_names` have a blank, a quote, a backslash, or one of `: * ? [`, so that they fall into pieces where a list
-    of names is cut at blanks, or mean something else to a program; a folder's ends with a slash. `steering_files` decide what some
-    programs do (`rust-toolchain.toml`), also from above the workspace (`../go.work`). `unscanned` are folders in which nobody
-    looked for any of this, or could look; "" is the workspace itself.
+    `secrets` are files that may hold secrets, except those that the user made readable for commands. `links` are all
+    symbolic links. `option_names` begin with `-`, `+`, `@`, `|` or `=`, so that a program may take them for an option.
+    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`, so that they break where a list of names is
+    split at blanks, or have a special meaning; a folder's name ends with a slash. `steering_files` configure programs
+    (`rust-toolchain.toml`), also from above the workspace (`../go.work`). `unscanned` are folders that were not or
+    could not be searched; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()
@@ -265,18 +280,20 @@ class WorkspaceScan:
 
 @runtime_checkable
 class KnowsSecrets(Protocol):
-    """An environment that can tell which of its files may hold secrets, and which names in it are not what they seem."""
+    """An environment that knows which files may hold secrets, and which names change the meaning of a command line."""
 
     def scan(self) -> WorkspaceScan:
-        """Look at the names that are there now. Blocks."""
+        """Scan the present names. Blocking."""
         ...
 
 
 @runtime_checkable
 class KnowsOwnFiles(Protocol):
-    """An environment that confines commands and gives them temporary folders of their own."""
+    """An environment that sandboxes commands and gives them temporary folders of their own."""
 
     def only_confined(self, paths: Collection[str]) -> frozenset[str]:
-        """Those of these absolute real paths in temporary folders of the machine at which nothing is, so that a confined command
-        finds only what such commands made. Paths that lead on there by a link are left out."""
+        """Return those absolute real paths in the machine's temporary folders that do not exist outside the sandbox.
+
+        A sandboxed command finds only what such commands created there. Paths with a link on the way are left out.
+        """
         ...

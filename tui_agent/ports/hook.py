@@ -1,6 +1,6 @@
-"""Hooks: whoever is asked before something happens, or told after it.
+"""Hooks: commands and functions that are asked before something happens, or told after it.
 
-Invariant: a hook never raises but for cancellation; what went wrong with it is said in its reply.
+Invariant: a hook raises nothing but cancellation; its errors are in its reply.
 """
 
 import re
@@ -16,12 +16,12 @@ from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookSource
 HOOK_EVENTS: Final[tuple[HookEvent, ...]] = get_args(HookEvent)
 TOOL_EVENTS: Final[frozenset[HookEvent]] = frozenset({"before_tool", "after_tool"})
 TIME_LIMIT_S: Final = 60.0
-"""Seconds that a hook may take where it says no other number."""
+"""Default time limit of a hook."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What a hook says. Empty fields say nothing; `updated_input` are the call's arguments, whole."""
+    """A hook's answer. Empty fields have no effect; `updated_input` replaces all arguments of the call."""
 
     decision: HookDecision = ""
     reason: str = ""
@@ -31,7 +31,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HookReply:
-    """How a hook ended. With a `fault` (a sentence) nothing of the answer counts."""
+    """The outcome of a hook. If `fault` (a sentence) is set, the answer is ignored."""
 
     answer: HookAnswer = field(default_factory=HookAnswer)
     fault: str = ""
@@ -39,12 +39,12 @@ class HookReply:
 
 
 AskHook: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
-"""(what happens, seconds that it may take) -> how it ended."""
+"""(facts of the event, time limit in seconds) -> outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook. `words` name it on the screen; `matcher` fits the whole name of a tool (None: every tool)."""
+    """A hook. `words` names it on the screen; `matcher` must match the whole name of a tool (None: every tool)."""
 
     event: HookEvent
     words: str
@@ -54,5 +54,5 @@ class Hook:
     time_limit_s: float = TIME_LIMIT_S
 
     def fits(self, tool: str) -> bool:
-        """Whether it wants to hear of this tool."""
+        """Return True if the hook is for this tool."""
         return self.matcher is None or self.matcher.fullmatch(tool) is not None

@@ -1,4 +1,4 @@
-"""Background jobs, as a tool starts, reads and ends them."""
+"""Background jobs: commands that tools start, read and stop."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -12,8 +12,10 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job as it is now. `output` is what it printed since it was last asked for, `missed` how many bytes of that were
-    not kept; `message` why it could not be started."""
+    """A job's present state. `output` is what it printed since the last report.
+
+    `missed` counts the bytes of it that were dropped; `message` says why the job could not start.
+    """
 
     job_id: JobId
     command: str
@@ -26,17 +28,19 @@ class JobReport:
 
 
 class Jobs(Protocol):
-    """The jobs of a session. Raises `ToolError` where there is no such job, or one too many."""
+    """The jobs of a session. Methods raise `ToolError` if there is no such job, or too many jobs."""
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
-        """Start a command that goes on after the call; `spec.timeout` is its limit (None: none). Returns once it has
-        printed something or ended, or after a moment."""
+        """Start a command that keeps running after the call; `spec.timeout` is its limit in seconds (None: no limit).
+
+        Returns once it has printed something or ended, or after a moment.
+        """
         ...
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """What is new; where nothing is, it is waited for up to `wait` seconds."""
+        """Return new output; wait up to `wait` seconds if there is none yet."""
         ...
 
     async def stop(self, job_id: str) -> JobReport:
-        """End it with all that it started; returns when that is done."""
+        """End the job with all its processes; return when that is done."""
         ...

@@ -1,4 +1,4 @@
-"""What a session can look up beside its files: symbols of the workspace, skills, notes."""
+"""Lookup services of a session besides its files: symbols of the workspace, and skills."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class SymbolPlace:
-    """Where a name is defined: lines from 1, the last one 0 where it is not known."""
+    """The definition of a name. Lines count from 1; `last_line` is 0 if it is not known."""
 
     name: str
     path: str
@@ -16,13 +16,12 @@ class SymbolPlace:
 
 
 FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolPlace] | None]]
-"""name -> where it is defined, the likeliest first; empty where it is nowhere, None where that could not be told in time.
-Never raises."""
+"""name -> its definitions, most likely first; empty if there are none, None if the search took too long. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillText:
-    """A text of a skill, and the names of its other files."""
+    """A text file of a skill, with the names of the skill's other files."""
 
     name: str
     file: str
@@ -34,13 +33,13 @@ class Skills(Protocol):
     """The skills of a session."""
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """The skill's body (without `file`), or a file below its folder. Blocking. Raises `ToolError`."""
+        """Return the skill's body, or with `file` a file below its folder. Blocking. Raises `ToolError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What wiring hands in; None: there is none."""
+    """The lookup services of a session; None: not available."""
 
     symbols: FindSymbol | None = None
     skills: Skills | None = None

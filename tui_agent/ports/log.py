@@ -13,14 +13,14 @@ from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 
 class Follower(Protocol):
-    """A cursor into a log: history first, then live."""
+    """A cursor into a log: history first, then new records as they are appended."""
 
     async def next(self) -> Sequence[Record]:
-        """The records since the last call, at least one, in order of `seq`; empty once the log is closed."""
+        """Wait for and return the records since the last call, ordered by `seq`; empty once the log is closed."""
         ...
 
     def close(self) -> None:
-        """Stop; a waiting `next` returns empty."""
+        """Stop following; a waiting `next` returns empty."""
         ...
 
 
@@ -32,19 +32,19 @@ class Log(Protocol):
 
     @property
     def last_seq(self) -> int:
-        """-1 while empty."""
+        """The number of the newest event; -1 if the log is empty."""
         ...
 
     def append(self, payload: Payload, *, agent: AgentId = ..., cause: CommandId | None = None) -> Envelope:
         """Store one event and return it exactly as it will be read back (long texts as `BlobText`).
 
-        Synchronous on purpose: no cancellation can come between a fact and its record.
-        Raises `StoreFull` when it could not be stored; the log then ends where it ended before.
+        Synchronous on purpose: no cancellation can happen between a fact and its record.
+        Raises `StoreFull` if it could not be stored; the log then ends where it ended before.
         """
         ...
 
     def mend(self) -> LogRepaired | None:
-        """Write the log anew where its file was taken away; then what is to be recorded. Raises `StoreError`."""
+        """Rewrite the log if its file was deleted, and return the event to record in that case. Raises `StoreError`."""
         ...
 
     async def commit(self) -> None:
@@ -52,19 +52,19 @@ class Log(Protocol):
         ...
 
     def branch(self, on: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """The records on the current branch, in order, but for the deltas of requests that have ended.
+        """Return the records of the current branch in order, without the deltas of finished requests.
 
-        `on`: of the branch with these stretches; `after`: only those behind this event. May be read in a thread, as long
-        as what is appended meanwhile is not on it.
+        `on` selects the branch with these stretches instead; `after` leaves out records up to this event. May be
+        iterated in a thread, as long as no new records belong to the branch.
         """
         ...
 
     def holds(self, seq: int) -> bool:
-        """Whether there is an event with this number, on the branch or not: a fork's history may have gaps."""
+        """Return True if an event has this number, on the branch or not. A fork's history may have gaps."""
         ...
 
     def read(self, after: int = -1) -> Sequence[Record]:
-        """All records with `seq` > `after`."""
+        """Return all records with `seq` > `after`."""
         ...
 
     def follow(self, after: int = -1) -> Follower: ...
@@ -72,42 +72,42 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file's content that was stored: `blob` names what is kept of it, `sha256` is of its own bytes."""
+    """A stored file's content: `blob` is the digest of the stored (redacted) bytes, `sha256` that of the original."""
 
     blob: str
     sha256: str
 
     @property
     def other_sha256(self) -> str | None:
-        """The file's own SHA-256 where something else is kept of it, as events tell it."""
+        """The file's own SHA-256 if the stored bytes differ from it, else None."""
         return self.sha256 if self.sha256 != self.blob else None
 
 
 class BlobReader(Protocol):
-    """Reads content-addressed blobs. Raises `BlobMissing` where one is absent or damaged."""
+    """Reads content-addressed blobs. Raises `BlobMissing` if one is missing or damaged."""
 
     def read(self, blob_sha256: str) -> bytes: ...
 
     def text(self, text: LongText) -> str:
-        """The whole of a text, wherever it is kept."""
+        """Return the full text, read from its blob if necessary."""
         ...
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """JSON with every blob marker replaced by its string."""
+        """Return JSON data with every blob marker replaced by its text."""
         ...
 
 
 class Blobs(BlobReader, Protocol):
-    """Keeps blobs too."""
+    """Reads and stores blobs."""
 
     def put(self, data: bytes) -> str:
-        """Store bytes (as they are: redact text before) and return their hex SHA-256."""
+        """Store bytes unchanged and return their hex SHA-256. Redact text before."""
         ...
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store what a file holds, without its secrets."""
+        """Store a file's content with secrets redacted."""
         ...
 
     def keep(self, text: str) -> LongText:
-        """The text itself when it is short, else a `BlobText` of it, stored."""
+        """Return the text itself if it is short, else store it and return its `BlobText`."""
         ...

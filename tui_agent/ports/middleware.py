@@ -1,6 +1,6 @@
-"""Middleware: named pieces that contribute context and wrap model and tool calls, in registered order.
+"""Middleware: named components that contribute context and wrap model and tool calls, in registered order.
 
-Invariant: no memory of its own across calls: whatever matters is an event, and comes back by the folds.
+Invariant: a middleware keeps no state across calls; whatever matters is an event and is read from the folds.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,10 +18,10 @@ from tui_agent.protocol.parts import ToolCallPart
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` caps it.
+    """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` limits its length.
 
-    Without a text it is not sent, and `missing` tells in the manifest why. Nor is one that `joined` the conversation with
-    the message of that event, as long as the history has it.
+    An empty text is not sent; `missing` gives the reason for the manifest. A fragment that `joined` the conversation
+    with the message of that event is not sent either, as long as the history contains that message.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """A turn's edges, as a middleware sees them. `emit` appends an event under the running agent."""
+    """The start or end of a turn, for a middleware. `emit` appends an event under the running agent."""
 
     turn: int
     state: SessionStateView
@@ -48,7 +48,7 @@ ToolNext: TypeAlias = Callable[[ToolCallPart], Awaitable[ToolResult]]
 
 
 class Middleware(Protocol):
-    """All methods have a do-nothing form in `plugin_api.BaseMiddleware`."""
+    """A component around model and tool calls. `plugin_api.BaseMiddleware` implements all methods without effect."""
 
     @property
     def name(self) -> str: ...

@@ -1,7 +1,7 @@
-"""A model and what streams out of it.
+"""The model protocol: requests, streamed chunks and assembled replies.
 
 Invariant: a client never raises for a provider's fault; it yields one `ModelFault` and ends. A stream that ends
-without `Finished` or `ModelFault` is a cut stream.
+without `Finished` or `ModelFault` was cut off.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """A tool as it is offered to a model; `parameters` is a JSON schema of type object."""
+    """A tool as offered to a model; `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -28,11 +28,13 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """All that a client needs for one call. Long texts and images in it are already resolved: every `LongText` is a
-    `str`, image bytes are in `images` by their digest. `max_tokens` is always sent. Of purpose `compaction` is the one
-    that has a history summarised: its answer is read by the engine alone. `answers` were given in the conversation so
-    far, by its record: those that a summary stands for too; None where the messages are all that there is. `opening` are the words that it began
-    with (of a long text its beginning), which a summary may stand for by now."""
+    """All that a client needs for one call.
+
+    Every `LongText` in it is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens` is always
+    sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads. `answers`
+    counts the recorded answers of the conversation, including those that a summary replaced; None: count the messages.
+    `opening` is the beginning of the conversation's first message, which a summary may have replaced.
+    """
 
     request_id: RequestId
     model: ModelInfo
@@ -47,12 +49,12 @@ class ModelRequest:
 
     @property
     def summed(self) -> bool:
-        """Whether a summary stands for the beginning."""
+        """True if a summary replaces the beginning of the conversation."""
         return bool(self.messages) and isinstance(self.messages[0], SummaryMessage)
 
     @property
     def place(self) -> int:
-        """Which answer of the conversation is asked for, from 0."""
+        """The index of the requested answer in the conversation, from 0."""
         if self.answers is not None:
             return self.answers
         return sum(isinstance(message, AssistantMessage) for message in self.messages)
@@ -60,11 +62,15 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
+    """A piece of the answer's text."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
+    """A piece of the model's reasoning; `signature` and `opaque` are sent back to the provider unchanged."""
+
     text: str
     signature: str = ""
     opaque: JsonMap | None = None
@@ -72,7 +78,7 @@ class ReasoningChunk:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallChunk:
-    """A piece of a call as the provider streams it; `index`, `call_id`, `name` are None where it said nothing."""
+    """A piece of a tool call as the provider streams it; fields that the provider left out are None."""
 
     index: int | None
     call_id: str | None
@@ -82,6 +88,8 @@ class ToolCallChunk:
 
 @dataclass(frozen=True, slots=True)
 class UsageChunk:
+    """The token counts of the request; `cost_usd` is None if the provider does not report it."""
+
     usage: Usage
     cost_usd: float | None = None
 
@@ -96,8 +104,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class ModelFault:
-    """A typed fault. `retry_after` is the provider's own wish in seconds; `original` its words, unchanged. `window` are the
-    tokens that the model holds, where the provider says so in refusing more (else 0)."""
+    """A classified error. `retry_after` is the wait in seconds that the provider asks for; `original` its own message.
+
+    `window` is the model's context window in tokens, if the provider names it when it refuses a longer request, else 0.
+    """
 
     kind: FaultKind
     message: str
@@ -112,7 +122,7 @@ ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk 
 
 
 class ModelClient(Protocol):
-    """Streams one answer a call. Cancelling the task closes the connection at once."""
+    """Streams one answer per call. Cancelling the task closes the connection at once."""
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]: ...
 
@@ -121,7 +131,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A whole, assembled answer: what `Agent.step` gets back from `ask`."""
+    """A complete, assembled answer, as `Agent.step` gets it from `ask`."""
 
     parts: tuple[ModelPart, ...]
     finish: FinishReason
@@ -135,4 +145,4 @@ class ModelReply:
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""The rest of the middleware chain around a model call. Raises `ModelError` once a fault is final."""
+"""The rest of the middleware chain around a model call. Raises `ModelError` when retrying does not help."""

@@ -1,4 +1,4 @@
-"""Permission decisions over effects."""
+"""The policy protocol: permission decisions on the effects of tool calls."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -12,53 +12,52 @@ from tui_agent.protocol.settings import PolicyName
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """What a decision may depend on besides the effects. Paths in `resolved` are absolute, links followed."""
+    """Facts that a decision may depend on besides the effects."""
 
     workspace: str
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
-    """As a tool was given a path → the file it really is."""
+    """Path as given to a tool → absolute path with links followed."""
     granted: tuple[str, ...] = ()
     """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
     own_programs: frozenset[str] = frozenset()
-    """Names of programs that are found in the workspace, where anyone may have put them: of them nothing is known."""
+    """Names of programs found in the workspace. Nothing is known about them, since anyone may have put them there."""
     git_steered: bool = False
-    """In the workspace, or in another folder that the call runs git in, git may run programs or read files that nobody named,
-    also where it only looks: what lies with the repository says so, or there is no work tree."""
+    """True if even a read-only git command may run programs or read files that it does not name, in the workspace or in
+    another folder that the call runs git in (see `FindsPrograms.git_is_steered`)."""
     sandboxed: bool = False
-    """Commands of this environment are confined: they write only the workspace and reach no network, and do not read
-    `secrets`."""
+    """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     own_files: frozenset[str] = frozenset()
-    """Absolute paths in temporary folders at which a confined command finds only what such commands made."""
+    """Absolute paths in temporary folders where a sandboxed command finds only what such commands created."""
     secrets: tuple[SecretFile, ...] = ()
-    """The files of the workspace that may hold secrets, as far as they were looked for."""
+    """Files of the workspace that may hold secrets, as far as it was scanned."""
     public_files: frozenset[str] = frozenset()
-    """Absolute paths of certificates that hold no private key, though files of their names may."""
+    """Absolute paths of certificates without a private key, although their names suggest secrets."""
     links: tuple[WorkspaceLink, ...] = ()
-    """The symbolic links of the workspace, as far as they were looked for."""
+    """Symbolic links of the workspace, as far as it was scanned."""
     option_names: tuple[str, ...] = ()
-    """Files of the workspace whose names a program may take for an option, as seen from it; a folder's ends with a slash."""
+    """Names that a program may take for an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
-    """The same for names that fall into pieces where a list is cut at blanks, or that a program may take for something else:
-    those with a blank, a quote, a backslash or one of `: * ? [`."""
+    """Names that break where a list is split at blanks, or have a special meaning (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
-    """Files of the workspace that decide what some programs do, as seen from it."""
+    """Files that configure programs (see `WorkspaceScan`)."""
     unscanned: tuple[str, ...] = ()
-    """Folders of the workspace that were not looked into for such links and names, as seen from it."""
+    """Folders of the workspace that were not scanned for links and names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`ask` carries the choices that an approval offers. `rule_id` names the rule; `reason` is a sentence.
+    """The policy's decision. `choices` are those an approval offers (verdict `ask`); `rule_id` names the rule.
 
-    `by_profile`: it is only the profile that asks, no rule and no danger, so that a hook may answer for the user.
-    `named`: the user's own rule for this very command line allows it, so that it may read what it names. `below`: the files
-    of `PolicyFacts.secrets` that its commands would read without naming them. `sealed`: allowed only because a sandbox bounds
-    what does not follow from its words, so that it may not write the repository. `own`: the paths that it was judged to find
-    only its own files at, so that nothing else may be there. `unanswered`: a question that is a no because no one is there.
-    `may_try`: a question only because it is not understood what the command does, so that a sandbox may find it out.
+    `by_profile`: only the profile asks, not a rule or a danger, so a hook may answer for the user.
+    `named`: the user's own rule allows exactly this command line, so it may read the secrets that it names.
+    `below`: files of `PolicyFacts.secrets` that the commands would read without naming them.
+    `sealed`: allowed only because the sandbox limits what the command line does not show; the repository is read-only.
+    `own`: paths where the command was judged to find only its own files, so nothing else may be there.
+    `unanswered`: denied only because nobody can be asked.
+    `may_try`: asked only because the command is not understood, so it may be tried in a sandbox.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -78,34 +77,41 @@ class Decision:
 
 
 class Policy(Protocol):
-    """Pure: the same call with the same facts is judged the same. No matching rule means ask."""
+    """A pure judge: the same call with the same facts gets the same decision. Without a matching rule it asks."""
 
-    def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision: ...
+    def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+        """Decide whether a call with these effects is allowed."""
+        ...
 
     def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Every path whose real file a decision depends on: the effects', and those that rules name. Keys for
-        `PolicyFacts.resolved`."""
+        """Return the keys for `PolicyFacts.resolved`: paths of the effects, and paths that rules name."""
         ...
 
     def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
-        """What the effects do, a row each, as `decide` judges them with these facts. `new` are the written files that are
-        not there yet."""
+        """Return one row for each thing the effects do, as `decide` judges them with these facts.
+
+        `new` are the written files that do not exist yet.
+        """
         ...
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """The programs that commands start by a bare name, to be looked for before `decide` (`own_programs`)."""
+        """Return the programs that commands start by a bare name, needed for `PolicyFacts.own_programs`."""
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """The folders that commands run git in, relative to the workspace, absolute or of a home. Some are patterns; `**` is one
-        that is not certain. To be looked at before `decide` (`git_steered`)."""
+        """Return the folders that commands run git in, needed for `PolicyFacts.git_steered`.
+
+        They are relative to the workspace, absolute, or below a home; some are patterns, `**` is an unknown folder.
+        """
         ...
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """The files that commands write, as seen from the workspace."""
+        """Return the files that commands write, relative to the workspace."""
         ...
 
     def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """The files and folders that commands read or write, as far as that is certain, as seen from the workspace. Some are
-        patterns."""
+        """Return the files and folders that commands certainly read or write, relative to the workspace.
+
+        Some are patterns.
+        """
         ...

@@ -1,6 +1,6 @@
-"""The settings that every redactor of a user is built from: values of variables, and the table `[redaction]`.
+"""The settings of a user's redactors: values of secret variables, and the table `[redaction]`.
 
-Invariant: plain values, so that another process can be told them as JSON; nothing slow is loaded.
+Invariant: plain values, so that they can be sent to another process as JSON; imports nothing slow.
 """
 
 import hashlib
@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RedactionOptions:
-    """`secrets` are the values of variables by their names; `rules`, `allow` and `disable` are the user's table, `place` names
-    its file in errors."""
+    """The settings of a redactor. `secrets` maps names of variables to their values.
+
+    `rules`, `allow` and `disable` come from the user's table; `place` names its file in errors.
+    """
 
     secrets: Mapping[str, str] = field(default_factory=dict)
     rules: Sequence[Mapping[str, object]] = ()
@@ -21,16 +23,16 @@ class RedactionOptions:
     place: str = ""
 
     def to_json(self) -> str:
-        """Return the settings as `from_json` reads them."""
+        """Return the settings as JSON for `from_json`."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "RedactionOptions":
-        """Read settings that another process wrote."""
+        """Return the settings that `to_json` wrote."""
         return cls(**json.loads(text))
 
     @property
     def table_digest(self) -> str:
-        """A name for the user's table, which changes with it; "" where there is none."""
+        """A digest of the user's table; "" if there is none."""
         table = [self.rules, self.allow, self.disable]
         return hashlib.sha256(json.dumps(table).encode()).hexdigest()[:16] if any(table) else ""

@@ -1,4 +1,4 @@
-"""The map of the repository, as tools and middlewares ask for it."""
+"""The repository map protocol, for tools and middlewares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class MapShown:
-    """A map as a model is shown it. `files` in rank order, as the text names them; `total` and `skipped` are of
-    the whole repository; `partial` while not every file is in the index. `tokens` is an estimate."""
+    """A rendered map for the model. `files` are in rank order, as the text names them; `tokens` is an estimate.
+
+    `total` and `skipped` count files of the whole repository; `partial` is True while the index is incomplete.
+    """
 
     text: str
     tokens: int
@@ -21,7 +23,7 @@ class MapShown:
 
 @dataclass(frozen=True, slots=True)
 class MapWish:
-    """What a map is asked for. `pinned` files come first, `hidden` ones not at all, `recent` were touched lately."""
+    """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` were used lately."""
 
     query: str | None = None
     max_tokens: int = 1200
@@ -33,11 +35,11 @@ class MapWish:
 
 @dataclass(frozen=True, slots=True)
 class MapLanguage:
-    """A language that a plugin teaches the map: plain data, for another process builds the index.
+    """A language that a plugin adds to the map. Plain data, because another process builds the index.
 
-    `suffixes` without a dot. `patterns`: kinds with regular expressions that have a group `name`, tried over the whole
-    file with `^` at each line. `grammar`: `"module:function"` of an installed package that gives a tree-sitter grammar,
-    with a `query` that captures `@name` and the whole definition by its kind, such as `@function`.
+    `suffixes` have no dot. `patterns` are pairs of a symbol kind and a regular expression with a group `name`, searched
+    in the whole file with `^` at each line. `grammar` is `"module:function"` of an installed package that returns a
+    tree-sitter grammar; its `query` captures `@name` and the whole definition by its kind, such as `@function`.
     """
 
     name: str
@@ -48,21 +50,23 @@ class MapLanguage:
 
 
 class RepoMaps(Protocol):
-    """Gives maps of the workspace. Same repository, same wish: same text."""
+    """Renders maps of the workspace. The same repository and request give the same text."""
 
     async def shown(self, wish: MapWish) -> MapShown:
-        """A map, off the loop. Raises `EnvironmentFault` where the folder cannot be read."""
+        """Render a map in a thread. Raises `EnvironmentFault` if the folder cannot be read."""
         ...
 
     async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
-        """The map where it is there within so many seconds; else None, and `late` gives it once it is there. None at once
-        while such a one is still being made. Raises as `shown` does."""
+        """Return the map if it is ready within `seconds`, else None; `late` returns it when it is ready.
+
+        Returns None at once while an earlier map is still being rendered. Raises as `shown` does.
+        """
         ...
 
     def late(self) -> MapShown | None:
-        """A map that was not waited for, once it is there; once."""
+        """Return, only once, the map that `soon` did not wait for; None if there is none or it is not ready."""
         ...
 
     async def aclose(self) -> None:
-        """End whatever still builds the index."""
+        """Stop building the index."""
         ...

@@ -1,4 +1,4 @@
-"""The facade that every client drives a session by: submit commands, follow events."""
+"""The session protocol, which every client uses: submit commands, follow events."""
 
 from typing import Protocol
 
@@ -8,26 +8,26 @@ from tui_agent.protocol.ids import CommandId, SessionId
 
 
 class Session(Protocol):
-    """In-process (headless, tests, evals) or remote (the app): one contract test holds both."""
+    """A session, in this process (headless, tests) or in another (the app). Both pass one contract test."""
 
     @property
     def id(self) -> SessionId: ...
 
     def submit(self, command: Command) -> CommandId:
-        """Enqueue a command and return its id at once; never blocks, never raises for a running session."""
+        """Queue a command and return its id at once. Never blocks, never raises for a running session."""
         ...
 
     def follow(self, after: int = -1) -> Follower:
-        """History from `after`, then live. An empty batch means that the session has ended.
+        """Follow the log: history after `after`, then new records. An empty batch means that the session has ended.
 
-        History may come without the deltas of requests that have ended: their answers are in it whole.
+        History may lack the deltas of finished requests; their complete answers are in it.
         """
         ...
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """A blob's bytes. Raises `BlobMissing`."""
+        """Return a blob's bytes. Raises `BlobMissing`."""
         ...
 
     async def aclose(self) -> None:
-        """Close in order: the turn is interrupted, the log is committed, the lock is free afterwards."""
+        """Interrupt the turn, commit the log, and release the lock."""
         ...

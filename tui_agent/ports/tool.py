@@ -1,4 +1,4 @@
-"""A tool: typed arguments in, effects declared, a result for three audiences out."""
+"""The tool protocol: typed arguments, declared effects, and a result for model, user and programs."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +25,10 @@ Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "s
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a tool is. `args` is the pydantic model of its arguments, whose JSON schema the model is offered.
+    """A tool's description. `args` is the pydantic model of its arguments; the model gets its JSON schema.
 
-    `verb` is the row's word (at most 9 letters). `timeout` in seconds bounds one call (None: the tool bounds itself).
-    `parallel_safe` tools of one answer may run side by side: those with the same word in `parallel_among`.
+    `verb` labels the tool's row on screen (at most 9 letters). `timeout` limits one call, in seconds (None: the tool
+    limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_among` is equal.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person answered: the index of the chosen option (None: free words) and the words."""
+    """A user's answer: the index of the chosen option (None: free text) and the text."""
 
     choice: int | None
     text: str
@@ -55,20 +55,19 @@ AskUser: TypeAlias = Callable[[str, Sequence[str], Literal["text", "choice", "pl
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a running call may use. Services that `spec.needs` does not name are None."""
+    """The services of a running call. Those that `spec.needs` does not name are None."""
 
     env: Environment
     blobs: Blobs
     call_id: CallId
     progress: Callable[[str], None]
-    """Appends live output to the call's row; merged before it is recorded."""
+    """Append live output to the call's row. Pieces are merged before they are recorded."""
     deadline: float | None
     """Monotonic seconds."""
     state: SessionStateView
-    """The session as folded when the call started."""
+    """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Whether a file that a search came upon (named as `env` names it) may be shown: none with secrets, none that a
-    rule denies."""
+    """Return True if a search may show this file (path as `env` names it): no secrets, and no rule denies it."""
     ask: AskUser | None = None
     jobs: Jobs | None = None
     skills: Skills | None = None
@@ -78,13 +77,13 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """`ok` False means the tool did its best and the task at hand failed (exit 1): the model goes on.
+    """A tool's result. `ok` False: the tool worked but the task failed (exit code 1); the model continues.
 
     `content` is for the model, `display` for the user, `data` for programs; `events` are appended by the engine
     before `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event).
-    `full_output` is the whole where `content` is a preview. `environment` says that files or processes themselves
-    failed, not the task (the engine sets it where a tool lets an `EnvironmentFault` out). `stopped`: the user ended what the
-    call waited for; it has not failed.
+    `full_output` is the complete output if `content` is a preview. `environment` is True if files or processes failed
+    rather than the task (the engine sets it if a tool raises `EnvironmentFault`). `stopped` is True if the user ended
+    what the call waited for, which is not a failure.
     """
 
     ok: bool
@@ -100,9 +99,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an approval shows of a call before it runs; `content` is what the decision's digest binds.
+    """A preview of a call for its approval; the decision is bound to the digest of `content`.
 
-    `time_limit_s` is how long a tool that bounds itself lets this call run.
+    `time_limit_s` is the limit of this call if the tool limits itself.
     """
 
     blocks: tuple[DisplayBlock, ...]
@@ -114,18 +113,20 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel, contravariant=True)
 
 
 class Tool(Protocol[ArgsT]):
-    """One tool. `effects` and `target` are pure; `preview` may read; `run` acts.
+    """A tool. `effects` and `target` are pure; `preview` may read; `run` acts.
 
-    A tool raises `ToolError` with a message for the model when it cannot do what was asked. Cancellation must pass.
+    A failing tool raises `ToolError` with a message for the model. It must not swallow cancellation.
     """
 
     spec: ClassVar[ToolSpec]
 
     def target(self, args: ArgsT) -> str:
-        """The row's object in few words: a path, a pattern, a command."""
+        """Return the object for the call's row: a path, a pattern, a command."""
         ...
 
-    def effects(self, args: ArgsT) -> tuple[Effect, ...]: ...
+    def effects(self, args: ArgsT) -> tuple[Effect, ...]:
+        """Return everything the call would read, write or run."""
+        ...
 
     async def preview(self, args: ArgsT, env: Environment) -> Preview: ...
 
@@ -134,17 +135,17 @@ class Tool(Protocol[ArgsT]):
 
 @runtime_checkable
 class Settling(Protocol):
-    """A tool that settles what a call leaves open before it is judged: which command it will run, for example."""
+    """A tool that completes its arguments before a call is judged, for example with the command it will run."""
 
     async def settle(self, args: Any, env: Environment) -> BaseModel:
-        """The arguments that `effects`, `preview` and `run` get in place of these. May read; may raise `ToolError`."""
+        """Return the complete arguments for `effects`, `preview` and `run`. May read; may raise `ToolError`."""
         ...
 
 
 @runtime_checkable
 class Foreseeing(Protocol):
-    """A tool that knows from what the session has seen that a call must fail: a change of a file that was not read."""
+    """A tool that can predict from the session that a call will fail, such as an edit of a file that was not read."""
 
     async def foresee(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raises the `ToolError` that `run` would raise, before anyone is asked. May read."""
+        """Raise the `ToolError` that `run` would raise, before the user is asked. May read."""
         ...

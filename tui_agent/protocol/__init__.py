@@ -1,5 +1,5 @@
-"""What crosses boundaries: ids, events, commands, parts, display blocks, settings.
+"""Data types shared by all layers: ids, events, commands, message parts, display blocks and settings.
 
-Invariant: plain frozen data; imports pydantic and the standard library only; nothing here reads a clock,
-draws a random number or does I/O.
+Invariant: plain frozen data; imports only pydantic and the standard library; never reads a clock, draws a
+random number or does I/O.
 """

@@ -1,7 +1,7 @@
-"""What an agent does, as named actions: a closed union over the same calls, words and ends that the log records.
+"""Actions of an agent, as a closed union over the calls, messages and endings that the log records.
 
-Invariant: `action_from_dict(action.to_dict()) == action`. `to_dict` is for people and programs (with a friendly
-`message`), `to_memory` for a model (with the raw exception, where the action failed).
+Invariant: `action_from_dict(action.to_dict()) == action`. `to_dict` is for people and programs (with a
+readable `message`), `to_memory` for a model (with the raw exception if the action failed).
 """
 
 from collections.abc import Mapping
@@ -13,39 +13,40 @@ from pydantic import Field, JsonValue, TypeAdapter
 from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText, text_preview
 
 TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", "verified"]
-"""A task's state; `open` is the todo list's `pending`."""
+"""A task's state; `open` corresponds to `pending` in the todo list."""
 
 
 class ActionBase(Frozen):
-    """Base of every action. `exception` is the raw exception of an action that failed."""
+    """Base of every action. `exception` is the raw exception if the action failed."""
 
     action: str
     exception: str = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
+        """A short line for people."""
         return self.action
 
     def to_dict(self) -> JsonMap:
-        """`action`, `message`, `args`: everything, as plain JSON."""
+        """Return everything as plain JSON: `action`, `message`, `args`."""
         args = self.model_dump(mode="json", exclude={"action"}, exclude_defaults=True)
         return {"action": self.action, "message": self.message, "args": args}
 
     def to_memory(self) -> JsonMap:
-        """`action`, `args` and, where it failed, `exception`: what a model is told of it. Long texts are previews."""
+        """Return the JSON for a model: `action`, `args` and, if it failed, `exception`. Long texts are
+        previews."""
         plain = self.model_dump(mode="json", exclude={"action", "exception"}, exclude_defaults=True)
-        args: JsonMap = {name: _short(getattr(self, name), value) for name, value in plain.items()}
+        args: JsonMap = {name: _preview_json(getattr(self, name), value) for name, value in plain.items()}
         failed: JsonMap = {"exception": self.exception} if self.exception else {}
         return {"action": self.action, "args": args, **failed}
 
 
-def _short(value: object, plain: JsonValue) -> JsonValue:
-    return value.preview if isinstance(value, BlobText) else plain
+def _preview_json(value: object, dumped: JsonValue) -> JsonValue:
+    return value.preview if isinstance(value, BlobText) else dumped
 
 
 class CmdRun(ActionBase):
-    """Run a command line; `shell` None lets its form decide."""
+    """Run a command line. With `shell` None its form decides whether a shell is used."""
 
     action: Literal["run"] = "run"
     command: str
@@ -53,7 +54,6 @@ class CmdRun(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Running: {self.command}"
 
 
@@ -65,12 +65,11 @@ class IPythonRunCell(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return "Running a notebook cell"
 
 
 class FileRead(ActionBase):
-    """Read a file, from line `first_line` on; `lines` 0 means as many as fit."""
+    """Read a file from line `first_line` on; `lines` 0 means as many as fit."""
 
     action: Literal["read"] = "read"
     path: str
@@ -79,12 +78,11 @@ class FileRead(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Reading {self.path}"
 
 
 class FileWrite(ActionBase):
-    """Write a whole file; an existing one only with `overwrite`."""
+    """Write a complete file; replace an existing one only with `overwrite`."""
 
     action: Literal["write"] = "write"
     path: str
@@ -93,7 +91,6 @@ class FileWrite(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Writing {self.path}"
 
 
@@ -105,12 +102,11 @@ class BrowseURL(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Browsing {self.url}"
 
 
 class AddTask(ActionBase):
-    """Put a task, and tasks below it, into the task tree; `parent` empty puts it at the top."""
+    """Add a task and its subtasks to the task tree; an empty `parent` adds it at the top."""
 
     action: Literal["add_task"] = "add_task"
     goal: str
@@ -120,12 +116,11 @@ class AddTask(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Added the task: {self.goal}"
 
 
 class ModifyTask(ActionBase):
-    """Give a task another state."""
+    """Change a task's state."""
 
     action: Literal["modify_task"] = "modify_task"
     id: str
@@ -133,36 +128,33 @@ class ModifyTask(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
-        return f"Task {self.id} is {self.state.replace('_', ' ')} now"
+        return f"Task {self.id} is now {self.state.replace('_', ' ')}"
 
 
 class AgentFinish(ActionBase):
-    """The task is done."""
+    """Report that the task is done."""
 
     action: Literal["finish"] = "finish"
     text: LongText = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return "The task is done."
 
 
 class AgentReject(ActionBase):
-    """The task cannot or should not be done."""
+    """Report that the task cannot or should not be done."""
 
     action: Literal["reject"] = "reject"
     reason: str = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"The task was rejected: {self.reason}" if self.reason else "The task was rejected."
 
 
 class Message(ActionBase):
-    """Words of the agent or of the user."""
+    """A message from the agent or the user."""
 
     action: Literal["message"] = "message"
     text: LongText
@@ -170,7 +162,7 @@ class Message(ActionBase):
 
     @property
     def message(self) -> str:
-        """The words, as far as they are at hand."""
+        """The text, or its preview if it is stored as a blob."""
         return text_preview(self.text)
 
 
@@ -183,7 +175,6 @@ class ToolRun(ActionBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Calling {self.name}"
 
 
@@ -211,7 +202,7 @@ TOOLS: Mapping[str, str] = {
     "add_task": "write_todos",
     "modify_task": "write_todos",
 }
-"""The tool behind an action."""
+"""The tool that carries out each action."""
 
 
 @cache
@@ -220,7 +211,8 @@ def _adapter() -> TypeAdapter[AnyAction]:
 
 
 def action_from_dict(plain: JsonMap) -> AnyAction:
-    """The action that `to_dict` gave. Raises `pydantic.ValidationError` where it is none."""
+    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` if `plain` is not
+    one."""
     args = plain.get("args")
     return _adapter().validate_python(
         {"action": plain.get("action"), **(args if isinstance(args, dict) else {})}

@@ -1,14 +1,15 @@
-"""An observation that is kept whole while a model is told only its beginning and end, or a line in its place."""
+"""Artifacts: tool results stored in full while the model sees only the beginning and end, or one line."""
 
 from tui_agent.protocol.base import BlobText, Frozen
 from tui_agent.protocol.unicode_text import counted
 
 
 class Artifact(Frozen):
-    """What `read_artifact` reads on in.
+    """A stored text that the model can read with `read_artifact`.
 
-    `size` are the bytes of the whole and `lines` its lines; `preview_size` the bytes that the model is told. `path` is
-    that of the text in the session's folder, `sha256` of what stands there. `tool` is whose result it is.
+    `size` is the bytes of the full text, `lines` its lines, and `preview_size` the bytes that the model was
+    sent. `path` is relative to the session's folder; `sha256` is the digest of the file there. `tool` is the
+    tool that gave the result.
     """
 
     id: str
@@ -22,12 +23,12 @@ class Artifact(Frozen):
 
     @staticmethod
     def id_of(sha256: str) -> str:
-        """The id of the artifact that holds a text with this digest."""
+        """Return the id of the artifact that stores a text with this digest."""
         return f"art_{sha256[:12]}"
 
     @classmethod
     def of(cls, tool: str, whole: BlobText, *, lines: int, preview_size: int) -> "Artifact":
-        """The artifact of a text that is stored."""
+        """Return the artifact for a stored text."""
         digest = whole.blob_sha256
         return cls(
             id=cls.id_of(digest),
@@ -42,9 +43,9 @@ class Artifact(Frozen):
 
     @property
     def about(self) -> str:
-        """What it is, for a model."""
-        return f"artifact {self.id}: {counted(self.size, 'byte')}, {counted(self.lines, 'line')}, SHA-256 {self.sha256}"
+        """A one-line description for the model."""
+        return f"artifact {self.id}: {counted(self.size, 'byte')}, {counted(self.lines, 'line')}"
 
 
 PREVIEW = 80
-"""Characters of the text that stand in the event."""
+"""Characters of the text that the event itself holds."""

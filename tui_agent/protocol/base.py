@@ -1,6 +1,6 @@
-"""The frozen base model and the text and JSON types that every event is built of.
+"""The frozen base model, and the text and JSON types used by all events.
 
-Invariant: building refuses unknown fields; reading (see `union`) ignores them.
+Invariant: building a model refuses unknown fields; reading one from a log (see `union`) ignores them.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class Frozen(BaseModel):
-    """Plain immutable data: hashable by identity of content, refuses unknown fields when built."""
+    """Base of plain immutable data: equal and hashable by content; refuses unknown fields when built."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=False, ser_json_inf_nan="null", defer_build=True
@@ -18,39 +18,44 @@ class Frozen(BaseModel):
 
 
 F = TypeVar("F", bound=Frozen)
-_kept: dict[type[Frozen], tuple[set[str], type["_Fields"]]] = {}
+_field_tables: dict[type[Frozen], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Holds the fields of one model; each kind of model has a class of its own, whose instances share their names."""
+    """Holder of one model's field values. Each model class gets its own subclass, whose instances share one
+    key table."""
 
 
 def lean(model: F, pieces: Iterable[Frozen] = ()) -> F:
-    """The model, with what it consists of, for keeping many: each then shares with all of its class the note of which
-    fields were given (every one) and the table of their names. Each of the two takes as much memory as a small model
-    itself."""
+    """Reduce the memory of `model` and of the models in `pieces`, in place, and return `model`.
+
+    All models of a class then share one set of given fields (all of them) and one key table for their values.
+    Each of the two otherwise takes as much memory as a small model itself.
+    """
     models: list[Frozen] = [model, *pieces]
-    for one in models:
-        kind = type(one)
-        kept = _kept.get(kind)
-        if kept is None:
-            kept = _kept[kind] = set(kind.model_fields), type(kind.__name__, (_Fields,), {})
-        given, fields = kept
-        held = fields()
-        for name, value in one.__dict__.items():
-            setattr(held, name, value)
-        _set(one, "__pydantic_fields_set__", given)
-        _set(one, "__dict__", held.__dict__)
+    for item in models:
+        model_class = type(item)
+        tables = _field_tables.get(model_class)
+        if tables is None:
+            fields_class = type(model_class.__name__, (_Fields,), {})
+            tables = _field_tables[model_class] = set(model_class.model_fields), fields_class
+        field_names, fields_class = tables
+        fields = fields_class()
+        # Set attributes one by one: only then CPython shares the keys between the instances of a class.
+        for name, value in item.__dict__.items():
+            setattr(fields, name, value)
+        _set_attribute(item, "__pydantic_fields_set__", field_names)
+        _set_attribute(item, "__dict__", fields.__dict__)
     return model
 
 
-_set = object.__setattr__
+_set_attribute = object.__setattr__  # frozen models refuse the plain `setattr`
 
 
 class BlobText(Frozen):
-    """A text too long for a log line, kept in the session's blob folder.
+    """A text too long for a log line, stored in the session's blob folder.
 
-    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, `size` their count, `preview` the first
+    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, `size` their count, and `preview` the first
     characters (at most 1,024), cut at a character boundary.
     """
 
@@ -60,12 +65,13 @@ class BlobText(Frozen):
 
 
 LongText: TypeAlias = Annotated[str | BlobText, Field(union_mode="left_to_right")]
-"""A text as it stands in a log: whole up to 8 KB of UTF-8, else a `BlobText`."""
+"""A text as stored in a log: complete up to 8 KB of UTF-8, otherwise a `BlobText`."""
 
 JsonMap: TypeAlias = dict[str, JsonValue]
-"""A JSON object. A leaf of exactly the fields of `BlobText` stands for a long string (see `store.blobs`)."""
+"""A JSON object. A leaf with exactly the fields of `BlobText` represents a long string (see
+`store.blobs`)."""
 
 
 def text_preview(text: LongText) -> str:
-    """What can be shown of a text without reading its blob."""
+    """Return as much of a text as can be shown without reading its blob."""
     return text if isinstance(text, str) else text.preview

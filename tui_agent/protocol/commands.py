@@ -1,6 +1,7 @@
-"""Commands, what a user or client wants; imperative. The engine checks each against the folded state.
+"""Commands: requests of a user or client, in the imperative. The engine checks each against the current
+state.
 
-Invariant: plain data. `id` is stamped by the client's facade; events that follow carry it as `cause`.
+Invariant: plain data. The client's facade sets `id`; events that result carry it as `cause`.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -14,7 +15,7 @@ from tui_agent.protocol.settings import Budgets, ContextMode, Effort, MapChoice,
 
 
 class Attachment(Frozen):
-    """A file that goes with a message, by its path on the engine's machine."""
+    """A file attached to a message, by its path on the engine's machine."""
 
     path: str
     media_type: str
@@ -28,7 +29,7 @@ class CommandBase(Frozen):
 
 
 class SubmitPrompt(CommandBase):
-    """Start a turn with this message. While a turn runs it is rejected: `Steer` or `Queue` say what is meant."""
+    """Start a turn with this message. Rejected while a turn runs: use `Steer` or `Queue` then."""
 
     kind: Literal["submit_prompt"] = "submit_prompt"
     text: str
@@ -36,7 +37,7 @@ class SubmitPrompt(CommandBase):
 
 
 class Delegate(CommandBase):
-    """Start a turn in which the named agent `agent` works on the task, in a context of its own."""
+    """Start a turn in which the named agent `agent` works on the task in its own context."""
 
     kind: Literal["delegate"] = "delegate"
     agent: str
@@ -44,24 +45,24 @@ class Delegate(CommandBase):
 
 
 class WriteGuide(CommandBase):
-    """Write a first AGENTS.md from what the repository's files show, without a model; add to one that is there."""
+    """Write a first AGENTS.md from the repository's files, without a model, or extend an existing one."""
 
     kind: Literal["write_guide"] = "write_guide"
 
 
 class GoOn(CommandBase):
-    """Start a turn without a new message: the model goes on from where the branch ends.
+    """Start a turn without a new message: the model continues from the end of the branch.
 
-    Behind tool results, or behind a message without an answer; in a fork that carries a message of its own, with that.
-    Calls that waited for the user's decision when an earlier run ended are judged, and asked about, anew before any
-    request. Rejected where there is nothing to answer.
+    The branch must end with tool results, a message without an answer, or a fork with its own message;
+    otherwise the command is rejected. Calls that waited for the user's decision when an earlier run ended are
+    checked, and asked about, again before any request.
     """
 
     kind: Literal["go_on"] = "go_on"
 
 
 class Steer(CommandBase):
-    """Put a message into the running turn. When none runs it starts one."""
+    """Add a message to the running turn. If no turn runs, start one."""
 
     kind: Literal["steer"] = "steer"
     text: str
@@ -69,7 +70,7 @@ class Steer(CommandBase):
 
 
 class Queue(CommandBase):
-    """Send a message after the running turn. When none runs it starts one."""
+    """Send a message after the running turn. If no turn runs, start one."""
 
     kind: Literal["queue"] = "queue"
     text: str
@@ -77,14 +78,14 @@ class Queue(CommandBase):
 
 
 class Unqueue(CommandBase):
-    """Take a queued message back."""
+    """Remove a queued message."""
 
     kind: Literal["unqueue"] = "unqueue"
     queue_id: RequestId
 
 
 class SendQueued(CommandBase):
-    """Send a queued message now: it steers the running turn; where none runs, it begins one."""
+    """Send a queued message now: it steers the running turn or, if no turn runs, starts one."""
 
     kind: Literal["send_queued"] = "send_queued"
     queue_id: RequestId
@@ -100,19 +101,19 @@ class Interrupt(CommandBase):
 
 
 class Pause(CommandBase):
-    """Hold the running turn before its next model call or tool."""
+    """Pause the running turn before its next model request or tool call."""
 
     kind: Literal["pause"] = "pause"
 
 
 class Resume(CommandBase):
-    """Let a paused turn go on."""
+    """Continue a paused turn."""
 
     kind: Literal["resume"] = "resume"
 
 
 class DecidePermission(CommandBase):
-    """Answer a permission request. `rule` replaces the offered rule where the user edited it."""
+    """Answer a permission request. `rule` replaces the suggested rule if the user edited it."""
 
     kind: Literal["decide_permission"] = "decide_permission"
     request_id: RequestId
@@ -132,7 +133,8 @@ class AnswerQuestion(CommandBase):
 
 
 class SetModel(CommandBase):
-    """Use another model: a profile's name, a litellm model name, `scripted:FILE`, `replay:SESSION` or `demo`."""
+    """Switch the model: a profile's name, a litellm model name, `scripted:FILE`, `replay:SESSION` or
+    `demo`."""
 
     kind: Literal["set_model"] = "set_model"
     model: str
@@ -140,49 +142,49 @@ class SetModel(CommandBase):
 
 
 class SetEffort(CommandBase):
-    """Use another reasoning effort."""
+    """Change the reasoning effort."""
 
     kind: Literal["set_effort"] = "set_effort"
     effort: Effort
 
 
 class SetPolicy(CommandBase):
-    """Use another policy profile."""
+    """Switch to another policy."""
 
     kind: Literal["set_policy"] = "set_policy"
     policy: PolicyName
 
 
 class RevokeRule(CommandBase):
-    """Let a rule that was allowed in this session count no more. Refused where there is none."""
+    """Revoke a rule that was allowed in this session. Rejected if there is no such rule."""
 
     kind: Literal["revoke_rule"] = "revoke_rule"
     rule: str
 
 
 class SetAgent(CommandBase):
-    """Use another agent of the hub from the next turn on."""
+    """Use another agent from the next turn on."""
 
     kind: Literal["set_agent"] = "set_agent"
     agent: str
 
 
 class SetContextMode(CommandBase):
-    """Use another way of assembling context."""
+    """Change how the context is assembled."""
 
     kind: Literal["set_context_mode"] = "set_context_mode"
     mode: ContextMode
 
 
 class SetRepoMap(CommandBase):
-    """Give the model a map of the repository by itself, or only when it asks."""
+    """Send the repository map with requests automatically, or only when the model asks for it."""
 
     kind: Literal["set_repo_map"] = "set_repo_map"
     mode: Literal["off", "auto"]
 
 
 class SetMapChoice(CommandBase):
-    """Make the map of the repository otherwise from the next one on."""
+    """Change the options of the repository map, from the next map on."""
 
     kind: Literal["set_map_choice"] = "set_map_choice"
     choice: MapChoice
@@ -196,14 +198,15 @@ class SetBudgets(CommandBase):
 
 
 class Compact(CommandBase):
-    """Let a summary stand for all but the newest messages; `focus` is what it is to dwell on."""
+    """Replace all but the newest messages by a summary; `focus` is a topic to emphasise in it."""
 
     kind: Literal["compact"] = "compact"
     focus: str = ""
 
 
 class RestoreContext(CommandBase):
-    """Bring messages back into the context by their seqs; or all that the newest compaction, event `compaction`, took."""
+    """Bring messages back into the context: by their seqs, or all that the newest compaction (event
+    `compaction`) removed."""
 
     kind: Literal["restore_context"] = "restore_context"
     seqs: tuple[int, ...] = ()
@@ -211,7 +214,7 @@ class RestoreContext(CommandBase):
 
 
 class PinContext(CommandBase):
-    """Keep these messages, word for word, in every summary to come; or no longer."""
+    """Keep these messages verbatim in all later summaries, or stop doing so."""
 
     kind: Literal["pin_context"] = "pin_context"
     seqs: tuple[int, ...]
@@ -219,7 +222,7 @@ class PinContext(CommandBase):
 
 
 class RunUserShell(CommandBase):
-    """Run the user's own command; `hidden` keeps its output out of the model's context."""
+    """Run a command of the user's; `hidden` keeps its output out of the model's context."""
 
     kind: Literal["run_user_shell"] = "run_user_shell"
     command: str
@@ -227,23 +230,23 @@ class RunUserShell(CommandBase):
 
 
 class StopJob(CommandBase):
-    """End a background job with all that it started; without an id, all jobs."""
+    """Stop a background job and all its processes; without an id, all jobs."""
 
     kind: Literal["stop_job"] = "stop_job"
     job_id: JobId | None = None
 
 
 class Rename(CommandBase):
-    """Give the session a name."""
+    """Set the session's title."""
 
     kind: Literal["rename"] = "rename"
     title: str
 
 
 class Revert(CommandBase):
-    """Go back to the state after event `to_seq`: the conversation, the files, or both.
+    """Return to the state after event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed after the session did are left alone, but for those named in `overwrite`.
+    Files that someone else changed later are not touched, except those in `overwrite`.
     """
 
     kind: Literal["revert"] = "revert"
@@ -254,28 +257,29 @@ class Revert(CommandBase):
 
 
 class PlanRevert(CommandBase):
-    """Say what putting the files back to event `to_seq` would do (`checkpoint.planned`); nothing is changed."""
+    """Report what restoring the files to event `to_seq` would do (`checkpoint.planned`), without changing
+    anything."""
 
     kind: Literal["plan_revert"] = "plan_revert"
     to_seq: int
 
 
 class Undo(CommandBase):
-    """Take back the newest turn, with its files; again: the one before."""
+    """Undo the newest turn and its files. Repeated, it undoes the turn before."""
 
     kind: Literal["undo"] = "undo"
     overwrite: tuple[str, ...] = ()
 
 
 class Redo(CommandBase):
-    """Take back the newest revert or undo."""
+    """Undo the newest revert or undo."""
 
     kind: Literal["redo"] = "redo"
     overwrite: tuple[str, ...] = ()
 
 
 class Close(CommandBase):
-    """Let go of the session; a running turn is interrupted first."""
+    """Close the session; a running turn is interrupted first."""
 
     kind: Literal["close"] = "close"
     reason: Literal["quit", "done", "signal", "switched"] = "quit"

@@ -1,6 +1,6 @@
-"""Display blocks, the closed set of things a tool or plugin can show a person.
+"""Display blocks: the closed set of things that a tool or plugin can show to a person.
 
-Invariant: data only. A block of an unknown kind is shown as the text that stands in for it.
+Invariant: data only. A block of an unknown kind is shown as its fallback text.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -25,9 +25,9 @@ class MarkdownBlock(Frozen):
 
 
 class DiffBlock(Frozen):
-    """A change of one file as a unified diff (hunks only, no file header lines).
+    """A change to one file as a unified diff (hunks only, no file header lines).
 
-    `path` is relative to the workspace where it lies in it; `added` and `removed` count lines.
+    `path` is relative to the workspace if the file is inside it; `added` and `removed` count lines.
     """
 
     kind: Literal["diff"] = "diff"
@@ -39,9 +39,9 @@ class DiffBlock(Frozen):
 
 
 class TerminalBlock(Frozen):
-    """Output of a program, as it came (control sequences are cleaned where it is drawn).
+    """Unprocessed output of a program; control sequences are removed when it is drawn.
 
-    `omitted` counts the lines left out in front of `text`, when only the tail is held.
+    `omitted` counts the lines left out before `text` if only the tail is stored.
     """
 
     kind: Literal["terminal"] = "terminal"
@@ -50,7 +50,7 @@ class TerminalBlock(Frozen):
 
 
 class TableBlock(Frozen):
-    """Rows of cells; `align` has one of `l`, `r`, `c` a column."""
+    """Rows of cells; `align` has one of `l`, `r`, `c` per column."""
 
     kind: Literal["table"] = "table"
     columns: tuple[str, ...]
@@ -80,7 +80,7 @@ class JsonBlock(Frozen):
 
 
 class ImageBlock(Frozen):
-    """An image kept as a blob; drawn as its name and size."""
+    """An image stored as a blob; drawn as its name and size."""
 
     kind: Literal["image"] = "image"
     media_type: str
@@ -90,7 +90,7 @@ class ImageBlock(Frozen):
 
 
 class CustomBlock(Frozen):
-    """A plugin's own block: drawn by the plugin `owner` where it is loaded, else as `text`."""
+    """A plugin's own block: drawn by the plugin `owner` if it is loaded, otherwise shown as `text`."""
 
     kind: Literal["custom"] = "custom"
     owner: str

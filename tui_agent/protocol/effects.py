@@ -1,4 +1,4 @@
-"""Effects, what a tool call does to the world. Policy judges them, approvals show them.
+"""Effects of a tool call. The policy judges them; approvals show them.
 
 `digest` binds a decision to exactly these effects: a changed call needs a new decision.
 """
@@ -14,7 +14,8 @@ from tui_agent.protocol.base import Frozen
 
 
 class Reads(Frozen):
-    """Reads a file or folder. `path` as the tool was given it; `deep` when everything below it may be read."""
+    """Reading a file or folder. `path` is as given to the tool; `deep` means that everything below it may be
+    read."""
 
     kind: Literal["reads"] = "reads"
     path: str
@@ -22,7 +23,7 @@ class Reads(Frozen):
 
 
 class Writes(Frozen):
-    """Creates, changes or removes a file or folder."""
+    """Creating, changing or removing a file or folder."""
 
     kind: Literal["writes"] = "writes"
     path: str
@@ -31,14 +32,14 @@ class Writes(Frozen):
 
 
 class Connects(Frozen):
-    """Talks to a host over the network."""
+    """A network connection to a host."""
 
     kind: Literal["connects"] = "connects"
     host: str
 
 
 class Runs(Frozen):
-    """Runs a program: `argv` without a shell, or `script` by `bash -c`; exactly one of them is set."""
+    """Running a program: `argv` without a shell, or `script` with `bash -c`. Exactly one of them is set."""
 
     kind: Literal["runs"] = "runs"
     argv: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Runs(Frozen):
 
 
 class Internal(Frozen):
-    """Touches only the session's own state (todos, questions). Always allowed."""
+    """A change to the session's own state only (todos, questions). Always allowed."""
 
     kind: Literal["internal"] = "internal"
     what: str
@@ -57,6 +58,7 @@ Effect: TypeAlias = Annotated[Reads | Writes | Connects | Runs | Internal, Field
 
 
 def digest(tool: str, effects: Sequence[Effect], content: str = "") -> str:
-    """A hex digest (32 digits) of a tool's name, its effects in order and the exact content that was shown."""
+    """Return the hex digest (32 digits) of a tool's name, its effects in order and the exact content
+    shown."""
     plain = [tool, [effect.model_dump(mode="json") for effect in effects], content]
     return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]

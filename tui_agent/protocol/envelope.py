@@ -1,4 +1,4 @@
-"""The envelope around every payload, stamped by the store only."""
+"""The envelope around every payload, written only by the store."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,10 +13,11 @@ SCHEMA_VERSION = 1
 
 
 class Envelope(Frozen):
-    """One record of a log; on disk one JSON line of these fields in this order, followed by `crc`.
+    """One record of a log. On disk it is one JSON line with these fields in this order, followed by `crc`.
 
-    `seq` counts from 0 without holes. `at` is seconds since the epoch (UTC). `parent` is the seq of the branch's
-    previous event, whichever agent's (None for the first). `cause` is the command that led to it, if one did.
+    `seq` counts from 0 without gaps. `at` is seconds since the epoch (UTC). `parent` is the seq of the
+    previous event on the branch, of whichever agent (None for the first). `cause` is the command that led to
+    the event, if any.
     """
 
     v: int
@@ -31,9 +32,9 @@ class Envelope(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """A line that is whole (its checksum fits) but of a kind or version that this product does not know.
+    """An intact line (its checksum is right) whose kind or version this release does not know.
 
-    It folds to nothing and is kept as `raw`.
+    It has no effect on the state and is kept as `raw`.
     """
 
     seq: int
@@ -45,7 +46,8 @@ class UnknownEvent:
 
     @property
     def newer(self) -> bool:
-        """Whether its line is of a later version of the log, not only of a kind that came since."""
+        """Return True if the line was written in a later version of the log format, not only of an unknown
+        kind."""
         version = self.raw.get("v")
         return isinstance(version, int) and version > SCHEMA_VERSION
 

@@ -1,4 +1,4 @@
-"""Names for the kinds of identifiers. All are made by an injected `ports.clock.Ids`, never here."""
+"""Types of identifiers. Ids are created only by an injected `ports.clock.Ids`, never here."""
 
 from typing import NewType
 
@@ -10,12 +10,12 @@ AgentId = NewType("AgentId", str)
 """`main`, or a delegate's name, unique in its session."""
 CommandId = NewType("CommandId", str)
 CallId = NewType("CallId", str)
-"""A tool call's id, unique in its session: made locally where the provider gave none or repeated one."""
+"""A tool call's id, unique in its session; generated locally if the provider gave none or repeated one."""
 RequestId = NewType("RequestId", str)
-"""A model request's, a permission request's or a question's id, unique in its session."""
+"""The id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)
-"""A background job's: `job-1` and so on, unique on its branch of the session."""
+"""A background job's id (`job-1`, `job-2`, …), unique on its branch of the session."""
 
 MAIN_AGENT = AgentId("main")
 COMPACTION_AGENT = AgentId("compaction")
-"""Whoever summarises a history: its requests are nobody's conversation."""
+"""The agent that summarises histories. Its requests belong to no conversation."""

@@ -1,4 +1,4 @@
-"""What a message of the user mentions, as it was found when the message was sent."""
+"""Mentions in a user's message, as resolved when the message was sent."""
 
 from typing import Literal, TypeAlias
 
@@ -9,11 +9,12 @@ MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "refuse
 
 
 class Mention(Frozen):
-    """One mention. `given` is what stands in the message, `path` where it was found, seen from the workspace; `text` is
-    what the model is sent of it, `sha256` of the file's own bytes.
+    """One mention.
 
-    `first_line` and `last_line` (from 1) where only a part was asked for or shown; `cut`: there is more than was sent.
-    A `refused` or `missing` one is left as text, and `note` says why.
+    `given` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is
+    the content sent to the model, `sha256` the digest of the file's own bytes. `first_line` and `last_line`
+    (from 1) are set if only a part was requested or shown; `cut` means that there is more than was sent. A
+    `refused` or `missing` mention stays plain text, and `note` gives the reason.
     """
 
     given: str
@@ -31,5 +32,5 @@ class Mention(Frozen):
 
     @property
     def whole(self) -> bool:
-        """The model is sent all of a file."""
+        """True if the model is sent the complete file."""
         return self.kind == "file" and not self.cut and not self.first_line

@@ -14,12 +14,19 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, ModelPart, ToolCallPart
 
 UserKind: TypeAlias = Literal["said", "mentions", "map", "passing", "restored", "instructions"]
-"""What was said; the files that the message before it mentions; the map of the repository; what stands in this one
-request only; what a summary stood for and was brought back; instructions of a folder that is worked in now."""
+"""Origin of a user message.
+
+- `said`: text written by a person.
+- `mentions`: the files that the previous message mentions.
+- `map`: the repository map.
+- `passing`: content of this one request only.
+- `restored`: messages brought back from a summary.
+- `instructions`: instructions of a folder that the agent has begun to work in.
+"""
 
 
 class UserMessage(Frozen):
-    """What a person (or the product on their behalf) says to the model, or what goes along with it."""
+    """A message from a person, from the product on their behalf, or with context that accompanies one."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
@@ -28,7 +35,8 @@ class UserMessage(Frozen):
 
 
 class AssistantMessage(Frozen):
-    """A model's answer, with the model profile that gave it (reasoning goes back to the same model only)."""
+    """A model's answer and the profile of the model that gave it. Reasoning is sent back to the same model
+    only."""
 
     role: Literal["assistant"] = "assistant"
     parts: tuple[ModelPart, ...]
@@ -37,7 +45,11 @@ class AssistantMessage(Frozen):
 
 
 class ToolMessage(Frozen):
-    """The result of one call; `artifact_id` is what the whole of it is kept as, where it was shortened or read on in."""
+    """The result of one call.
+
+    `artifact_id` names the artifact that stores the full text, if the result was shortened or is itself read
+    from one.
+    """
 
     role: Literal["tool"] = "tool"
     call_id: CallId
@@ -49,7 +61,7 @@ class ToolMessage(Frozen):
 
 
 class SummaryShare(Frozen):
-    """What of a summary counts for a section: characters as they stand in it, and as they were before some were cut."""
+    """The part of a summary that counts towards one section: characters sent, and before any were cut."""
 
     section: Literal["task_contract", "packed_context"]
     raw_chars: int
@@ -58,7 +70,10 @@ class SummaryShare(Frozen):
 
 
 class SummaryMessage(Frozen):
-    """What stands for messages that were compacted away; sent as a user message. Without `shares` all of it is a summary."""
+    """A summary that replaces compacted messages; sent as a user message.
+
+    Without `shares` the whole text counts as summary.
+    """
 
     role: Literal["summary"] = "summary"
     text: LongText
@@ -72,16 +87,15 @@ Message: TypeAlias = Annotated[
 
 
 def check_pairs(messages: Sequence[Message]) -> list[str]:
-    """What is illegal about a history, one sentence a fault; empty when every call has its one result in place."""
+    """Return the faults of a history, one sentence each; empty if every call is followed by its one
+    result."""
     faults: list[str] = []
     open_calls: dict[CallId, str] = {}
-    seen: set[CallId] = set()
+    seen_ids: set[CallId] = set()
     for position, message in enumerate(messages):
         if isinstance(message, ToolMessage):
             if open_calls.pop(message.call_id, None) is None:
-                faults.append(
-                    f"message {position}: a result for {message.call_id}, which no open call asked for"
-                )
+                faults.append(f"message {position}: a result for {message.call_id}, which has no open call")
             continue
         if open_calls:
             faults.append(f"message {position}: calls without a result: {', '.join(sorted(open_calls))}")
@@ -89,9 +103,9 @@ def check_pairs(messages: Sequence[Message]) -> list[str]:
         if isinstance(message, AssistantMessage):
             for part in message.parts:
                 if isinstance(part, ToolCallPart):
-                    if part.call_id in seen:
+                    if part.call_id in seen_ids:
                         faults.append(f"message {position}: call id {part.call_id} is used twice")
-                    seen.add(part.call_id)
+                    seen_ids.add(part.call_id)
                     open_calls[part.call_id] = part.name
     if open_calls:
         faults.append(f"end: calls without a result: {', '.join(sorted(open_calls))}")

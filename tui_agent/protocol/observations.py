@@ -1,4 +1,4 @@
-"""What came of an action, as named observations: a closed union over the results that the log records.
+"""Observations: the results of actions, as a closed union over the results in the log.
 
 Invariant: `observation_from_dict(observation.to_dict()) == observation`.
 """
@@ -12,18 +12,18 @@ from tui_agent.protocol.base import Frozen, JsonMap, LongText, text_preview
 
 
 class ObservationBase(Frozen):
-    """Base of every observation. `content` is what the model was told."""
+    """Base of every observation. `content` is the result as the model saw it."""
 
     observation: str
     content: LongText = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
+        """A short line for people."""
         return self.observation
 
     def to_dict(self) -> JsonMap:
-        """`observation`, `message`, `content`, `extras`: everything, as plain JSON."""
+        """Return everything as plain JSON: `observation`, `message`, `content`, `extras`."""
         plain = self.model_dump(mode="json", exclude={"observation", "content"}, exclude_defaults=True)
         content = self.content if isinstance(self.content, str) else self.content.model_dump(mode="json")
         return {
@@ -34,14 +34,14 @@ class ObservationBase(Frozen):
         }
 
     def to_memory(self) -> JsonMap:
-        """The same without `message`, a long content as its preview: what a model is told."""
+        """Return the JSON for a model: without `message`, and long content as its preview."""
         plain = self.to_dict()
         del plain["message"]
         return {**plain, "content": text_preview(self.content)}
 
 
 class CmdOutput(ObservationBase):
-    """A command has ended; `exit_code` None where it had to be stopped."""
+    """The end of a command; `exit_code` is None if it had to be stopped."""
 
     observation: Literal["run"] = "run"
     command: str = ""
@@ -49,7 +49,6 @@ class CmdOutput(ObservationBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         end = "was stopped" if self.exit_code is None else f"ended with exit status {self.exit_code}"
         return f"The command {end}: {self.command}"
 
@@ -62,36 +61,34 @@ class BrowserOutput(ObservationBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Read {self.url}"
 
 
 class FileRead(ObservationBase):
-    """A file's content, or lines of it."""
+    """The content of a file, or some of its lines."""
 
     observation: Literal["read"] = "read"
     path: str = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Read {self.path}"
 
 
 class FileWrite(ObservationBase):
-    """A file was written or edited."""
+    """The result of writing or editing a file."""
 
     observation: Literal["write"] = "write"
     path: str = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"Wrote {self.path}"
 
 
 class Error(ObservationBase):
-    """The action failed, was wrong, was denied, or was stopped. `content` has the raw words."""
+    """A failure: the action failed, was invalid, was denied or was stopped. `content` has the original
+    text."""
 
     observation: Literal["error"] = "error"
     tool: str = ""
@@ -99,20 +96,22 @@ class Error(ObservationBase):
 
     @property
     def message(self) -> str:
-        """One friendly line."""
-        what = {"invalid": "was called wrongly", "interrupted": "was stopped", "lost": "got lost"}
-        return f"{self.tool} {what.get(self.status, self.status)}".strip()
+        phrases = {
+            "invalid": "was called with invalid arguments",
+            "interrupted": "was stopped",
+            "lost": "was lost",
+        }
+        return f"{self.tool} {phrases.get(self.status, self.status)}".strip()
 
 
 class Success(ObservationBase):
-    """Any other call that went well."""
+    """The result of any other call that succeeded."""
 
     observation: Literal["success"] = "success"
     tool: str = ""
 
     @property
     def message(self) -> str:
-        """One friendly line."""
         return f"{self.tool} is done".strip()
 
 
@@ -127,7 +126,8 @@ def _adapter() -> TypeAdapter[AnyObservation]:
 
 
 def observation_from_dict(plain: JsonMap) -> AnyObservation:
-    """The observation that `to_dict` gave. Raises `pydantic.ValidationError` where it is none."""
+    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` if `plain` is not
+    one."""
     extras = plain.get("extras")
     return _adapter().validate_python(
         {

@@ -1,6 +1,6 @@
 """Parts of a model's answer, and the content that is sent to a model.
 
-A part's index is not stored in it: `model.responded.first_part` and `tool.finished.part` number the parts of a
+A part does not store its index: `model.responded.first_part` and `tool.finished.part` number the parts of a
 session from 0 without gaps.
 """
 
@@ -33,7 +33,10 @@ Content: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="
 
 
 class ReasoningPart(Frozen):
-    """Thinking that a provider showed. `signature` and `opaque` are sent back unchanged to the same model only."""
+    """Reasoning text that a provider returned.
+
+    `signature` and `opaque` are sent back unchanged, and only to the same model.
+    """
 
     kind: Literal["reasoning"] = "reasoning"
     text: LongText
@@ -42,17 +45,17 @@ class ReasoningPart(Frozen):
 
 
 class TextPart(Frozen):
-    """Words of the model for the user."""
+    """Text from the model for the user."""
 
     kind: Literal["text"] = "text"
     text: LongText
 
 
 class ToolCallPart(Frozen):
-    """A call that the model asks for.
+    """A tool call requested by the model.
 
-    `malformed` holds the raw arguments where they are no JSON object, or where the answer reached its length limit at
-    this call: such a call is answered with an error and never run.
+    `malformed` holds the raw arguments if they are not a JSON object, or if the answer reached its length
+    limit at this call. Such a call is answered with an error and never run.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -63,7 +66,7 @@ class ToolCallPart(Frozen):
 
 
 class PatchPart(Frozen):
-    """A patch as an agent program reports it (foreign agents only)."""
+    """A patch reported by a foreign agent program."""
 
     kind: Literal["patch"] = "patch"
     text: LongText
@@ -75,7 +78,7 @@ ModelPart: TypeAlias = Annotated[
 
 
 class ToolResultPart(Frozen):
-    """What the model is told about a call."""
+    """The result of a call as the model sees it."""
 
     kind: Literal["tool_result"] = "tool_result"
     call_id: CallId
@@ -83,10 +86,11 @@ class ToolResultPart(Frozen):
 
 
 class Usage(Frozen):
-    """Tokens of one model call, as the provider counted them (0 where it said nothing).
+    """Tokens of one model call, as counted by the provider (0 if it did not report them).
 
     `input_tokens` includes `cached_tokens` (read from the provider's cache) and `cache_write_tokens`;
-    `output_tokens` includes `reasoning_tokens`. `estimated` marks counts that are ours, not the provider's.
+    `output_tokens` includes `reasoning_tokens`. `estimated` is True if the counts are ours, not the
+    provider's.
     """
 
     input_tokens: int = 0

@@ -1,6 +1,6 @@
-"""Names whose values are secrets, for redaction and for the variables that are hidden from commands.
+"""Patterns for names whose values are secrets, used for redaction and for hiding variables from commands.
 
-Invariant: pure, imports nothing of ours.
+Invariant: pure; imports nothing of ours.
 """
 
 import re
@@ -10,7 +10,7 @@ JOINED = (
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
-"""Words before `pass` and `pw` in one word: `DBPASS`, `adminpw`."""
+"""Words that may precede `pass` or `pw` inside one word: `DBPASS`, `adminpw`."""
 SECRET_WORD = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
@@ -19,29 +19,32 @@ SECRET_WORD = (
     rf"|{JOINED}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
 )
 SECRET_KEY = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD}")
-"""A name whose value is a secret."""
+"""Matches a name whose value is a secret."""
 
-_NAMED = re.compile(
+_SECRET_NAME = re.compile(
     r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|WEBHOOK)(_|$)", re.IGNORECASE
 )
-_WEAKLY_NAMED = re.compile(r"(^|_)(COOKIES?|SESSION|SALT|AUTH|PIN|OTP|SEED|JWT|DSN)$|KEY$", re.IGNORECASE)
-_FOLDERS = frozenset({"PWD", "OLDPWD"})
-_MIN_GENERATED = 16
+_POSSIBLE_SECRET_NAME = re.compile(
+    r"(^|_)(COOKIES?|SESSION|SALT|AUTH|PIN|OTP|SEED|JWT|DSN)$|KEY$", re.IGNORECASE
+)
+_FOLDER_VARIABLES = frozenset({"PWD", "OLDPWD"})
+_MIN_GENERATED_CHARS = 16
 
 
 def holds_secret(name: str, value: str) -> bool:
     """Return True if a variable's value is a secret.
 
-    Its name says so, or it may say so (`BW_SESSION`, but also `DESKTOP_SESSION`) and the value looks generated.
+    Either the name is certainly a secret's, or it may be one (`BW_SESSION`, but also `DESKTOP_SESSION`) and
+    the value looks generated.
     """
-    if name in _FOLDERS:
+    if name in _FOLDER_VARIABLES:
         return False
-    if _NAMED.search(name) or SECRET_KEY.fullmatch(name):
+    if _SECRET_NAME.search(name) or SECRET_KEY.fullmatch(name):
         return True
-    return _WEAKLY_NAMED.search(name) is not None and _looks_generated(value)
+    return _POSSIBLE_SECRET_NAME.search(name) is not None and _looks_generated(value)
 
 
 def _looks_generated(value: str) -> bool:
     digits, letters = sum(char.isdigit() for char in value), sum(char.isalpha() for char in value)
-    place = value.startswith(("/", "~", "./"))
-    return len(value) >= _MIN_GENERATED and digits >= 2 and letters >= 2 and not place
+    is_path = value.startswith(("/", "~", "./"))
+    return len(value) >= _MIN_GENERATED_CHARS and digits >= 2 and letters >= 2 and not is_path

@@ -1,4 +1,4 @@
-"""The settings of a running session, as they stand in events and views."""
+"""Settings of a running session, as stored in events and views."""
 
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -12,14 +12,14 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 
 PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass", "read-only-delegate"]
 POLICIES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
-"""What a user switches through. `read-only-delegate` is for delegated agents only."""
+"""Policies that a user can choose. `read-only-delegate` is for delegated agents only."""
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
 
 
 class AgentState(StrEnum):
-    """What an agent is doing, as one word for log, header and status line."""
+    """State of an agent, as one word for the log, the header and the status line."""
 
     LOADING = "loading"
     IDLE = "idle"
@@ -34,13 +34,15 @@ class AgentState(StrEnum):
 
 
 PAUSING = "pauses after this call"
-"""The reason of a running state while the user has asked for a pause that has not begun yet."""
+"""Reason of a `running` state after the user requested a pause that has not begun yet."""
 
 
 class ModelInfo(Frozen):
-    """Which model answers, without keys. `effort` is what the user set, `effective_effort` what is sent.
+    """The model that answers, without its keys.
 
-    An empty `model` means that there is none to ask; `fault` then says why, where one was asked for. `window` is the context window in tokens (0: unknown). Prices are USD for one million tokens; None: unknown.
+    `effort` is the user's setting, `effective_effort` the one that is sent. An empty `model` means that no
+    model is set; `fault` then gives the reason if one was requested. `window` is the context window in tokens
+    (0: unknown). Prices are in USD per million tokens (None: unknown).
     """
 
     profile: str
@@ -59,7 +61,10 @@ class ModelInfo(Frozen):
 
 
 class Budgets(Frozen):
-    """Limits that end a turn; None means no limit. `seconds` and `usd` count over one turn and the session."""
+    """Limits that end a turn; None means no limit.
+
+    `timeout_seconds` counts over one turn, `max_cost_usd` over the session.
+    """
 
     max_parts: int | None = Field(None, gt=0)
     max_iterations: int | None = Field(None, gt=0)
@@ -69,7 +74,10 @@ class Budgets(Frozen):
 
 
 class MapChoice(Frozen):
-    """How the map of the repository is made for this session: `pinned` files come first, `hidden` ones not at all."""
+    """Options of the repository map for this session.
+
+    `pinned` files come first, `hidden` ones are left out. `max_tokens` limits the map's size.
+    """
 
     pinned: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -77,7 +85,7 @@ class MapChoice(Frozen):
 
 
 class SessionSettings(Frozen):
-    """Everything that the user can switch while a session lives."""
+    """All settings that the user can change during a session."""
 
     model: ModelInfo
     policy: PolicyName = "ask"

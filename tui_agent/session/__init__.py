@@ -1,1 +1,1 @@
-"""The session's facade, in-process and remote, and what opens a session again after a crash."""
+"""The session facade (in-process and remote), resuming after a crash, and forks."""

@@ -1,6 +1,6 @@
-"""What a fresh session takes over of an earlier one: a bounded summary of its turns, from its log alone.
+"""A limited summary of an earlier session's turns, for a new session that continues from it.
 
-Invariant: the earlier session's log is only read; it may be held by another process.
+Invariant: the earlier session's log is only read; another process may use that session.
 """
 
 from pathlib import Path
@@ -14,9 +14,11 @@ from tui_agent.store.reader import iterate_records
 
 
 def carried(folder: Path) -> SessionContextLoaded:
-    """The event that tells a new session of the one in this folder. Raises `UsageError` where nothing was said in it."""
+    """Return the event that summarises the session in `folder`. Raises `UsageError` if that session has no messages."""
     view = fold(TurnSummaries(), iterate_records(folder, branch=True))
     summary = summary_text(view, folder.name)
     if not summary:
-        raise UsageError(f"Nothing was said in {folder.name}: there is nothing to carry on from it.")
+        raise UsageError(
+            f"The session {folder.name} has no messages to carry over.", hint="Choose another session."
+        )
     return SessionContextLoaded(from_session=SessionId(folder.name), turns=len(view.turns), summary=summary)

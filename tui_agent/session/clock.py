@@ -1,4 +1,4 @@
-"""The real clock and the real identifiers."""
+"""The system clock, and random identifiers."""
 
 import secrets
 import time
@@ -18,7 +18,7 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Seconds that never decrease."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
@@ -27,7 +27,7 @@ class SystemClock:
 
 
 class RandomIds:
-    """Random identifiers; a session's begins with its creation time, so that names sort by it."""
+    """Random identifiers. A session's begins with its creation time, so that names sort by time."""
 
     def session(self) -> SessionId:
         """`ses_` + 9 characters of time (milliseconds, base 32) + 7 random ones."""

@@ -1,4 +1,7 @@
-"""The engine's process as its starter holds it. Standard library only: it is started before anything is drawn."""
+"""A handle on the engine process for the process that starts it.
+
+Invariant: imports the standard library only (and options), because it runs before the first paint.
+"""
 
 import contextlib
 import json
@@ -21,11 +24,11 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions) -> "EngineHandle":
-        """Start the process and give it its options; waits for nothing.
+        """Start the process and send it its options, without waiting.
 
-        `-P`: the folder that is worked in is no place to import from.
+        `-P` keeps Python from importing modules of the working folder.
         """
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process does
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - needed as long as the process runs
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "tui_agent.engine_process"],
             stdin=subprocess.PIPE,
@@ -38,7 +41,7 @@ class EngineHandle:
         return handle
 
     def send(self, line: bytes) -> bool:
-        """Write one line to the engine; False when it is gone."""
+        """Write one line to the engine; return False if it is gone."""
         assert self.child.stdin is not None
         try:
             self.child.stdin.write(line)
@@ -48,13 +51,13 @@ class EngineHandle:
         return True
 
     def last_words(self) -> str:
-        """The end of what the engine wrote to standard error."""
+        """Return the end of the engine's standard error."""
         size = self._errors.seek(0, 2)
         self._errors.seek(max(0, size - TAIL))
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self, seconds: float) -> int | None:
-        """Close the pipes, wait, and kill what still runs then. Blocks; the exit status, None if it was killed."""
+        """Close the pipes, wait up to `seconds`, then kill. Blocking. Returns the exit status, None if killed."""
         if self.child.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.child.stdin.close()

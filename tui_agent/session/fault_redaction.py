@@ -1,7 +1,7 @@
-"""The secrets that a process knows, and faults told beside the log without them.
+"""Redaction of errors that are reported outside the log.
 
-Invariant: where the configuration cannot be read, what the environment itself says is a secret is still left out, and
-what looks like one.
+Invariant: if the configuration cannot be read, secrets of the environment and text that looks like a secret are still
+redacted.
 """
 
 from collections.abc import Mapping
@@ -20,33 +20,33 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 
 
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
-    """Return what one start of the program redacts with: its keys, and the user's table."""
+    """Return the redaction settings of one program start: its keys and the user's table."""
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()
-    table, place = config.redaction, str(config.paths.user_config)
-    return RedactionOptions(keys.secrets(named), table.rules, table.allow, table.disable, place)
+    table, config_file = config.redaction, str(config.paths.user_config)
+    return RedactionOptions(keys.secrets(named), table.rules, table.allow, table.disable, config_file)
 
 
 def known_redaction(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return what a process in this folder redacts with. Raises `TuiAgentError` where the configuration cannot be read."""
+    """Return the redaction settings for this folder. Raises `TuiAgentError` if the configuration cannot be read."""
     options = SessionOptions(cwd=cwd)
     config = load(options, environ)
     return redaction_options(options, config, Keys(environment(options, environ), config.paths.secrets))
 
 
-def _known_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return the secrets of the environment, a trusted `.env` and the user's own store alone."""
+def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
+    """Return only the secrets of the environment, of a trusted `.env` and of the user's key store."""
     variables = environment(SessionOptions(cwd=cwd), environ)
     return RedactionOptions(Keys(variables, find(cwd, environ).secrets).secrets())
 
 
 def fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor with all that can be read of the configuration; its faults are told by whoever needs it."""
-    for read in (known_redaction, _known_keys):
+    """Return a redactor with as much of the configuration as can be read. Its errors are reported elsewhere."""
+    for read in (known_redaction, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))
     return Redactor(secrets=Keys(environ, cwd / "none").secrets())
 
 
 def without_secrets(text: str, environ: Mapping[str, str], cwd: Path) -> str:
-    """Return a text about a fault as it may be shown."""
+    """Return the text of an error without secrets."""
     return fault_redactor(environ, cwd).text(text)

@@ -1,6 +1,6 @@
-"""Where an engine begins to fold when it takes a session up.
+"""The starting point of an engine's folds when it resumes a session: a cached fold, or the whole branch.
 
-Invariant: what is kept, with the history behind it, folds to the same as the whole log.
+Invariant: the cached fold plus the records after it give the same state as the whole log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,28 +17,28 @@ from tui_agent.store.repair import EVENTS
 
 
 def earlier_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Standing, int] | None:
-    """The fold that was kept beside a log, and its event, where what it was folded from is the beginning of a branch."""
-    found = kept(log.folder, FORMAT)
-    standing = loaded(found[1]) if found is not None else None
-    if found is None or standing is None or not on_branch(found[0].seq, on):
+    """Return the cached fold of a log and its last event, if that event's history is the beginning of the branch `on`."""
+    cached = kept(log.folder, FORMAT)
+    standing = loaded(cached[1]) if cached is not None else None
+    if cached is None or standing is None or not on_branch(cached[0].seq, on):
         return None
-    seq = found[0].seq
+    seq = cached[0].seq
     return (standing, seq) if cut(on, seq) == stretches(standing.branches.moves, seq) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What came before this run: a fold that was kept, and the records since; or without one all of the branch."""
+    """The history before this run: a cached fold (`kept`) and the records after it, or all records of the branch."""
 
     history: Iterable[Record] = ()
     kept: Standing | None = None
 
     @classmethod
     def of(cls, log: SessionLog) -> "Past":
-        """The past of a log that was just opened. Raises OSError."""
-        found = kept(log.folder, FORMAT)
-        if found is not None and (standing := loaded(found[1])) is not None:
-            history = rest(log.folder, found[0], (log.folder / EVENTS).stat().st_size)
+        """Return the history of a log that was just opened. Raises OSError."""
+        cached = kept(log.folder, FORMAT)
+        if cached is not None and (standing := loaded(cached[1])) is not None:
+            history = rest(log.folder, cached[0], (log.folder / EVENTS).stat().st_size)
             if history is not None:
                 return cls(history, standing)
         return cls(iterate_records(log.folder, branch=True))

@@ -1,6 +1,6 @@
-"""What is different in a fork, taken on when it is opened for the first time.
+"""The changes of a fork, applied when it is opened for the first time.
 
-Invariant: each change is an event of its own, and one that is recorded is not made again, wherever a crash came.
+Invariant: each change is one event, and a recorded change is not applied again after a crash.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ Resolve = Callable[[str, str, Effort | None], ModelInfo]
 
 
 def answer_call(recorder: Recorder, change: ForkChange) -> int:
-    """Give the call that the fork answers otherwise its result, if it is open; returns how many that were."""
+    """Give the call whose result the fork replaces that result, if it is open. Return the number of calls, 0 or 1."""
     state = recorder.state
-    call = next((one for one in state.open_calls if one.call_id == change.call_id), None)
+    call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:
         return 0
     recorder.append(
@@ -37,9 +37,9 @@ def answer_call(recorder: Recorder, change: ForkChange) -> int:
 
 
 def take_on_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
-    """Set the model and the context mode that the fork was made with. Raises `ConfigError` as `resolve` does.
+    """Set the model and the context mode that the fork was created with. Raises `ConfigError` as `resolve` does.
 
-    `model_given`: this start names a model itself, which wins.
+    `model_given`: the command line names a model, which takes precedence.
     """
     change, known = recorder.state.forked, recorder.state.settings
     if change is None or known is None:
@@ -56,5 +56,6 @@ def take_on_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool)
 
 
 def _record(recorder: Recorder, old: SessionSettings, new: SessionSettings, key: str) -> None:
-    was, now = old.model_dump(mode="json")[key], new.model_dump(mode="json")[key]
-    recorder.append(SettingsChanged.model_validate({"key": key, "value": now, "previous": was}))
+    # Compared values must be plain JSON, as the event stores them.
+    previous, value = old.model_dump(mode="json")[key], new.model_dump(mode="json")[key]
+    recorder.append(SettingsChanged.model_validate({"key": key, "value": value, "previous": previous}))

@@ -1,7 +1,7 @@
-"""The files that a fork begins with, where it works in a folder of its own.
+"""The initial files of a fork that works in its own folder.
 
-Invariant: a folder holds what the newest checkpoint up to the fork's event holds, whatever the workspace holds by now;
-the parent's workspace is only read.
+Invariant: the folder gets the files of the newest checkpoint up to the fork's event, whatever the workspace contains
+now; the parent's workspace is only read.
 """
 
 import shutil
@@ -25,14 +25,16 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
 
 def records_until(folder: Path, at_seq: int) -> list[Record]:
-    """The records up to an event, on its branch or not."""
+    """Return the records up to an event, on its branch or not."""
     return list(takewhile(lambda record: record.seq <= at_seq, iterate_records(folder)))
 
 
 @dataclass(frozen=True, slots=True)
 class FilesThen:
-    """The files of a session as they were at an event: the checkpoint `commit` in `store`; without one, as they are
-    in `workspace` now. `note` says so where they are not exactly those."""
+    """The files of a session at an event: the checkpoint `commit` in `store`, or without one the present `workspace`.
+
+    `note` tells the user if the files are not exactly those of the event.
+    """
 
     workspace: Path
     store: Path
@@ -41,7 +43,7 @@ class FilesThen:
 
 
 def files_then(folder: Path, at_seq: int) -> FilesThen:
-    """Where the files of a session come from as they were at an event. Raises `StoreError` where there is no such."""
+    """Return the source of a session's files at an event. Raises `StoreError` if there is no such event."""
     owner = folder.parent / fork_point(folder, at_seq).parent_session / STORE
     state = fold(SessionState(), branch(records_until(folder, at_seq)))
     workspace = Path(state.workspace)
@@ -49,9 +51,9 @@ def files_then(folder: Path, at_seq: int) -> FilesThen:
         return FilesThen(workspace, owner, state.commit)
     first = next((commit for commit in map(_baseline, iterate_records(folder)) if commit), "")
     if first:
-        note = "No checkpoint was taken up to that event: the files are those that the session found."
+        note = "There is no checkpoint before that event. The files are those from the start of the session."
         return FilesThen(workspace, owner, first, note)
-    note = "No checkpoint was taken then: the files are those of the workspace as it is now."
+    note = "There is no checkpoint of that time. The files are the present files of the workspace."
     return FilesThen(workspace, owner, "", note)
 
 
@@ -64,24 +66,24 @@ def _baseline(record: Record) -> str:
 
 
 async def add_folder(files: FilesThen, dest: Path) -> None:
-    """Write the files into an empty folder, or one that is not there yet; nothing is left of it where that fails.
+    """Write the files into an empty or new folder. A new folder is removed again if that fails.
 
-    What checkpoints leave out (ignored and very large files) is not in it. Raises `CheckpointError`.
+    Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError`.
     """
-    there = await to_thread.run_sync(dest.exists)
+    existed = await to_thread.run_sync(dest.exists)
     try:
         if files.commit:
             await GitShadow(files.store.parent, files.store).checkout(files.commit, dest)
             return
-        with tempfile.TemporaryDirectory(prefix="tui-agent-fork-") as place:
-            shadow = GitShadow(files.workspace, Path(place) / STORE)
+        with tempfile.TemporaryDirectory(prefix="tui-agent-fork-") as temporary:
+            shadow = GitShadow(files.workspace, Path(temporary) / STORE)
             if shadow.unavailable:
                 raise CheckpointError(
                     shadow.unavailable, hint="Leave --folder out, or copy the folder yourself."
                 )
-            made = await shadow.begin("")
-            await shadow.checkout(made.commit if made is not None else shadow.head, dest)
+            baseline = await shadow.begin("")
+            await shadow.checkout(baseline.commit if baseline is not None else shadow.head, dest)
     except BaseException:
-        if not there:
+        if not existed:
             await to_thread.run_sync(partial(shutil.rmtree, dest, ignore_errors=True))
         raise

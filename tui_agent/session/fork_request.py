@@ -1,6 +1,6 @@
-"""What is to be different in a fork, and at which event it has to begin for that.
+"""A requested fork: its change, and the event at which the fork must begin for that.
 
-Invariant: pure, over the records up to the event that was named; where it begins, what is to be replaced has not
+Invariant: pure, over the records up to the named event; at the fork's beginning the replaced message or result has not
 happened yet.
 """
 
@@ -21,32 +21,32 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The last event that a fork takes over, and what is different in it."""
+    """The last event that a fork shares with its parent, and the fork's change."""
 
     at_seq: int
     change: ForkChange
 
 
 def beginning(records: Sequence[Record], at_seq: int, change: ForkChange) -> Beginning:
-    """Where a fork with this change begins, for someone who names the event `at_seq`, with which `records` end.
+    """Return where a fork with this change begins if the user names the event `at_seq`, the last of `records`.
 
-    With `message`, an event that is a message of the user stands for the one before it. With `result`, any event of a
-    call means that call, and the fork begins before it ran (of a call that only reads: before it finished); any other
-    event means the one call that is open there. Raises `UsageError` where nothing can be replaced.
+    With `message`, the fork begins before the named event if that is a user message. With `result`, an event of a call
+    selects that call, and the fork begins before it ran (a read-only call: before it finished); any other event selects
+    the only call that is open there. Raises `UsageError` if nothing can be replaced.
     """
     if change.message is not None and change.result is not None:
-        raise UsageError("A fork has another message or another tool result, not both.")
+        raise UsageError("A fork can replace a message or a tool result, not both.")
     if change.message is not None:
         return Beginning(_before_message(records, at_seq), change)
     if change.result is None:
         return Beginning(at_seq, change)
-    call_id = _call_of(records, at_seq) or _only_open(records, at_seq)
-    at = _before_result(records, call_id, at_seq)
-    if call_id not in {call.call_id for call in _open_calls(records, at)}:
+    call_id = _call_id_at(records, at_seq) or _only_open_call(records, at_seq)
+    start_seq = _before_result(records, call_id, at_seq)
+    if call_id not in {call.call_id for call in _open_calls(records, start_seq)}:
         raise UsageError(
-            f"The call {call_id} is none of the main agent's that could be answered otherwise at event {at}."
+            f"The result of {call_id} cannot be replaced: it is not an open call of the main agent at event {start_seq}."
         )
-    return Beginning(at, change.model_copy(update={"call_id": call_id}))
+    return Beginning(start_seq, change.model_copy(update={"call_id": call_id}))
 
 
 def _before_message(records: Sequence[Record], at_seq: int) -> int:
@@ -60,7 +60,7 @@ def _before_message(records: Sequence[Record], at_seq: int) -> int:
             return at_seq
 
 
-def _call_of(records: Sequence[Record], at_seq: int) -> CallId | None:
+def _call_id_at(records: Sequence[Record], at_seq: int) -> CallId | None:
     match records[-1] if records else None:
         case Envelope(
             seq=seq,
@@ -79,11 +79,13 @@ def _call_of(records: Sequence[Record], at_seq: int) -> CallId | None:
 def _before_result(records: Sequence[Record], call_id: CallId, at_seq: int) -> int:
     for record in branch(records):
         match record:
-            case Envelope(parent=int(parent), payload=ToolStarted(call_id=found, writes=True)) if (
-                found == call_id
+            case Envelope(parent=int(parent), payload=ToolStarted(call_id=event_call_id, writes=True)) if (
+                event_call_id == call_id
             ):
                 return parent
-            case Envelope(parent=int(parent), payload=ToolFinished(call_id=found)) if found == call_id:
+            case Envelope(parent=int(parent), payload=ToolFinished(call_id=event_call_id)) if (
+                event_call_id == call_id
+            ):
                 return parent
             case _:
                 pass
@@ -95,17 +97,17 @@ def _open_calls(records: Sequence[Record], at_seq: int) -> list[OpenCall]:
     return [call for call in fold(SessionState(), until).open_calls if call.agent == MAIN_AGENT]
 
 
-def _only_open(records: Sequence[Record], at_seq: int) -> CallId:
-    found = _open_calls(records, at_seq)
-    if len(found) == 1:
-        return found[0].call_id
-    if not found:
+def _only_open_call(records: Sequence[Record], at_seq: int) -> CallId:
+    open_calls = _open_calls(records, at_seq)
+    if len(open_calls) == 1:
+        return open_calls[0].call_id
+    if not open_calls:
         raise UsageError(
             f"No tool call is open at event {at_seq}.",
-            hint="Give the event in which the call finished: `sessions show ID` lists them.",
+            hint="Name the event in which the call finished; `sessions show ID` lists them.",
         )
-    names = ", ".join(f"{call.name} ({call.call_id})" for call in found)
+    names = ", ".join(f"{call.name} ({call.call_id})" for call in open_calls)
     raise UsageError(
         f"Several tool calls are open at event {at_seq}: {names}.",
-        hint="Give an event of the one that is meant.",
+        hint="Name an event of the call that you mean.",
     )

@@ -1,7 +1,7 @@
-"""The checkpoints of a fork, and a folder of its own for it to work in.
+"""The checkpoints of a fork, and its own git work tree.
 
-Invariant: a fork borrows its parent's checkpoints as git does, by the path of their objects; before the parent goes
-they are linked or copied. The user's repository is touched only by `add_worktree`.
+Invariant: a fork borrows its parent's checkpoint objects through git's alternates; before the parent is deleted they
+are linked or copied. Only `add_worktree` changes the user's repository.
 """
 
 import os
@@ -28,12 +28,12 @@ from tui_agent.workspace.checkpoints.state import MAIN
 STORE = "checkpoints.git"
 LOST_NAMED = 8
 DEEPEST = 3
-"""Forks of forks that borrow from one another; git follows five, one is kept for the user's repository."""
+"""Maximum chain of forks that borrow from one another: git follows five alternates, one for the user's repository."""
 LARGEST = Limits().file_bytes
 
 
 def state_of(folder: Path, at_seq: int | None = None) -> SessionStateView:
-    """The state at the end of a session's branch, or at one event, on the branch that ends there."""
+    """Return the state at the end of a session's branch, or at an event on the branch that ends there."""
     if at_seq is None:
         return fold(SessionState(), read_records(folder, skip_deltas=True, branch=True))
     until = [record for record in read_records(folder) if record.seq <= at_seq]
@@ -41,33 +41,33 @@ def state_of(folder: Path, at_seq: int | None = None) -> SessionStateView:
 
 
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Let a fork reach the checkpoints of the session it was forked from, and begin with the one of its last event.
+    """Give a fork access to its parent's checkpoints, and set its newest checkpoint to that of its last event.
 
-    Nothing where there are none. Raises OSError.
+    Does nothing if there are no checkpoints. Raises OSError.
     """
     objects, store = parent_folder / STORE / "objects", child_folder / STORE
     commit = state_of(child_folder).commit
     if not commit or not objects.is_dir():
         return
-    for place in ("objects/info", "objects/pack", "refs/heads"):
-        (store / place).mkdir(parents=True, exist_ok=True)
+    for folder in ("objects/info", "objects/pack", "refs/heads"):
+        (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(0o700)
-    if _depth(parent_folder) < DEEPEST:
+    if _borrow_depth(parent_folder) < DEEPEST:
         _alternates(child_folder).write_bytes(os.fsencode(objects.absolute()) + b"\n")
     else:
-        _take(parent_folder, child_folder)
+        _copy_objects(parent_folder, child_folder)
     (store / MAIN).write_text(f"{commit}\n")
     (store / "HEAD").write_text(f"ref: {MAIN}\n")
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork its own copy of the checkpoints that it borrows from this parent. Raises OSError."""
-    if _line(parent_folder) in _borrowed(child_folder):
-        _take(parent_folder, child_folder)
+    """Give a fork its own copy of the checkpoints that it borrows from `parent_folder`. Raises OSError."""
+    if _alternates_line(parent_folder) in _borrowed_paths(child_folder):
+        _copy_objects(parent_folder, child_folder)
 
 
-def _take(parent_folder: Path, child_folder: Path) -> None:
-    """Link or copy the parent's objects; what the parent borrows itself the child borrows from there."""
+def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
+    """Link or copy the parent's objects. Objects that the parent borrows are borrowed by the child directly."""
     source, target = parent_folder / STORE / "objects", child_folder / STORE / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
@@ -75,12 +75,12 @@ def _take(parent_folder: Path, child_folder: Path) -> None:
             (target / inner).mkdir(parents=True, exist_ok=True)
         elif inner.parts[0] != "info" and not (target / inner).exists():
             _link(path, target / inner)
-    lines = [*_borrowed(child_folder), *_borrowed(parent_folder)]
-    kept = [line for line in dict.fromkeys(lines) if line != _line(parent_folder)]
+    lines = [*_borrowed_paths(child_folder), *_borrowed_paths(parent_folder)]
+    remaining = [line for line in dict.fromkeys(lines) if line != _alternates_line(parent_folder)]
     draft = _alternates(child_folder).with_name("alternates.new")
-    draft.write_bytes(b"".join(line + b"\n" for line in kept))
+    draft.write_bytes(b"".join(line + b"\n" for line in remaining))
     draft.replace(_alternates(child_folder))
-    if not kept:
+    if not remaining:
         _alternates(child_folder).unlink()
 
 
@@ -97,115 +97,116 @@ def _alternates(folder: Path) -> Path:
     return folder / STORE / "objects" / "info" / "alternates"
 
 
-def _line(folder: Path) -> bytes:
+def _alternates_line(folder: Path) -> bytes:
     return os.fsencode((folder / STORE / "objects").absolute())
 
 
-def _borrowed(folder: Path) -> list[bytes]:
+def _borrowed_paths(folder: Path) -> list[bytes]:
     try:
         return [line for line in _alternates(folder).read_bytes().splitlines() if line]
     except FileNotFoundError:
         return []
 
 
-def _depth(folder: Path) -> int:
-    """How many sessions stand behind one another from which this one borrows."""
-    depth, here = 0, folder
+def _borrow_depth(folder: Path) -> int:
+    """Return the length of the chain of sessions from which this one borrows."""
+    depth, current = 0, folder
     while depth <= DEEPEST:
-        names = [Path(os.fsdecode(line)) for line in _borrowed(here)]
-        behind = [path.parent.parent for path in names if path.parent.name == STORE]
-        if not behind:
+        object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
+        lenders = [path.parent.parent for path in object_folders if path.parent.name == STORE]
+        if not lenders:
             break
-        depth, here = depth + 1, behind[0]
+        depth, current = depth + 1, lenders[0]
     return depth
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """What is wrong with a session's checkpoints, in words; also where its workspace is gone."""
-    state, own = state_of(folder), _commits(folder)
+    """Return sentences on defects of a session's checkpoints. Works without the workspace."""
+    state, own_commits = state_of(folder), _commits(folder)
     if not (folder / STORE).is_dir():
-        return [f"Checkpoints: {folder / STORE} is missing; no files can be put back."] if own else []
+        return [f"Checkpoints: {folder / STORE} is missing; no files can be restored."] if own_commits else []
     shadow = GitShadow(folder, folder / STORE)
     if shadow.unavailable:
         return []
-    found = await shadow.verify()
-    missed = bool(await to_thread.run_sync(where_gone, folder / STORE)) and bool(found)
-    lost = [] if missed else await shadow.lost(own)
+    defects = await shadow.verify()
+    # With a lender's objects missing, every commit would look lost: the defects say it already.
+    lender_missing = bool(await to_thread.run_sync(where_gone, folder / STORE)) and bool(defects)
+    lost = [] if lender_missing else await shadow.lost(own_commits)
     if lost:
         names = ", ".join(commit[:12] for commit in lost[:LOST_NAMED])
         more = f" and {len(lost) - LOST_NAMED} more" if len(lost) > LOST_NAMED else ""
-        found.append(
-            f"{len(lost)} of the log's checkpoints are lost ({names}{more}); their files cannot be put back"
+        defects.append(
+            f"{len(lost)} of the log's checkpoints are lost ({names}{more}); their files cannot be restored"
         )
-    if state.commit and not found:
+    if state.commit and not defects:
         await shadow.files_at(state.commit)
-    return [f"Checkpoints: {line}." for line in found]
+    return [f"Checkpoints: {line}." for line in defects]
 
 
 def _commits(folder: Path) -> list[str]:
-    """Every checkpoint that the session itself took; what a fork's parent took is in its own log."""
-    found = []
+    """Return the checkpoints that the session itself took, without those of a fork's parent."""
+    commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:
             case Envelope(session=session, payload=CheckpointTaken() | CheckpointRestored() as payload):
                 if session == folder.name:
-                    found.append(payload.commit)
-    return found
+                    commits.append(payload.commit)
+    return commits
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """What is good to know of a session's checkpoints and no fault: what stays borrowed because of the quota."""
+    """Return notes on a session's checkpoints that are no defects: objects that stay borrowed because of the quota."""
     shadow = GitShadow(folder, folder / STORE, limits=limits_of(settings))
     if shadow.unavailable or not (folder / STORE).is_dir():
         return []
-    told = await shadow.borrowed()
-    return [told] if told else []
+    note = await shadow.borrowed()
+    return [note] if note else []
 
 
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
-    """Make a work tree of the user's repository at `dest`, with the files of the checkpoint `commit` in it.
+    """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Returns the folder in it that stands for `workspace`. Files of the repository's newest commit that the checkpoint
-    does not know and that are small enough to be in it are removed. Raises `UsageError` where git refuses,
+    Returns the folder in it that corresponds to `workspace`. Files of the repository's newest commit that are not in
+    the checkpoint are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses,
     `CheckpointError`.
     """
     top = (await users_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await users_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
-    below = _same_place(workspace, Path(top), dest)
+    target = _same_folder_in(workspace, Path(top), dest)
     if not commit:
-        return below
-    with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as place:
+        return target
+    with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as temporary:
         shadow = GitShadow(workspace, store)
-        await shadow.checkout(commit, Path(place))
+        await shadow.checkout(commit, Path(temporary))
         tracked = (
-            (await users_git(workspace, "-C", str(below), "ls-files", "-z")).split("\0")
-            if below.is_dir()
+            (await users_git(workspace, "-C", str(target), "ls-files", "-z")).split("\0")
+            if target.is_dir()
             else []
         )
-        await to_thread.run_sync(_overlay, Path(place), below, [name for name in tracked if name])
-    return below
+        await to_thread.run_sync(_overlay, Path(temporary), target, [name for name in tracked if name])
+    return target
 
 
-def _same_place(workspace: Path, top: Path, dest: Path) -> Path:
+def _same_folder_in(workspace: Path, top: Path, dest: Path) -> Path:
     return dest / workspace.resolve().relative_to(top.resolve())
 
 
-def _overlay(files: Path, below: Path, tracked: Sequence[str]) -> None:
+def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
     for name in tracked:
-        path = below / name
-        folder = path.is_dir() and not path.is_symlink()  # a submodule's, which is empty
-        if not folder and not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
+        path = target / name
+        is_folder = path.is_dir() and not path.is_symlink()  # an empty submodule
+        if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
             path.unlink()
-            _drop_empty(path.parent, below)
+            _drop_empty(path.parent, target)
     for inner, _, names in os.walk(files):
-        target = below / Path(inner).relative_to(files)
-        target.mkdir(parents=True, exist_ok=True)
+        target_folder = target / Path(inner).relative_to(files)
+        target_folder.mkdir(parents=True, exist_ok=True)
         for name in names:
-            (Path(inner) / name).replace(target / name)
+            (Path(inner) / name).replace(target_folder / name)
 
 
 def _drop_empty(folder: Path, top: Path) -> None:
-    """Remove a folder that held nothing else, and those above it that then hold nothing."""
+    """Remove an empty folder, and its parents below `top` that become empty."""
     while folder != top and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent

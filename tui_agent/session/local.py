@@ -1,6 +1,6 @@
-"""A session in this process: headless runs, tests and evals; and the heart of the engine's own process.
+"""A session in this process: used by headless runs and tests, and inside the engine process.
 
-Invariant: `submit` never blocks; once `aclose` returns the log is stored and its lock is free.
+Invariant: `submit` never blocks; when `aclose` returns, the log is stored and its lock is free.
 """
 
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ class LocalSession:
         self._run_id = run_id
         self._release = release
         self.warm = warm
-        """Imports what the model's client needs, which may take seconds: to be called in a thread, when idle."""
+        """Imports the model client's libraries, which may take seconds. Call it in a thread, when idle."""
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
         self._closing = False
@@ -58,22 +58,22 @@ class LocalSession:
 
     @property
     def log(self) -> SessionLog:
-        """The log itself, for who runs in the same process."""
+        """The log, for callers in the same process."""
         return self._log
 
     @property
     def settings(self) -> SessionSettings | None:
-        """The settings as they are now, for who runs in the same process."""
+        """The present settings, for callers in the same process."""
         return self._recorder.state.settings
 
     @property
     def sandbox(self) -> Sandbox:
-        """What confines its commands, for who runs in the same process."""
+        """The sandbox of its commands, for callers in the same process."""
         state = self._recorder.state
         return Sandbox(state.sandbox, why_not=state.sandbox_why_not)
 
     def submit(self, command: Command) -> CommandId:
-        """Enqueue a command; one without an id gets a new one."""
+        """Queue a command and return its id; a command without an id gets a new one."""
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if isinstance(command, Close):
@@ -82,22 +82,22 @@ class LocalSession:
         return command.id
 
     def follow(self, after: int = -1) -> Follower:
-        """History from `after`, then live."""
+        """Follow the log: history after `after`, then new records."""
         return self._log.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """A blob's bytes. Raises `BlobMissing`."""
+        """Return a blob's bytes. Raises `BlobMissing`."""
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
 
     async def serve(self) -> None:
-        """Run the engine until `Close`, then store the end and let go. To be started in the caller's task group."""
+        """Run the engine until `Close`, then store the end and release everything. Start it in a task group."""
         try:
             await self._engine.serve()
         finally:
             with anyio.CancelScope(shield=True):
-                await self._let_go()
+                await self._shut_down()
 
-    async def _let_go(self) -> None:
+    async def _shut_down(self) -> None:
         try:
             with anyio.move_on_after(5):
                 leftovers = await self._release()
@@ -112,22 +112,22 @@ class LocalSession:
             self._ended.set()
 
     def keep_fold(self) -> None:
-        """Keep the folds of a long log beside it, so that the next opening need not read it. Not while it is written."""
-        place = self._log.place
-        if place is None or place.seq < LONG:
+        """Save the folds of a long log next to it, so that the next start need not read it. Not while it is written."""
+        position = self._log.place
+        if position is None or position.seq < LONG:
             return
-        found = self._recorder.standing()
-        if found is None:
+        fold = self._recorder.standing()
+        if fold is None:
             return
-        with suppress(OSError):  # derived: without it the log is folded anew
-            keep(self._log.folder, place, FORMAT, dumped(found), self._log.ops)
+        with suppress(OSError):  # only a cache: without it the log is folded again
+            keep(self._log.folder, position, FORMAT, dumped(fold), self._log.ops)
 
     async def ended(self) -> None:
-        """Wait until the engine has let go."""
+        """Wait until the engine has released everything."""
         await self._ended.wait()
 
     async def aclose(self) -> None:
-        """Close in order and wait for it. May be called twice."""
+        """Close the session in order and wait. May be called twice."""
         if not self._closing:
             self._closing = True
             self.submit(Close())

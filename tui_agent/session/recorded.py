@@ -1,6 +1,6 @@
-"""A session that is only read: its whole log, and the texts that it keeps beside it.
+"""A session opened for reading: its log and its blobs.
 
-Invariant: takes no lock and writes nothing, so it works while another process holds the session.
+Invariant: takes no lock and writes nothing, so it works while another process uses the session.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from tui_agent.store.reader import LogTail, read_records
 
 
 class RecordedSession:
-    """What lies in one session's folder."""
+    """The recorded events and texts in one session's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -27,21 +27,24 @@ class RecordedSession:
         return self.folder.name
 
     async def records(self) -> list[Record]:
-        """Every event so far. Raises `SessionNotFound`."""
+        """Return all records so far. Raises `SessionNotFound`."""
         return await to_thread.run_sync(read_records, self.folder)
 
     async def newer(self, after: int) -> list[Record]:
-        """The events behind this one that are new since the last call: costs the new bytes only, but for the first."""
+        """Return records that are new since the last call; on the first call those after `after`.
+
+        Later calls read only the new bytes.
+        """
         if self._tail is None:
             self._tail = LogTail(self.folder, after)
         return await to_thread.run_sync(self._tail.poll)
 
     async def read_text(self, text: LongText) -> str:
-        """The whole of a text, wherever it is kept; its preview and the reason where it cannot be read."""
+        """Return the full text, or its preview and the reason if its blob cannot be read."""
         if isinstance(text, str):
             return text
         try:
-            found = await to_thread.run_sync(blobs_of(self.folder).read, text.blob_sha256)
+            data = await to_thread.run_sync(blobs_of(self.folder).read, text.blob_sha256)
         except BlobMissing as fault:
             return f"{text.preview}\n\n{fault}"
-        return found.decode("utf-8", "replace")
+        return data.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""A session whose engine runs in a process of its own; what the app drives.
+"""A session whose engine runs in another process; the app uses it.
 
-Invariant: history is read from the log's file up to the seq that the engine says is stored, and everything after it
-comes through the pipe: without a gap and without a repetition.
+Invariant: history is read from the log file up to the `seq` that the engine reports as stored, and everything after it
+comes through the pipe, without gaps or repetitions.
 """
 
 import asyncio
@@ -34,16 +34,15 @@ from tui_agent.store.reader import read_end, read_tail
 CLOSE_SECONDS = 3.0
 CHUNK = 256 * 1024
 STANDING_BYTES = 16 * 1024
-"""Of a log's end that are read to tell how far it goes."""
+"""Bytes at the end of a log that are read to find its last event."""
 KEEP = 2_000
-"""Live records that stay in memory though everyone has seen them; older ones are in the log's file."""
+"""Records that stay in memory after every follower has seen them; older ones are in the log file."""
 
 
 class RemoteSession:
-    """The facade over an engine's process, for one event loop. `serve` must run for anything to move.
+    """The facade over an engine process, for one event loop. Nothing moves unless `serve` runs.
 
-    `named` is the folder of the session that the options name, where they name one: its log can be looked at before
-    the engine has taken hold of it.
+    `named` is the folder of the session if the options name one. Its log can be read before the engine has locked it.
     """
 
     def __init__(self, handle: EngineHandle, *, named: Path | None = None) -> None:
@@ -61,11 +60,11 @@ class RemoteSession:
         self._is_open = anyio.Event()
         self._ended = anyio.Event()
         self.trouble: Trouble | None = None
-        """The newest thing that the engine could not store."""
+        """The newest storage error of the engine."""
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
-        """Start the engine's process and return at once; `opened` waits for it."""
+        """Start the engine process and return at once; `opened` waits for it."""
         return cls(EngineHandle.start(options), named=named)
 
     @property
@@ -75,43 +74,43 @@ class RemoteSession:
 
     @property
     def closed(self) -> bool:
-        """The engine is gone; nothing new comes."""
+        """True if the engine is gone, so that no new records come."""
         return self._ended.is_set()
 
     async def held(self) -> Held | None:
-        """Wait until its log can be read: at once where its folder is named and there, else when the engine has its
-        lock. None when that failed.
+        """Wait until the log can be read, and return its position; None if the engine failed to lock the session.
+
+        Returns at once if the options name an existing session, else when the engine has locked it.
         """
         if not self._is_held.is_set() and self._named is not None:
-            standing = await to_thread.run_sync(_standing, self._named)
-            if standing is not None:
-                self._readable(standing)
-                return standing
+            position = await to_thread.run_sync(_read_position, self._named)
+            if position is not None:
+                self._allow_reading(position)
+                return position
         await self._is_held.wait()
         return self._held
 
-    def _readable(self, held: Held) -> None:
-        """Followers can read the file so far before the engine has the session."""
+    def _allow_reading(self, held: Held) -> None:
+        """Let followers read the file up to this position before the engine has opened the session."""
         if self._opened is None:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def kept(self) -> tuple[int, Outline] | None:
-        """Of the fold that is kept beside the log what a screen begins with, and the event after which it stands; None where
-        there is none."""
+        """Return the cached fold's outline for a first screen, with its last event; None if there is no cached fold."""
         folder = await self.folder()
-        found = None if folder is None else await to_thread.run_sync(kept, folder, FORMAT)
-        outline = None if found is None else await to_thread.run_sync(outlined, found[1])
-        return None if found is None or outline is None else (found[0].seq, outline)
+        cached = None if folder is None else await to_thread.run_sync(kept, folder, FORMAT)
+        outline = None if cached is None else await to_thread.run_sync(outlined, cached[1])
+        return None if cached is None or outline is None else (cached[0].seq, outline)
 
     async def opened(self) -> Opened:
-        """Wait until the engine holds the session. Raises what kept it from that."""
+        """Wait until the engine has opened the session. Raises the error if it could not."""
         await self._is_open.wait()
         if self._opened is None:
             raise self._failure or TuiAgentError("The engine ended before it opened the session.")
         return self._opened
 
     def submit(self, command: Command) -> CommandId:
-        """Enqueue a command; also before the session is open."""
+        """Queue a command and return its id; works before the session is open."""
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if not self.closed:
@@ -119,47 +118,47 @@ class RemoteSession:
         return command.id
 
     def follow(self, after: int = -1) -> RemoteFollower:
-        """History from `after`, then live."""
+        """Follow the log: history after `after`, then new records."""
         follower = RemoteFollower(self, after)
         self._followers.add(follower)
         return follower
 
     @property
     def kept_from(self) -> int:
-        """The seq from which on records are in memory (for followers)."""
+        """The `seq` of the first record that is in memory (for followers)."""
         return self._kept_from
 
     async def folder(self) -> Path | None:
-        """The session's folder, once it is held; None when that failed."""
+        """Wait for the session's folder; None if the engine failed to lock the session."""
         held = await self.held()
         return None if held is None else Path(held.folder)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Records behind `seq` that are in memory (for followers); what every follower has seen is let go of."""
+        """Return up to `limit` records after `seq` from memory (for followers), and drop records that all have seen."""
         start = max(0, seq + 1 - self._kept_from)
-        found = list(islice(self._records, start, start + limit))
+        records = list(islice(self._records, start, start + limit))
         seen = min((follower.cursor for follower in self._followers), default=seq)
         while len(self._records) > KEEP and self._kept_from <= seen:
             self._records.popleft()
             self._kept_from += 1
-        return found
+        return records
 
     def drop(self, follower: RemoteFollower) -> None:
-        """A follower has stopped."""
+        """Remove a follower that has stopped."""
         self._followers.discard(follower)
 
     async def tail(self, count: int) -> Sequence[Record]:
-        """The newest records of the log as it is held, of which `count` tell of more than an opening: for a first look."""
+        """Return the log's newest records for a first screen: as many as contain `count` besides those of an opening."""
         folder = await self.folder()
         return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """A blob's bytes, from the session's folder. Raises `BlobMissing`."""
+        """Return a blob's bytes, read from the session's folder. Raises `BlobMissing`."""
         opened = await self.opened()
         return await to_thread.run_sync(blobs_of(Path(opened.folder)).read, blob_sha256)
 
     async def serve(self) -> None:
-        """Carry commands to the engine and records from it, until it ends."""
+        """Send commands to the engine and receive its records until it ends."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=CHUNK)
         transport, _ = await loop.connect_read_pipe(
@@ -172,7 +171,7 @@ class RemoteSession:
                 group.cancel_scope.cancel()
         finally:
             transport.close()
-            self._end()
+            self._mark_ended()
 
     async def _send(self) -> None:
         async for command in self._outbox.commands():
@@ -184,17 +183,17 @@ class RemoteSession:
         while data := await reader.read(CHUNK):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                self._take(line)
+                self._take_line(line)
             for follower in tuple(self._followers):
                 follower.wake()
 
-    def _take(self, line: bytes) -> None:
+    def _take_line(self, line: bytes) -> None:
         match read_line(line):
             case None:
                 return
             case Held() as held:
                 self._held = held
-                self._readable(held)
+                self._allow_reading(held)
                 self._is_held.set()
             case Opened() as opened:
                 self._opened = opened
@@ -210,12 +209,12 @@ class RemoteSession:
             case record:
                 self._records.append(record)
 
-    def _end(self) -> None:
+    def _mark_ended(self) -> None:
         if self._opened is None and self._failure is None:
-            words = self.last_words().splitlines()
-            last = words[-1] if words else "no message"
+            lines = self.last_words().splitlines()
+            last = lines[-1] if lines else "no message"
             self._failure = TuiAgentError(
-                f"The engine's process ended: {last}.", hint="tui-agent doctor looks why."
+                f"The engine process ended: {last}.", hint="Run `tui-agent doctor` to find out why."
             )
         self._is_held.set()
         self._is_open.set()
@@ -224,13 +223,13 @@ class RemoteSession:
             follower.wake()
 
     def last_words(self) -> str:
-        """The end of what the engine wrote to standard error, without secrets."""
-        # By name: what looks for secrets takes 30 ms to load, and only an engine that failed has such words.
+        """Return the end of the engine's standard error without secrets."""
+        # Imported late: the redactor takes 30 ms to load, and only a failed engine needs it.
         clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").without_secrets
         return clean(self._handle.last_words(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:
-        """Close in order: the engine stops the turn, stores the end and lets go. Bounded; then it is killed."""
+        """Let the engine stop the turn, store the end and release the lock; kill it after `CLOSE_SECONDS`."""
         self.submit(Close())
         with anyio.move_on_after(CLOSE_SECONDS):
             await self._ended.wait()
@@ -238,8 +237,8 @@ class RemoteSession:
             await to_thread.run_sync(self._handle.close, 1.0)
 
 
-def _standing(folder: Path) -> Held | None:
-    """What stands in a log that nobody may hold yet; None where there is none, or its last line is too long to tell."""
+def _read_position(folder: Path) -> Held | None:
+    """Return the position of a log that may not be locked yet; None if there is none, or its last line is too long."""
     try:
         last = read_tail(folder, 1, max_bytes=STANDING_BYTES)
     except OSError:

@@ -1,7 +1,7 @@
-"""Takes a session up: says who holds it now, and closes what a crash left open.
+"""The start or resumption of a session: records the new run, and closes what a crash left open.
 
-Invariant: afterwards the history is legal, whatever byte the process before ended at. In a session that a person drives,
-calls that waited for their decision stay open: they have not begun, and get their result before any request is sent.
+Invariant: afterwards the history is consistent, at whatever byte the earlier process ended. In an attended session,
+calls that waited for approval stay open: they have not started, and get their result before the next request.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,26 +29,26 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.fork_change import answer_call
 
 MAX_PARTIAL = 200_000
-_FORKED_TURN = "The fork begins in the midst of this turn."
-_FORKED_CALL = "The session was forked while this call ran. What came of it is not known here: look before you run it again."
+_FORKED_TURN = "Forked in the middle of this turn."
+_FORKED_CALL = "The session was forked while this call ran, so its result is unknown. Check its effects before you run it again."
 
 
 class Unfinished:
-    """The end of a history: what came since a turn or a command of the user last ended.
+    """The end of a history: the records since the last turn or user command ended.
 
-    All that a crash can have left open stands there, so that no more of a long history is held in memory.
+    A crash can only have left things open there, so the rest of a long history need not be kept in memory.
     """
 
     def __init__(self, *, begun: bool = False) -> None:
-        """`begun`: there is history that will not pass, in which nothing was left open."""
+        """`begun`: there is earlier history that is not passed through, in which nothing was left open."""
         self.records: list[Record] = []
         self.empty = not begun
-        """Whether there was no history at all."""
+        """True if there was no history at all."""
         self.root = ""
-        """Where the session worked, as its first environment tells; empty where none does."""
+        """The workspace of the session's first environment; empty if none was recorded."""
 
     def passing(self, history: Iterable[Record]) -> Iterator[Record]:
-        """The same records, one after the other."""
+        """Yield the records unchanged while collecting the unfinished end."""
         for record in history:
             self.empty = False
             payload = record.payload if isinstance(record, Envelope) else None
@@ -71,7 +71,7 @@ def begin(
     settings: SessionSettings,
     earlier: SessionContextLoaded | None = None,
 ) -> None:
-    """The first events of a new session; `earlier` is what it takes over of another one."""
+    """Record the first events of a new session; `earlier` is the summary of another session that it continues."""
     recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
     recorder.append(run)
     if earlier is not None:
@@ -85,10 +85,10 @@ def take_up(
     repaired: LogRepaired | None,
     askable: BlobReader | None = None,
 ) -> None:
-    """The first events of a later run of a session. `history` need not reach further back than its `Unfinished`.
+    """Record the first events of a later run, and close what the earlier run left open.
 
-    `askable` are the session's texts where someone is there to be asked: then calls that waited for the user's decision
-    stay open, and those of the same answer that have not begun with them.
+    `history` must include at least the records of `Unfinished`. `askable` are the session's blobs if a user can be
+    asked: calls that waited for approval then stay open, with the calls of the same answer that have not started.
     """
     state = recorder.state
     after = state.seq
@@ -96,7 +96,7 @@ def take_up(
     if repaired is not None:
         recorder.append(repaired)
     recorder.append(run)
-    closed = _close(recorder, history, askable)
+    closed = _close_open_work(recorder, history, askable)
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
     for job in state.jobs:
@@ -107,18 +107,18 @@ def take_up(
                 turn=state.turn,
                 reason="interrupted",
                 detail=_FORKED_TURN if state.forked is not None else "The program ended in this turn.",
-                duration_ms=_lasted(state.turn_started_at, history),
+                duration_ms=_turn_duration_ms(state.turn_started_at, history),
             )
         )
     recorder.append(RunResumed(run_id=run.run_id, after_seq=after, clean=clean, closed_calls=closed))
 
 
-def _close(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """End the calls and requests that are open; returns how many calls. In a fork nothing had gone wrong with them."""
+def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
+    """End the open calls and requests, and return the number of calls. In a fork they are open without any error."""
     printed, forked = Printed.recorded(history), recorder.state.forked
     if forked is None:
-        kept = () if askable is None else unanswered(recorder, askable)
-        ended = [call for call in recorder.state.open_calls if call not in kept]
+        still_open = () if askable is None else unanswered(recorder, askable)
+        ended = [call for call in recorder.state.open_calls if call not in still_open]
         closed = close_calls(recorder, ended, crashed=True, printed=printed)
         close_requests(recorder, partials(history))
         return closed
@@ -130,18 +130,22 @@ def _close(recorder: Recorder, history: Sequence[Record], askable: BlobReader | 
     return answered + closed
 
 
-def _lasted(started_at: float | None, history: Sequence[Record]) -> float:
-    """How long the turn ran that broke off, in milliseconds: up to the last event of its own."""
-    known = [record for record in history if isinstance(record, Envelope)]
-    forks = [place for place, record in enumerate(known) if isinstance(record.payload, SessionForked)]
-    last = next((record.at for record in reversed(known[: forks[-1] if forks else None])), None)
-    if started_at is None or last is None:
+def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
+    """Return how long the interrupted turn ran, in milliseconds, up to its last event before a fork."""
+    envelopes = [record for record in history if isinstance(record, Envelope)]
+    fork_indexes = [
+        index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)
+    ]
+    last_at = next(
+        (record.at for record in reversed(envelopes[: fork_indexes[-1] if fork_indexes else None])), None
+    )
+    if started_at is None or last_at is None:
         return 0.0
-    return round(max(0.0, last - started_at) * 1_000, 1)
+    return round(max(0.0, last_at - started_at) * 1_000, 1)
 
 
 def partials(history: Sequence[Record]) -> dict[str, str]:
-    """The text so far of every request without an end, by request id."""
+    """Return the partial text of every unfinished request, keyed by request id."""
     pieces: dict[str, list[str]] = {}
     for record in history:
         if not isinstance(record, Envelope):

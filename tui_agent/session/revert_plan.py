@@ -1,7 +1,7 @@
-"""What going back to an event would do to the files, told without opening the session.
+"""The plan of a revert (its effect on files), made without opening the session.
 
-Invariant: nothing is written but a copy of the checkpoints' index in a folder that is gone afterwards; whoever holds the
-session is not disturbed, and the files of the workspace are only read.
+Invariant: writes only a copy of the checkpoint index in a temporary folder. A process that uses the session is not
+disturbed, and the workspace's files are only read.
 """
 
 import shutil
@@ -21,17 +21,17 @@ from tui_agent.workspace.checkpoints.borrowed_objects import borrow
 from tui_agent.workspace.checkpoints.limits import Limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 
-LOST = "The newest checkpoint is lost: opening the session takes a new one."
+LOST = "The newest checkpoint is lost. Open the session to take a new one."
 
 
 async def planned(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanned:
-    """The plan, as `PlanRevert` makes it in a session that is open. Raises `CheckpointError`, OSError."""
-    newest, source, workspace = await run_sync(_known, folder, to_seq)
+    """Return the plan that `PlanRevert` would make in the open session. Raises `CheckpointError`, OSError."""
+    newest, source, workspace = await run_sync(_find_commits, folder, to_seq)
     if not source or not newest or not (folder / STORE).is_dir():
         return CheckpointPlanned(to_seq=to_seq, unavailable=NOT_TAKEN)
-    with tempfile.TemporaryDirectory(prefix="tui-agent-plan-") as place:
-        store = Path(place) / STORE
-        await run_sync(_copy, folder / STORE, store)
+    with tempfile.TemporaryDirectory(prefix="tui-agent-plan-") as temporary:
+        store = Path(temporary) / STORE
+        await run_sync(_copy_store, folder / STORE, store)
         shadow = GitShadow(workspace, store, limits=limits, sessions=folder.parent)
         if shadow.unavailable:
             return CheckpointPlanned(to_seq=to_seq, unavailable=shadow.unavailable)
@@ -40,8 +40,8 @@ async def planned(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanne
         return told(to_seq, await shadow.plan(source))
 
 
-def _known(folder: Path, to_seq: int) -> tuple[str, str, Path]:
-    """The newest checkpoint, the one that holds the files as they were at the event, and the folder of the files."""
+def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
+    """Return the newest checkpoint, the checkpoint at the event `to_seq`, and the workspace."""
     records = list(read_records(folder, skip_deltas=True))
     moves = fold(Branches(), records).moves
     commits = Commits()
@@ -50,7 +50,7 @@ def _known(folder: Path, to_seq: int) -> tuple[str, str, Path]:
     return state.commit, commits.at(stretches(moves, to_seq)), Path(state.workspace)
 
 
-def _copy(store: Path, copy: Path) -> None:
-    """A store of the same checkpoints that borrows their objects."""
-    shutil.copytree(store, copy, ignore=lambda at, names: ["objects"] if Path(at) == store else [])
+def _copy_store(store: Path, copy: Path) -> None:
+    """Copy a checkpoint store without its objects, which the copy borrows."""
+    shutil.copytree(store, copy, ignore=lambda folder, _: ["objects"] if Path(folder) == store else [])
     borrow(copy, store / "objects")

@@ -1,8 +1,8 @@
-"""The lines between the app and the engine's process: one JSON object a line.
+"""The protocol between the app and the engine process: one JSON object per line.
 
-To the engine: `{"options": …}` first, then `{"command": …}`. From it: `{"held": …}`, then one `{"opened": …}` or `{"failed": …}`, then
-records as they stand in the log but without `crc`, `{"trouble": …}` for what could not be stored, `{"closed": …}`.
-Invariant: a reader that meets a line it does not understand steps over it.
+To the engine: `{"options": …}` first, then `{"command": …}`. From it: `{"held": …}`, then one `{"opened": …}` or
+`{"failed": …}`, then records as in the log but without `crc`, `{"trouble": …}` for storage errors, `{"closed": …}`.
+Invariant: a reader skips lines that it does not understand.
 """
 
 import json
@@ -29,12 +29,12 @@ _ERRORS: dict[str, type[TuiAgentError]] = {
     for error in (ConfigError, SessionLocked, SessionNotFound, SessionTooNew, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
-"""Bytes of a line at most: a pasted prompt is one line."""
+"""Maximum bytes of a line; large, because a pasted prompt is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The engine has the session's lock and begins to fold it; the log's file can be read up to `last_seq`."""
+    """The engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
 
     session: str
     folder: str
@@ -43,9 +43,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The engine holds the session, whose events go up to `last_seq`.
+    """The engine has opened the session, whose last event is `last_seq`.
 
-    The log's file has them up to `stored` (-1 where it is not there yet); the rest comes through the pipe.
+    The log file has the events up to `stored` (-1 if it does not exist yet); the rest comes through the pipe.
     """
 
     session: str
@@ -65,13 +65,13 @@ class Failed:
     hint: str
 
     def exception(self) -> TuiAgentError:
-        """As the exception that the engine's process met."""
+        """Return the exception that the engine process raised."""
         return _ERRORS.get(self.error, TuiAgentError)(self.message, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something could not be stored, so it is told beside the log."""
+    """A storage error of the engine, which therefore cannot be in the log."""
 
     message: str
     hint: str
@@ -79,7 +79,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The engine has let go of the session."""
+    """The engine has released the session."""
 
     reason: str
 
@@ -88,12 +88,12 @@ FromEngine: TypeAlias = Held | Opened | Failed | Trouble | Closed | Envelope | U
 
 
 def command_line(command: Command) -> bytes:
-    """A command for the engine."""
+    """Return the line that sends a command to the engine."""
     return b'{"command":' + command.model_dump_json().encode() + b"}\n"
 
 
 def read_command(line: bytes) -> Command | None:
-    """The command of a line, None where it holds none that is known."""
+    """Return the command of a line; None if it has no known command."""
     try:
         return _COMMAND.validate_python(json.loads(line)["command"])
     except (ValueError, KeyError, TypeError, ValidationError):
@@ -101,14 +101,14 @@ def read_command(line: bytes) -> Command | None:
 
 
 def record_line(record: Record) -> bytes:
-    """A record for the app."""
+    """Return the line that sends a record to the app."""
     if isinstance(record, Envelope):
         return record.model_dump_json().encode() + b"\n"
     return json.dumps(record.raw).encode() + b"\n"
 
 
 def note_line(note: Held | Opened | Failed | Trouble | Closed) -> bytes:
-    """Anything else for the app."""
+    """Return the line that sends a note to the app. The key is the lower-case class name (see `_NOTES`)."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__.lower(): fields}).encode() + b"\n"
 
@@ -123,18 +123,18 @@ _NOTES: dict[str, type[Held | Opened | Failed | Trouble | Closed]] = {
 
 
 def read_line(line: bytes) -> FromEngine | None:
-    """What the engine says in a line, None where it is not understood."""
+    """Return the note or record of a line from the engine; None if it is not understood."""
     if line.startswith(b'{"v":'):
-        return _record(line)
+        return _read_record(line)
     try:
-        plain = json.loads(line)
-        ((name, fields),) = plain.items()
+        data = json.loads(line)
+        ((name, fields),) = data.items()
         return _NOTES[name](**fields)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _record(line: bytes) -> Envelope | UnknownEvent | None:
+def _read_record(line: bytes) -> Envelope | UnknownEvent | None:
     try:
         return Envelope.model_validate_json(line, extra="ignore")
     except ValidationError:

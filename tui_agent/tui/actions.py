@@ -1,9 +1,11 @@
 """The one registry of what a user can do: action → slash command, keys, help, footer word, and when it applies.
 
-Invariant: palette, footer, F1 help, `/help` and docs/keys.md are made from `ACTIONS`, and nothing else names a key.
-Every action of the scope `app` has a handler of its name (a test holds both together).
+Invariant: palette, footer, F1 help, `/help` and docs/keys.md are made from `ACTIONS`, and screens take their keys from
+it by `widgets.keymap`. Every action of the scope `app` has a handler of its name (a test holds both together).
 """
 
+import string
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -34,7 +36,16 @@ Scope: TypeAlias = Literal[
     "fork",
     "sessions",
     "sessions_find",
+    "policy",
+    "provider",
+    "confirm",
+    "field",
+    "sheet",
+    "page",
+    "rows",
 ]
+"""Where a key applies. `sheet`, `page`, `rows` and `field` are shared: by every modal sheet, every page of a list with
+details, everything that scrolls by pages, and every field that is opened over something else."""
 
 
 class Action(NamedTuple):
@@ -56,40 +67,75 @@ class Action(NamedTuple):
     ground: bool = False
     footer_when: When | None = None
     """When the footer names it, where that is not always when it applies."""
+    choices: int = 1
+    """How many things its keys choose among: of `up, down, k, j` with 2 choices `up` and `k` mean the first."""
+    typed: str = ""
+    """The character that means it as part of a message. It is text, not a key, and cannot be changed."""
+
+    @property
+    def label(self) -> str:
+        """Its main keys as printed on a keyboard: `F1`, `Up/Down`, `1–6`."""
+        return self.typed or _joined(self.keys[: self.choices])
 
     @property
     def shown(self) -> str:
-        """Its keys as printed on a keyboard, the first one first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
-        names = [key_name(key) for key in self.keys]
-        return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1] if names else ""
+        """All of its keys as printed on a keyboard, the main ones first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
+        starts = range(0, len(self.keys), self.choices)
+        names = [_joined(self.keys[start : start + self.choices]) for start in starts]
+        return self.typed or " or ".join(", ".join(names).rsplit(", ", 1))
 
 
-_NAMES: Final = {
+class KeyHint(NamedTuple):
+    """A key as it is printed, the word for what it does, and the name of its action."""
+
+    key: str
+    word: str
+    action: str
+
+    @property
+    def leaves(self) -> bool:
+        """True where it is a way out: a row that is too short for all keys keeps it."""
+        return self.action in WAYS_OUT
+
+
+_PRINTED: Final = {
     "escape": "Esc",
     "pageup": "PgUp",
     "pagedown": "PgDn",
     "slash": "/",
+    "backslash": "\\",
     "at": "@",
-    "question_mark": "?",
+    "plus": "+",
+    "minus": "-",
+    "underscore": "_",
     "space": "Space",
-    "up+down": "Up/Down",
-    "left+right": "Left/Right",
-    "1-4": "1–4",
-    "1-6": "1–6",
-    "1-9": "1–9",
-    "0-9": "0–9",
 }
 
 
 def key_name(key: str) -> str:
-    """A Textual key name as it is printed: `ctrl+p` → `Ctrl+P`."""
-    if key in _NAMES:
-        return _NAMES[key]
+    """Return a Textual key name as it is printed on a keyboard: `ctrl+p` becomes `Ctrl+P`."""
     if " " in key:
-        return " ".join(key_name(one) for one in key.split())
-    return "+".join(
-        _NAMES.get(bit, bit.upper() if len(bit) == 1 else bit.capitalize()) for bit in key.split("+")
-    )
+        return " ".join(key_name(part) for part in key.split())
+    return "+".join(_printed(part) for part in key.split("+"))
+
+
+def _printed(part: str) -> str:
+    if part in _PRINTED or len(part) == 1:
+        return _PRINTED.get(part, part.upper())
+    try:
+        sign = unicodedata.lookup(part.replace("_", " "))
+    except KeyError:
+        sign = ""
+    return sign if sign.isprintable() and sign else part.capitalize()
+
+
+def _joined(keys: Sequence[str]) -> str:
+    """Return the keys of several choices as one word: `Up/Down`, `[ ]`, `1–6`."""
+    names = [key_name(key) for key in keys]
+    if len(names) > 2 and "".join(names) in string.digits:
+        return f"{names[0]}–{names[-1]}"
+    signs = all(len(name) == 1 and not name.isalnum() for name in names)
+    return (" " if signs else "/").join(names)
 
 
 def _a(name: str, help: str, group: str, **rest: object) -> Action:
@@ -100,26 +146,9 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("help", "what can be done here, and by which key", "Show", slash="/help", keys=("f1",), footer="help"),
     _a("status", "session, model, policy, limits and what runs", "Show", slash="/status"),
     _a("todo", "the whole task list", "Show", slash="/todo", keys=("f2",)),
-    _a(
-        "trace",
-        "every span: time, tokens, cost",
-        "Show",
-        slash="/trace",
-        args="[latest|id|path]",
-        keys=("f3",),
-        footer="trace",
-        rank=7,
-        when="always",
-    ),
+    _a("trace", "every span: time, tokens, cost", "Show", slash="/trace", args="[latest|id|path]", keys=("f3",), footer="trace", rank=7),
     _a("context", "what fills the context", "Show", slash="/context", keys=("f4",)),
-    _a(
-        "map",
-        "the map of the repository: ranked files, and why",
-        "Show",
-        slash="/map",
-        args="[QUESTION]",
-        keys=("f5",),
-    ),
+    _a("map", "the map of the repository: ranked files, and why", "Show", slash="/map", args="[QUESTION]", keys=("f5",)),
     _a("sidebar", "show or hide the side panes", "Show", keys=("f6",)),
     _a("diff", "what the session changed in files", "Show", slash="/diff", args="[path]"),
     _a("cost", "what was spent; a sum sets the limit", "Show", slash="/cost", args="[USD]"),
@@ -134,90 +163,29 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("provider", "use another provider, or type in a key", "Model", slash="/provider", ground=True),
     _a("keep_model", "start with this model from now on", "Model", slash="/keep-model"),
     _a("base_url", "ask a server at another address", "Model", slash="/base-url", args="URL", ground=True),
-    _a(
-        "reasoning",
-        "how long the model may think",
-        "Model",
-        slash="/reasoning",
-        args="none … xhigh",
-        ground=True,
-    ),
+    _a("reasoning", "how long the model may think", "Model", slash="/reasoning", args="none … xhigh", ground=True),
     _a("agent", "use another agent", "Model", slash="/agent", args="[name]", ground=True),
     _a("policy", "what may happen unasked", "Policy", slash="/policy", args="[name]"),
-    _a(
-        "next_policy",
-        "plan, ask and accept-edits in turn",
-        "Policy",
-        keys=("shift+tab",),
-        footer="policy",
-        rank=5,
-        when="idle",
-    ),
+    _a("next_policy", "plan, ask and accept-edits in turn", "Policy", keys=("shift+tab",), footer="policy", rank=5, when="idle"),
     _a("plan", "policy plan: read only, ends in a plan", "Policy", slash="/plan"),
     _a("accept_edits", "policy accept-edits: edits go unasked", "Policy", slash="/accept-edits"),
-    _a(
-        "session",
-        "this session; open another, or name this one",
-        "Session",
-        slash="/session",
-        args="[id|NAME]",
-    ),
+    _a("session", "this session; open another, or name this one", "Session", slash="/session", args="[id|NAME]"),
     _a("sessions", "all sessions: find, open, compare, rename, delete", "Session", slash="/sessions"),
     _a("new", "start a new session; this one is kept", "Session", slash="/new", ground=True),
-    _a(
-        "reset_session",
-        "start anew with a summary; the old log is kept",
-        "Session",
-        slash="/reset-session",
-        args="[id]",
-        ground=True,
-    ),
+    _a("reset_session", "start anew with a summary; the old log is kept", "Session", slash="/reset-session", args="[id]", ground=True),
     _a("undo", "take the newest turn back, with its files", "Session", slash="/undo", ground=True),
     _a("redo", "take the newest undo or revert back", "Session", slash="/redo", ground=True),
-    _a(
-        "revert",
-        "go back to before a message: conversation, files, or both",
-        "Session",
-        slash="/revert",
-        args="[event]",
-        keys=("escape escape",),
-        ground=True,
-    ),
-    _a(
-        "replay",
-        "the session as it was at any event",
-        "Session",
-        slash="/replay",
-        args="[event]",
-    ),
+    _a("revert", "go back to before a message: conversation, files, or both", "Session", slash="/revert", args="[event]", keys=("escape escape",), ground=True),
+    _a("replay", "the session as it was at any event", "Session", slash="/replay", args="[event]"),
     _a("tree", "its branches and forks, and the ways between them", "Session", slash="/tree"),
     _a("fork", "a new session that goes on from an event", "Session", slash="/fork", args="[event]"),
-    _a(
-        "what_if",
-        "the same again with one thing changed, beside this one",
-        "Session",
-        slash="/what-if",
-        args="[event]",
-        ground=True,
-    ),
+    _a("what_if", "the same again with one thing changed, beside this one", "Session", slash="/what-if", args="[event]", ground=True),
     _a("checkpoints", "the files' states that can come back", "Session", slash="/checkpoints"),
-    _a(
-        "compare",
-        "this session beside another, or beside its fork",
-        "Session",
-        slash="/compare",
-        args="[id]",
-    ),
+    _a("compare", "this session beside another, or beside its fork", "Session", slash="/compare", args="[id]"),
     _a("resume", "go on with a paused turn or an earlier session", "Session", slash="/resume", args="[id]"),
     _a("pause", "hold the turn before its next call", "Session", slash="/pause"),
     _a("rename", "give the session a name", "Session", slash="/rename", args="TITLE"),
-    _a(
-        "unqueue",
-        "take a queued message back, to edit or remove it",
-        "Session",
-        slash="/unqueue",
-        args="[number]",
-    ),
+    _a("unqueue", "take a queued message back, to edit or remove it", "Session", slash="/unqueue", args="[number]"),
     _a("send_queued", "send a queued message now", "Session", slash="/send-queued", args="[number]"),
     _a("export", "the session as a file: html, markdown, …", "Session", slash="/export", args="[format]"),
     _a("read", "show a file to the model", "Work", slash="/read", args="PATH", ground=True),
@@ -233,48 +201,33 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("bug", "a report of what went wrong, as a file; nothing is sent", "App", slash="/bug"),
     _a("trust", "this folder's own files: trust them, or take it back", "App", slash="/trust", ground=True),
     _a("theme", "use another theme", "App", slash="/theme", args="[name]"),
-    _a(
-        "palette",
-        "every action, by name",
-        "App",
-        keys=("ctrl+p",),
-        footer="palette",
-        rank=6,
-    ),
-    _a("quit", "leave; the session is kept", "App", slash="/quit"),
-    _a(
-        "stop",
-        "close what is open, else leave vim's insert mode, else interrupt",
-        "App",
-        keys=("escape",),
-        footer="interrupt",
-        rank=3,
-        when="running",
-    ),
+    _a("palette", "every action, by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
+    _a("quit", "leave; the session is kept", "App", slash="/quit", keys=("ctrl+q",)),
+    _a("stop", "close what is open, else leave vim's insert mode, else interrupt", "App", keys=("escape",), footer="interrupt", rank=3, when="running"),
     _a("copy_or_stop", "copy what is selected, else interrupt; twice quits", "App", keys=("ctrl+c",)),
-)
+)  # fmt: skip
 
 _PROMPT: Final[tuple[Action, ...]] = (
     _a("send", "send the message", "Prompt", keys=("enter",), scope="prompt", when="idle", footer="send", rank=1),
     _a("steer", "steer the running turn", "Prompt", keys=("enter",), scope="prompt", when="running", footer="steer now", rank=1),
     _a("queue", "queue the message for after the turn", "Prompt", keys=("tab",), scope="prompt", when="running", footer="queue for after", rank=2),
-    _a("commands", "choose a command", "Prompt", keys=("slash",), scope="prompt", when="idle", footer="commands", rank=2),
-    _a("files", "mention a file, folder or symbol", "Prompt", keys=("at",), scope="prompt"),
-    _a("newline", "new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
-    _a("history", "earlier and later messages", "Prompt", keys=("up+down",), scope="prompt"),
+    _a("commands", "choose a command", "Prompt", scope="prompt", when="idle", footer="commands", rank=2, typed="/"),
+    _a("files", "mention a file, folder or symbol", "Prompt", scope="prompt", typed="@"),
+    _a("newline", "new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
+    _a("history", "earlier and later messages", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
-    _a("undo_typing", "undo and redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt"),
+    _a("undo_typing", "undo and redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt", choices=2),
     _a("put_back", "put back what was erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
-    _a("line_start", "start and end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt"),
-    _a("erase", "erase to the start, to the end, a word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt"),
+    _a("line_start", "start and end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt", choices=2),
+    _a("erase", "erase to the start, to the end, a word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt", choices=3),
     _a("shell", "a message that starts with ! runs a command; !! hides its output from the model", "Prompt", scope="prompt"),
-    _a("choose", "choose", "Menu", keys=("up+down",), scope="menu", footer="choose", rank=1),
+    _a("choose", "choose", "Menu", keys=("up", "down"), scope="menu", footer="choose", rank=1, choices=2),
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
     _a("accept", "take the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
     _a("open_block", "open the block under the cursor, or all of a cut word above the prompt", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
     _a("to_chat", "from an empty prompt to the transcript, and back", "Transcript", keys=("tab",), scope="prompt"),
-    _a("scroll", "scroll by page", "Transcript", keys=("pageup", "pagedown"), scope="transcript"),
+    _a("scroll", "scroll by page", "Transcript", keys=("pageup", "pagedown"), scope="transcript", choices=2),
     _a("to_end", "to the newest row", "Transcript", keys=("ctrl+end",), scope="transcript"),
 )  # fmt: skip
 
@@ -283,115 +236,129 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("yes_session", "yes, for this session", "Approval", keys=("s",), scope="approval", footer="session", rank=2),
     _a("always", "always, as a rule", "Approval", keys=("a",), scope="approval", footer="always", rank=3),
     _a("no", "no, and say why", "Approval", keys=("n",), scope="approval", footer="no", rank=4),
-    _a("whole_file", "the whole change", "Approval", keys=("d",), scope="approval", footer="whole change", rank=5),
+    _a("whole_file", "the whole change", "Approval", keys=("d", "ctrl+o"), scope="approval", footer="whole change", rank=5),
     _a("whole_command", "the whole command and all that it does", "Approval", keys=("d", "ctrl+o"), scope="approval", footer="whole command", rank=5),
     _a("edit_rule", "edit the rule that `always` would keep", "Approval", keys=("e",), scope="approval", footer="edit the rule", rank=6),
     _a("show_policy", "what the policies let happen", "Approval", keys=("p",), scope="approval", footer="policy", rank=7),
     _a("refuse", "no", "Approval", keys=("escape",), scope="approval", footer="no", rank=8),
+    _a("approval_choose", "the answer above or below", "Approval", keys=("up", "down", "k", "j", "shift+tab", "tab"), scope="approval", choices=2),
+    _a("approval_give", "give the chosen answer", "Approval", keys=("enter",), scope="approval"),
+    _a("approval_read", "read on: a page further", "Approval", keys=("space",), scope="approval"),
+    _a("approval_scroll", "scroll what is asked about", "Approval", keys=("ctrl+up", "ctrl+down"), scope="approval", choices=2),
     _a("say_it", "say no with these words", "Approval", keys=("enter",), scope="reason", footer="say it", rank=1),
     _a("to_answers", "back to the answers", "Approval", keys=("escape",), scope="reason", footer="back", rank=2),
     _a("keep_rule", "allow this call and keep the rule", "Approval", keys=("enter",), scope="rule", footer="allow always", rank=1),
     _a("from_rule", "back to the answers", "Approval", keys=("escape",), scope="rule", footer="back", rank=2),
-    _a("pick", "choose", "Question", keys=("up+down",), scope="question", footer="choose", rank=1),
+    _a("pick", "choose", "Question", keys=("up", "down", "shift+tab", "tab"), scope="question", footer="choose", rank=1, choices=2),
     _a("answer", "answer", "Question", keys=("enter",), scope="question", footer="answer", rank=2),
     _a("later", "close; the question stays open", "Question", keys=("escape",), scope="question", footer="later", rank=3),
-    _a("span", "previous and next span", "Trace", keys=("up+down",), scope="trace", footer="span", rank=1),
-    _a("fold", "fold and open", "Trace", keys=("left+right",), scope="trace", footer="fold", rank=2),
-    _a("filter", "all, model, tools, failed, denied, slow", "Trace", keys=("1-6",), scope="trace", footer="filter", rank=3),
+    _a("answer_number", "give the answer with this number", "Question", keys=("1", "2", "3", "4", "5", "6", "7", "8", "9"), scope="question", choices=9),
+    _a("edit_plan", "change the plan in your editor", "Question", keys=("ctrl+g",), scope="question"),
+    _a("span", "previous and next span", "Trace", keys=("up", "down"), scope="trace", footer="span", rank=1, choices=2),
+    _a("fold", "fold and open", "Trace", keys=("left", "right"), scope="trace", footer="fold", rank=2, choices=2),
+    _a("fold_or_open", "fold or open the chosen span", "Trace", keys=("space",), scope="trace"),
+    _a("filter", "all, model, tools, failed, denied, slow", "Trace", keys=("1", "2", "3", "4", "5", "6"), scope="trace", footer="filter", rank=3, choices=6),
     _a("json", "the span's events as JSON", "Trace", keys=("j",), scope="trace", footer="JSON", rank=4),
     _a("show_in_chat", "show it in the chat", "Trace", keys=("enter",), scope="trace", footer="show in chat", rank=5),
     _a("copy_span", "copy", "Trace", keys=("c",), scope="trace", footer="copy", rank=6),
-    _a("leave_trace", "back", "Trace", keys=("escape",), scope="trace", footer="back", rank=7),
+    _a("leave_trace", "back", "Trace", keys=("escape", "q"), scope="trace", footer="back", rank=7),
     _a("stop_span", "stop the chosen subtask alone", "Trace", keys=("x",), when="running", scope="trace", footer="stop it", rank=2),
     _a("replay_play", "play and pause", "Replay", keys=("space",), scope="replay", footer="play", rank=1),
-    _a("replay_event", "event by event", "Replay", keys=("left+right",), scope="replay", footer="event", rank=2),
-    _a("replay_marker", "previous and next marker", "Replay", keys=("[ ]",), scope="replay", footer="marker", rank=3),
-    _a("replay_speed", "faster and slower", "Replay", keys=("+ -",), scope="replay", footer="speed", rank=4),
+    _a("replay_event", "event by event", "Replay", keys=("left", "right"), scope="replay", footer="event", rank=2, choices=2),
+    _a("replay_marker", "previous and next marker", "Replay", keys=("left_square_bracket", "right_square_bracket"), scope="replay", footer="marker", rank=3, choices=2),
+    _a("replay_speed", "faster and slower", "Replay", keys=("plus", "minus", "equals_sign", "underscore"), scope="replay", footer="speed", rank=4, choices=2),
     _a("replay_find", "find an event that holds a text", "Replay", keys=("slash",), scope="replay", footer="find", rank=5),
     _a("replay_fork", "a new session that goes on from here", "Replay", keys=("f",), scope="replay", footer="fork from here", rank=6),
     _a("replay_revert", "go back to here in the open session", "Replay", keys=("v", "r"), scope="replay", footer="revert to here", rank=7),
     _a("replay_copy", "copy what is selected, else the event", "Replay", keys=("c",), scope="replay", footer="copy", rank=9),
     _a("replay_export", "the session as a file", "Replay", keys=("e",), scope="replay", footer="export", rank=10),
-    _a("replay_leave", "leave", "Replay", keys=("escape",), scope="replay", footer="leave", rank=8),
+    _a("replay_leave", "leave", "Replay", keys=("escape", "q"), scope="replay", footer="leave", rank=8),
     _a("replay_what_if", "the same again from here, one thing changed", "Replay", keys=("w",), scope="replay", footer="what if", rank=11),
     _a("replay_files", "the files that were changed by then", "Replay", keys=("d",), scope="replay"),
     _a("replay_jobs", "the background jobs as they were then", "Replay", keys=("j",), scope="replay"),
     _a("replay_put_away", "what was not in the context as it was said", "Replay", keys=("a",), scope="replay"),
     _a("replay_todo", "the whole task list as it was then", "Replay", keys=("f2",), scope="replay"),
-    _a("replay_panes", "todo, trace and context, where only the chat has room", "Replay", keys=("f3", "f4"), scope="replay"),
-    _a("replay_part", "part by part", "Replay", keys=("shift+left", "shift+right"), scope="replay"),
-    _a("replay_turn", "turn by turn", "Replay", keys=("ctrl+left", "ctrl+right"), scope="replay"),
-    _a("replay_ends", "first and last event", "Replay", keys=("home", "end"), scope="replay"),
-    _a("replay_tenth", "that many tenths along the line", "Replay", keys=("0-9",), scope="replay"),
-    _a("replay_again", "next and previous event that was looked for", "Replay", keys=("n", "shift+n"), scope="replay"),
-    _a("replay_scroll", "scroll the chat", "Replay", keys=("pageup", "pagedown", "up+down"), scope="replay"),
+    _a("replay_panes", "todo, trace and context, where only the chat has room", "Replay", keys=("f3", "f4", "f6"), scope="replay"),
+    _a("replay_part", "part by part", "Replay", keys=("shift+left", "shift+right"), scope="replay", choices=2),
+    _a("replay_turn", "turn by turn", "Replay", keys=("ctrl+left", "ctrl+right"), scope="replay", choices=2),
+    _a("replay_ends", "first and last event", "Replay", keys=("home", "end"), scope="replay", choices=2),
+    _a("replay_tenth", "that many tenths along the line", "Replay", keys=("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), scope="replay", choices=10),
+    _a("replay_again", "next and previous event that was looked for", "Replay", keys=("n", "shift+n"), scope="replay", choices=2),
+    _a("replay_scroll", "scroll the chat", "Replay", keys=("up", "down"), scope="replay", choices=2),
+    _a("replay_page", "scroll the chat by a page", "Replay", keys=("pageup", "pagedown"), scope="replay", choices=2),
     _a("tree_go", "go there: in this session back, in another to it", "Tree", keys=("enter",), scope="tree", footer="go there", rank=1),
-    _a("tree_row", "previous and next row", "Tree", keys=("up+down",), scope="tree"),
+    _a("tree_row", "previous and next row", "Tree", keys=("up", "down"), scope="tree", choices=2),
     _a("tree_fork", "a new session that goes on from there", "Tree", keys=("f",), scope="tree", footer="fork", rank=2),
     _a("tree_what_if", "the message again with one thing changed", "Tree", keys=("w",), scope="tree", footer="what if", rank=3),
     _a("tree_compare", "compare with the present branch", "Tree", keys=("c",), scope="tree", footer="compare", rank=4),
     _a("tree_replay", "the session as it was there", "Tree", keys=("r",), scope="tree", footer="replay", rank=6),
-    _a("tree_leave", "back", "Tree", keys=("escape",), scope="tree", footer="back", rank=5),
+    _a("tree_leave", "back", "Tree", keys=("escape", "q"), scope="tree", footer="back", rank=5),
     _a("checkpoint_go", "go back there: conversation, files, or both", "Checkpoints", keys=("enter",), scope="checkpoints", footer="go back there", rank=1),
-    _a("checkpoint_row", "previous and next checkpoint", "Checkpoints", keys=("up+down",), scope="checkpoints"),
-    _a("checkpoint_author", "all, the agent's, commands', your own", "Checkpoints", keys=("1-4",), scope="checkpoints", footer="author", rank=3),
-    _a("checkpoint_leave", "back", "Checkpoints", keys=("escape",), scope="checkpoints", footer="back", rank=4),
-    _a("map_row", "previous and next row", "Map", keys=("up+down",), scope="map"),
-    _a("map_mention", "mention the file in the message", "Map", keys=("enter", "at"), scope="map", footer="mention it", rank=1),
+    _a("checkpoint_row", "previous and next checkpoint", "Checkpoints", keys=("up", "down"), scope="checkpoints", choices=2),
+    _a("checkpoint_author", "all, the agent's, commands', your own", "Checkpoints", keys=("1", "2", "3", "4"), scope="checkpoints", footer="author", rank=3, choices=4),
+    _a("checkpoint_leave", "back", "Checkpoints", keys=("escape", "q"), scope="checkpoints", footer="back", rank=4),
+    _a("map_row", "previous and next row", "Map", keys=("up", "down"), scope="map", choices=2),
+    _a("map_mention", "mention the file in the message", "Map", keys=("enter",), scope="map", footer="mention it", rank=1),
+    _a("map_insert", "mention the file at once, without its details first", "Map", keys=("at",), scope="map"),
     _a("map_pin", "the file always comes first, or no more", "Map", keys=("p",), scope="map", footer="pin", rank=2),
     _a("map_hide", "the file is left out, or no more", "Map", keys=("h",), scope="map", footer="hide", rank=3),
-    _a("map_budget", "a longer and a shorter map", "Map", keys=("+ -",), scope="map", footer="budget", rank=4),
+    _a("map_budget", "a longer and a shorter map", "Map", keys=("plus", "minus", "equals_sign", "underscore"), scope="map", footer="budget", rank=4, choices=2),
     _a("map_inject", "give the model a map by itself, or not", "Map", keys=("i",), scope="map", footer="inject on/off", rank=5),
     _a("map_refresh", "read all files again", "Map", keys=("r",), scope="map", footer="refresh", rank=7),
     _a("map_find", "another question", "Map", keys=("slash",), scope="map", footer="new query", rank=6),
-    _a("map_leave", "back", "Map", keys=("escape",), scope="map", footer="back", rank=8),
+    _a("map_leave", "back", "Map", keys=("escape", "q"), scope="map", footer="back", rank=8),
     _a("map_ask", "map for this question", "Map", keys=("enter",), scope="map_find", footer="map it", rank=1),
     _a("map_keep", "leave the field", "Map", keys=("escape",), scope="map_find", footer="leave the field", rank=2),
-    _a("job_row", "previous and next job", "Jobs", keys=("up+down",), scope="jobs", footer="job", rank=1),
+    _a("map_rows", "leave the field and choose a row", "Map", keys=("up", "down"), scope="map_find", choices=2),
+    _a("job_row", "previous and next job", "Jobs", keys=("up", "down"), scope="jobs", footer="job", rank=1, choices=2),
     _a("job_output", "its whole output", "Jobs", keys=("enter",), scope="jobs", footer="whole output", rank=2),
     _a("job_end", "end the job with all that it started", "Jobs", keys=("e",), scope="jobs", footer="end it", rank=3),
     _a("jobs_end", "end all jobs, after a question", "Jobs", keys=("a",), scope="jobs", footer="end all", rank=4),
-    _a("jobs_leave", "back", "Jobs", keys=("escape",), scope="jobs", footer="back", rank=5),
-    _a("fork_line", "previous and next line", "Fork", keys=("up+down",), scope="fork", footer="line", rank=2),
-    _a("fork_choose", "choose on the line", "Fork", keys=("left+right",), scope="fork", footer="choose", rank=3),
+    _a("jobs_leave", "back", "Jobs", keys=("escape", "q"), scope="jobs", footer="back", rank=5),
+    _a("fork_line", "previous and next line", "Fork", keys=("up", "down", "shift+tab", "tab"), scope="fork", footer="line", rank=2, choices=2),
+    _a("fork_choose", "choose on the line", "Fork", keys=("left", "right"), scope="fork", footer="choose", rank=3, choices=2),
     _a("fork_begin", "make the fork, or choose a model on its line", "Fork", keys=("enter",), scope="fork", footer="fork", rank=1),
     _a("fork_edit", "write the message or the result in your editor", "Fork", keys=("ctrl+g",), scope="fork", footer="editor", rank=4),
     _a("fork_close", "close", "Fork", keys=("escape",), scope="fork", footer="close", rank=5),
-    _a("compare_side", "the other branch", "Comparison", keys=("tab",), scope="compare", footer="other branch", rank=1),
-    _a("compare_file", "previous and next file that differs", "Comparison", keys=("up+down",), scope="compare", footer="file", rank=2),
+    _a("compare_side", "the other branch", "Comparison", keys=("tab", "shift+tab"), scope="compare", footer="other branch", rank=1),
+    _a("compare_file", "previous and next file that differs", "Comparison", keys=("up", "down"), scope="compare", footer="file", rank=2, choices=2),
     _a("compare_play", "play both, and pause", "Comparison", keys=("space",), scope="compare", footer="play both", rank=3),
     _a("compare_keep", "go on with this branch: open it", "Comparison", keys=("k",), scope="compare", footer="keep this branch", rank=4),
     _a("compare_export", "the comparison as a Markdown file", "Comparison", keys=("x",), scope="compare", footer="export", rank=5),
-    _a("compare_leave", "back", "Comparison", keys=("escape",), scope="compare", footer="back", rank=6),
-    _a("compare_event", "event by event on both lines", "Comparison", keys=("left+right",), scope="compare"),
-    _a("compare_ends", "both at the fork point, and at their ends", "Comparison", keys=("home", "end"), scope="compare"),
-    _a("compare_speed", "faster and slower", "Comparison", keys=("+ -",), scope="compare"),
-    _a("compare_scroll", "scroll the file and the answers", "Comparison", keys=("pageup", "pagedown"), scope="compare"),
+    _a("compare_leave", "back", "Comparison", keys=("escape", "q"), scope="compare", footer="back", rank=6),
+    _a("compare_event", "event by event on both lines", "Comparison", keys=("left", "right"), scope="compare", choices=2),
+    _a("compare_ends", "both at the fork point, and at their ends", "Comparison", keys=("home", "end"), scope="compare", choices=2),
+    _a("compare_speed", "faster and slower", "Comparison", keys=("plus", "minus", "equals_sign", "underscore"), scope="compare", choices=2),
+    _a("compare_scroll", "scroll the file and the answers", "Comparison", keys=("pageup", "pagedown"), scope="compare", choices=2),
     _a("sessions_open", "open the session", "Sessions", keys=("enter",), scope="sessions", footer="open", rank=1),
     _a("sessions_replay", "the session as it was at any event", "Sessions", keys=("r",), scope="sessions", footer="replay", rank=2),
     _a("sessions_fork", "a new session that goes on from its end", "Sessions", keys=("f",), scope="sessions", footer="fork", rank=3),
     _a("sessions_compare", "beside another one, which is chosen next", "Sessions", keys=("c",), scope="sessions", footer="compare with…", rank=4),
     _a("sessions_export", "the session as a file", "Sessions", keys=("x",), scope="sessions", footer="export", rank=5),
     _a("sessions_rename", "give it a name", "Sessions", keys=("n",), scope="sessions", footer="rename", rank=8),
-    _a("sessions_search", "type into the search", "Sessions", keys=("slash",), scope="sessions", footer="search", rank=9),
+    _a("sessions_search", "type into the search", "Sessions", keys=("slash", "backspace"), scope="sessions", footer="search", rank=9),
+    _a("sessions_row", "previous and next session", "Sessions", keys=("up", "down"), scope="sessions", choices=2),
     _a("sessions_place", "only this folder's sessions, or all", "Sessions", keys=("tab",), scope="sessions", footer="this folder only", rank=6),
     _a("sessions_sort", "sort by use, name, cost, size in turn", "Sessions", keys=("s",), scope="sessions", footer="sort", rank=10),
     _a("sessions_delete", "delete it, after a question", "Sessions", keys=("delete",), scope="sessions", footer="delete", rank=11),
     _a("sessions_leave", "clear the search, else back", "Sessions", keys=("escape",), scope="sessions", footer="back", rank=7),
     _a("sessions_use", "open the chosen session", "Sessions", keys=("enter",), scope="sessions_find", footer="open", rank=1),
-    _a("sessions_choose", "choose; from then on letters mean something", "Sessions", keys=("up+down",), scope="sessions_find", footer="choose", rank=2),
+    _a("sessions_choose", "choose; from then on letters mean something", "Sessions", keys=("up", "down"), scope="sessions_find", footer="choose", rank=2, choices=2),
     _a("sessions_folder", "only this folder's sessions, or all", "Sessions", keys=("tab",), scope="sessions_find", footer="this folder only", rank=3),
     _a("sessions_clear", "clear the search, else back", "Sessions", keys=("escape",), scope="sessions_find", footer="back", rank=4),
-    _a("list_choose", "choose", "List", keys=("up+down",), scope="list", footer="choose", rank=1),
+    _a("list_choose", "choose", "List", keys=("up", "down", "shift+tab", "tab"), scope="list", footer="choose", rank=1, choices=2),
     _a("list_open", "use it", "List", keys=("enter",), scope="list", footer="use it", rank=2),
     _a("list_close", "close", "List", keys=("escape",), scope="list", footer="close", rank=3),
-    _a("view_scroll", "scroll", "Viewer", keys=("up+down",), scope="viewer", footer="scroll", rank=1),
+    _a("view_scroll", "scroll", "Viewer", keys=("up", "down", "k", "j"), scope="viewer", footer="scroll", rank=1, choices=2),
     _a("view_copy", "copy", "Viewer", keys=("c",), scope="viewer", footer="copy", rank=2),
-    _a("view_close", "close", "Viewer", keys=("escape",), scope="viewer", footer="close", rank=3),
+    _a("view_close", "close", "Viewer", keys=("escape", "q"), scope="viewer", footer="close", rank=3),
+    _a("view_line", "one line further", "Viewer", keys=("enter",), scope="viewer"),
+    _a("view_page", "one page further", "Viewer", keys=("space",), scope="viewer"),
+    _a("view_ends", "to the beginning and to the end", "Viewer", keys=("home", "end", "g", "shift+g"), scope="viewer", choices=2),
     _a("context_summarise", "summarise old turns now", "Context", keys=("s",), scope="context", footer="summarise", rank=1),
     _a("context_put_away", "what was put away or summarised: bring it back, pin it", "Context", keys=("l",), scope="context", footer="bring back", rank=2),
     _a("context_map", "the map of the repository", "Context", keys=("m",), scope="context", footer="map", rank=3),
-    _a("trust_choose", "choose a file or an answer", "Trust", keys=("up+down",), scope="trust", footer="choose", rank=1),
+    _a("trust_choose", "choose a file or an answer", "Trust", keys=("up", "down", "k", "j", "shift+tab", "tab"), scope="trust", footer="choose", rank=1, choices=2),
     _a("trust_use", "give the chosen answer, or look into the chosen file", "Trust", keys=("enter",), scope="trust", footer="use it", rank=2),
     _a("trust_look", "look into the chosen file", "Trust", keys=("v", "right"), scope="trust", footer="look inside", rank=3),
     _a("trust_these", "trust these files until one of them changes", "Trust", keys=("t",), scope="trust", footer="trust", rank=4),
@@ -399,51 +366,44 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("trust_forget", "take back what was decided", "Trust", keys=("f",), scope="trust", footer="take back", rank=6),
     _a("trust_quit", "leave the program", "Trust", keys=("q",), scope="trust", footer="quit", rank=7),
     _a("trust_later", "go on without them now, be asked again", "Trust", keys=("escape",), scope="trust", footer="later", rank=8),
-    _a("start_pick", "choose", "Start", keys=("1-9",), scope="start", footer="choose", rank=1),
+    _a("start_pick", "choose", "Start", keys=("1", "2", "3", "4", "5", "6", "7", "8", "9"), scope="start", footer="choose", rank=1, choices=9),
     _a("start_use", "use it", "Start", keys=("enter",), scope="start", footer="use it", rank=2),
+    _a("start_row", "previous and next row", "Start", keys=("up", "down"), scope="start", choices=2),
+    _a("start_leave", "back to the message", "Start", keys=("escape",), scope="start"),
+    _a("policy_choose", "choose a profile or a rule", "Policy sheet", keys=("up", "down"), scope="policy", choices=2, footer="choose"),
+    _a("policy_use", "use the chosen profile", "Policy sheet", keys=("enter",), scope="policy", footer="use it"),
+    _a("policy_next", "the next profile", "Policy sheet", keys=("shift+tab",), scope="policy", footer="next profile"),
+    _a("policy_revoke", "take the chosen rule back", "Policy sheet", keys=("d", "delete", "backspace"), scope="policy", footer="take it back"),
+    _a("policy_close", "close", "Policy sheet", keys=("escape",), scope="policy", footer="close"),
+    _a("provider_line", "previous and next line", "Provider", keys=("up", "down", "shift+tab", "tab"), scope="provider", choices=2, footer="line"),
+    _a("provider_go", "next line; on the last one, use the provider", "Provider", keys=("enter",), scope="provider", footer="next, then use it"),
+    _a("provider_tick", "tick the box", "Provider", keys=("space",), scope="provider", footer="tick"),
+    _a("provider_close", "close", "Provider", keys=("escape",), scope="provider", footer="close"),
+    _a("confirm_yes", "yes, where that cannot be undone", "Confirm", keys=("y",), scope="confirm"),
+    _a("confirm_go", "yes, where that can be undone", "Confirm", keys=("enter",), scope="confirm"),
+    _a("confirm_no", "no", "Confirm", keys=("escape", "n"), scope="confirm"),
+    _a("field_use", "use what you typed", "Field", keys=("enter",), scope="field"),
+    _a("field_leave", "leave the field", "Field", keys=("escape",), scope="field"),
+    _a("sheet_page", "scroll a sheet by a page", "Everywhere", keys=("pageup", "pagedown"), scope="sheet", choices=2),
+    _a("page_scroll", "move by a page in a list", "Everywhere", keys=("pageup", "pagedown"), scope="rows", choices=2),
+    _a("page_ends", "first and last row of a list", "Everywhere", keys=("home", "end"), scope="rows", choices=2),
+    _a("whole_note", "all of a message that has no room", "Everywhere", keys=("d", "ctrl+o"), scope="page"),
 )  # fmt: skip
 
 ACTIONS: Final[tuple[Action, ...]] = (*_SLASH, *_PROMPT, *_SCREENS)
 BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTIONS}
 BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
-QUIT: Final = Action("quit", "leave", "App", keys=("ctrl+c ctrl+c",), footer="quit", rank=9)
-
-
-_MODIFIERS: Final = ("ctrl", "alt", "shift", "super", "hyper", "meta")
-
-
-def remapped(keys: Mapping[str, str]) -> tuple[Action, ...]:
-    """`ACTIONS` with the user's keys (`action = "ctrl+t, f9"`); names that are unknown are left out."""
-    return tuple(
-        action._replace(keys=tuple(key.strip() for key in keys[action.name].split(",") if key.strip()))
-        if action.name in keys
-        else action
-        for action in ACTIONS
-    )
-
-
-def unknown_keys(keys: Mapping[str, str]) -> list[str]:
-    """What is wrong with the user's keys, a sentence each."""
-    said = [
-        f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in keys if name not in BY_NAME
-    ]
-    said += [
-        f"{name}: there is no key {word}.{did_you_mean(bit, _MODIFIERS)}"
-        for name, given in keys.items()
-        for word in given.replace(",", " ").split()
-        for bit in word.split("+")[:-1]
-        if bit and bit not in _MODIFIERS
-    ]
-    return said
+WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
+"""Actions that close what is open. They always keep a key."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` Did you mean …?` with what is nearest, or nothing."""
+    """Return ` Did you mean …?` with the nearest names, or an empty string."""
     near = get_close_matches(word, list(known), n=2, cutoff=0.7)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
-def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[tuple[str, str]]:
+def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:
     """Keys and words of what applies now, most useful first."""
     now: When = "running" if running else "idle"
     rows = [
@@ -455,7 +415,7 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
         and (action.footer_when or action.when) in ("always", now)
     ]
     rows.sort(key=lambda action: action.rank)
-    return [(key_name(action.keys[0]), action.footer) for action in rows if action.keys]
+    return [KeyHint(action.label, action.footer, action.name) for action in rows if action.label]
 
 
 def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
@@ -480,16 +440,33 @@ def keys_markdown() -> str:
         "",
     ]
     for group, actions in groups().items():
-        lines += [f"## {group}", "", "| key | command | what it does | when |", "|---|---|---|---|"]
+        lines += [
+            f"## {group}",
+            "",
+            "| key | command | action | what it does | when |",
+            "|---|---|---|---|---|",
+        ]
         for action in actions:
             slash = f"`{action.slash}{' ' + action.args if action.args else ''}`" if action.slash else ""
             when = "not while a turn runs" if action.ground else {"always": ""}.get(action.when, action.when)
-            cells = (action.shown, slash.replace("|", "\\|"), action.help, when)
+            cells = (action.shown, slash.replace("|", "\\|"), f"`{action.name}`", action.help, when)
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     lines += [
-        'Keys can be changed in config.toml: `[keys]`, then `action = "key"` with the names of this registry, for',
-        'example `palette = "ctrl+t"`.',
+        "## Your own keys",
+        "",
+        "Change any of these keys in config.toml, under `[keys]`, with the action's name:",
+        "",
+        "```toml",
+        "[keys]",
+        'palette = "ctrl+t"                 # one key',
+        'view_close = ["escape", "x"]       # several keys for the same thing',
+        'replay_event = ["h", "l"]          # one key for each choice: back, on',
+        "```",
+        "",
+        "An action with several choices needs a key for each of them, in the order of the table. A key that cannot be",
+        "used keeps its default, and the app says why when it starts. Letters and signs cannot be used where you type",
+        "text. Some keys, such as `ctrl+shift+t` or `ctrl+,`, need a terminal with the kitty keyboard protocol.",
         "",
     ]
     return "\n".join(lines)

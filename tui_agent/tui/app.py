@@ -1,7 +1,7 @@
 """The full-screen app: what keys and intents mean before and while a session is open, and how it is left.
 
-Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in `live`,
-which is imported once, by name, after the first paint; what is typed before that is kept.
+Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in
+`controller/`, which is imported once, by name, after the first paint; what is typed before that is kept.
 """
 
 import asyncio
@@ -17,51 +17,37 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import on
+from textual import events, on
 from textual.app import SuspendNotSupported
-from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
-from tui_agent.tui.controller.drafts import way_back
+from tui_agent.config.paths import is_session_stored
+from tui_agent.tui.actions import Action, KeyHint, Scope, footer
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.terminal.terminal import catch_signals, edit_text, farewell, last_words, release_signals
+from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
+    from tui_agent.ports.app_session import AppSession
     from tui_agent.session.engine_handle import EngineHandle
     from tui_agent.tui.cli_client import Ask
-    from tui_agent.tui.controller.controller import Live
-    from tui_agent.tui.controller.session_port import AppSession
+    from tui_agent.tui.controller.session_controller import SessionController
 
 Spawn = Callable[[SessionOptions], "AppSession"]
-AFTER_A_FAULT = (
-    ("Enter", "try again"),
-    ("/model", "switch"),
-    ("/doctor", "check all"),
-    ("Ctrl+P", "palette"),
-)
 COLLECTED = 20_000, 20, 20
 """When the collector works: events that are decoded and folded by the thousand make nothing for it, but set it off."""
 TWICE_S = 1.5
 
 
-class AgentApp(Frame):
+class AgentApp(Frame, inherit_bindings=False):
     """The app. `spawn` opens a session (tests inject their own)."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key, f"do('{action.name}')", show=False, priority=key != "escape", id=action.name)
-        for action in ACTIONS
-        if action.scope in ("app", "transcript") and action.name != "scroll"
-        for key in action.keys
-        if " " not in key  # a key pressed twice is told apart where the first one is handled
-    ]
 
     def __init__(
         self,
@@ -84,8 +70,7 @@ class AgentApp(Frame):
         """Words for the product's command line, to go on with after leaving."""
         self.choose = False
         """A session is to be chosen first."""
-        self.actions: tuple[Action, ...] = ACTIONS
-        self.live: Live | None = None
+        self.controller: SessionController | None = None
         self.answer = ""
         self.left = False
         self.waiting_intents: list[Intent | Prompt.Sent] = []
@@ -110,22 +95,22 @@ class AgentApp(Frame):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
-        self.run_worker(self._go_live(), name="live", exit_on_error=False)
+        self.run_worker(self._start_controller(), name="controller", exit_on_error=False)
 
-    async def _go_live(self) -> None:
+    async def _start_controller(self) -> None:
         # In a thread, so that keys typed meanwhile are shown.
         try:
-            live = await asyncio.to_thread(import_module, "tui_agent.tui.controller.controller")
+            module = await asyncio.to_thread(import_module, "tui_agent.tui.controller.session_controller")
         finally:
             gc.freeze()
             gc.set_threshold(*COLLECTED)
             gc.enable()
-        self.live = live.Live(self)
-        await self.live.run()
+        self.controller = module.SessionController(self, self)
+        await self.controller.run(choose=self.choose, watch=self.watch_themes)
 
     def looks_changed(self) -> None:
-        if self.live is not None:
-            self.live.frames.looks_changed()
+        if self.controller is not None:
+            self.controller.looks_changed()
 
     @on(Prompt.MenuChanged)
     def _menu_changed(self) -> None:
@@ -136,34 +121,48 @@ class AgentApp(Frame):
 
     # -- intents ---------------------------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the main screen are dead while something lies over it, but for Ctrl+C and what lies over it instead."""
-        if action == "do" and len(self.screen_stack) > 1:
-            name = str(parameters[0]) if parameters else ""
-            return name == "copy_or_stop" or (self.live is not None and self.live.lays_over(name))
-        return super().check_action(action, parameters)
-
-    def action_do(self, name: str) -> None:
-        """A key of the registry."""
-        if name == "none":
+    async def on_event(self, event: events.Event) -> None:
+        """Every event goes through here first: the app's keys apply before those of the focused widget."""
+        if isinstance(event, events.Key) and not event.is_forwarded and self._take_key(event.key):
             return
-        if name == "copy_or_stop":
-            self.copy_or_stop()
-        elif name == "stop":
+        await super().on_event(event)
+
+    def on_key(self, event: events.Key) -> None:
+        """The key that stops means that only where nothing below has a use for it."""
+        if len(self.screen_stack) == 1 and self.key_map.means(event.key, "stop"):
             self.stop()
-        elif self.live is not None and len(self.screen_stack) > 1:
-            self.live.lay_over(name)
-        else:
-            self.do(name)
+
+    def _take_key(self, key: str) -> bool:
+        """Carry out a key of the app or the transcript; return False where it is no such key, or none that applies.
+
+        While something lies over the main screen, only those keys apply that copy, or open something in its place.
+        """
+        for action, choice in self.key_map.find(key, ("app", "transcript")):
+            name = action.name
+            covered = len(self.screen_stack) > 1
+            if name == "copy_or_stop":
+                self.copy_or_stop()
+            elif name == "quit":
+                self.leave()
+            elif name == "stop" or (
+                covered and (self.controller is None or not self.controller.lays_over(name))
+            ):
+                continue
+            elif covered and self.controller is not None:
+                self.controller.lay_over(name)
+            else:
+                self.do(("page_up", "page_down")[choice] if name == "scroll" else name)
+            return True
+        return False
 
     def do(self, name: str, argument: str = "") -> None:
         """Carry out an action of the registry; before the session is open it waits."""
         if name == "quit":
             self.leave()
-        elif self.live is None or self.live.opening.under_way:
+        elif self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(Intent(name, argument))
         else:
-            self.live.act(name, argument)
+            self.controller.act(name, argument)
 
     @on(Intent)
     def _intent(self, event: Intent) -> None:
@@ -173,7 +172,7 @@ class AgentApp(Frame):
     def on_start_focused(self, event: Message) -> None:
         """The start page took or lost the focus. Found by its name: the page is loaded after the first paint."""
         event.stop()
-        focused = self.live is not None and self.live.chat.start.has_focus
+        focused = self.controller is not None and self.controller.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
         self.show_keys()
 
@@ -181,27 +180,27 @@ class AgentApp(Frame):
     def _sent(self, event: Prompt.Sent) -> None:
         event.stop()
         self.hush()
-        if self.live is None or self.live.opening.under_way:
+        if self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(event)
             self.status.set_view(
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
             )
         else:
-            self.live.sending.sent(event)
+            self.controller.submitter.sent(event)
 
     @on(Prompt.Drafted)
     def _drafted(self, event: Prompt.Drafted) -> None:
         event.stop()
-        if self.live is not None:
-            self.live.keeping.drafted()
-            self.live.demo_end.typed()
+        if self.controller is not None:
+            self.controller.drafts.drafted()
+            self.controller.demo_end.typed()
 
     def stop(self) -> None:
         """Esc: close what is open, else interrupt."""
         if self.prompt.close_menu() or self.hush():
             return
-        if self.live is not None:
-            self.live.escape()
+        if self.controller is not None:
+            self.controller.escape()
 
     def copy_or_stop(self) -> None:
         """Ctrl+C: copy what is selected, else interrupt, twice in a row leave."""
@@ -215,19 +214,9 @@ class AgentApp(Frame):
         if again:
             self.leave()
             return
-        interrupted = self.live is not None and self.live.interrupt()
+        interrupted = self.controller is not None and self.controller.interrupt()
         what = "Interrupted." if interrupted else "Nothing runs."
-        self.say(f"{what} Ctrl+C again leaves; the session is kept.")
-
-    def copy_text(self, text: str) -> None:
-        """Into the clipboard."""
-        lines = text.count("\n") + 1
-        if self.terminal.copy(text):
-            self.say(f"Copied {lines} {'line' if lines == 1 else 'lines'}.", "done")
-        else:
-            self.say(
-                "That is too long for this terminal's clipboard. /session names the log's file.", "warning"
-            )
+        self.say(f"{what} {self.key_map.key_of('copy_or_stop')} again leaves; the session is kept.")
 
     def edit_outside(self, text: str) -> str | None:
         """Let the user's editor change a text; None where nothing came of it."""
@@ -242,42 +231,47 @@ class AgentApp(Frame):
             self.say("The editor gave nothing back; the message is as it was.", "warning")
         return changed
 
-    def remap(self, actions: tuple[Action, ...], keys: Mapping[str, str]) -> None:
+    def use_keys(self, actions: tuple[Action, ...]) -> None:
         """Use the user's keys."""
-        self.actions = actions
-        self.set_keymap(dict(keys))
+        self.key_map = KeyMap(actions)
         self.prompt.use(actions)
         self.show_keys()
 
     def show_keys(self) -> None:
         """The footer of what applies now."""
-        running = self.live is not None and self.live.running
-        asked = self.live.asking.scope if self.live is not None else None
+        running = self.controller is not None and self.controller.running
+        asked = self.controller.questions.scope if self.controller is not None else None
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if asked is not None:
             scopes = (asked,)
         elif self.prompt.menu.display:
             scopes = ("menu",)
-        elif self.live is not None and self.live.chat.start.has_focus:
+        elif self.controller is not None and self.controller.chat.start.has_focus:
             scopes = ("start", "app")
-        if len(scopes) > 1 and self.live is not None and self.live.failed:
-            self.footer.set_keys(AFTER_A_FAULT)
+        if len(scopes) > 1 and self.controller is not None and self.controller.failed:
+            commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
+            hint = self.key_map.hint
+            self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
-        without = self.live.asking.without if asked is not None and self.live is not None else frozenset()
-        if running and self.live is not None and not self.live.state.turn_running:
+        without = (
+            self.controller.questions.without
+            if asked is not None and self.controller is not None
+            else frozenset()
+        )
+        if running and self.controller is not None and not self.controller.state.turn_running:
             without |= {"steer"}  # there is no turn: what is sent beside a summary, or a command, waits
         actions = [action for action in self.actions if action.name not in without]
         keys = footer(actions, scopes, running=running)
         if scopes == ("menu",) and not self.prompt.menu.runs:
-            keys = [(key, "take it" if key == "Enter" else word) for key, word in keys]
-        if len(scopes) > 1 and not running:
-            keys.append((QUIT.shown, QUIT.footer))
+            keys = [key._replace(word="take it") if key.action == "accept" else key for key in keys]
+        if len(scopes) > 1 and not running and (quits := self.key_map.key_of("copy_or_stop")):
+            keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 
     def broke(self, name: str, error: BaseException) -> str:
         """Said, and written down for `/bug`."""
-        if self.live is not None:
-            self.live.faults.write(name, error)
+        if self.controller is not None:
+            self.controller.faults.write(name, error)
         return super().broke(name, error)
 
     def _fatal_error(self) -> None:
@@ -294,8 +288,9 @@ class AgentApp(Frame):
         self.left = True
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
 
-    async def action_quit(self) -> None:
-        """Textual's own way out closes the session too."""
+    def leave_for(self, *words: str) -> None:
+        """Leave, and run these words of the product's command line afterwards."""
+        self.then = words
         self.leave()
 
     def leave_by_signal(self, number: int) -> None:
@@ -316,16 +311,16 @@ class AgentApp(Frame):
     last_resort: threading.Timer | None = None
 
     async def _leave(self, reason: str) -> None:
-        if self.live is not None:
-            self.ended_jobs = len(self.live.state.jobs) if self.live.connected else 0
+        if self.controller is not None:
+            self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
             what = "the session is being closed, and its background jobs" if self.ended_jobs else ""
             self.status.set_view(
                 StatusView("opening", "leaving", what or "the session is being closed"), self.clock()
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
-                    await self.live.opening.close(reason)
-            self.way_back = await asyncio.to_thread(way_back, self.options, self.live.folder)
+                    await self.controller.sessions.close(reason)
+            self.way_back = await asyncio.to_thread(session_to_resume, self.options, self.controller.folder)
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
@@ -334,6 +329,13 @@ class AgentApp(Frame):
         ):  # a terminal that is gone may hold up what comes now
             self.hangup.stop()
         self.exit(self.return_status)
+
+
+def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
+    """Return the id of the session to come back to; empty where nothing was said, and for a demo, which is for once."""
+    return (
+        folder.name if folder is not None and is_session_stored(folder) and options.client != "demo" else ""
+    )
 
 
 def run_app(
@@ -360,8 +362,8 @@ def draw(app: AgentApp) -> int:
     if app.last_resort is not None:
         app.last_resort.cancel()
     if app._exception is not None:
-        folder = app.live.folder if app.live is not None else None
-        last_words(farewell(way_back(app.options, folder), "", data_dir=data_dir))
+        folder = app.controller.folder if app.controller is not None else None
+        last_words(farewell(session_to_resume(app.options, folder), "", data_dir=data_dir))
         raise app._exception
     words = farewell(app.way_back, app.answer, data_dir=data_dir, jobs=app.ended_jobs)
     if not app.then and not last_words(words):

@@ -7,11 +7,12 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.tui.text import clean_line
 
 PATIENCE_S = 30.0
 JsonRow: TypeAlias = dict[str, JsonValue]
@@ -106,3 +107,12 @@ def number_of(row: JsonRow, name: str) -> float:
 def words_of(options: Sequence[tuple[str, object]]) -> list[str]:
     """Options as words: those that were said."""
     return [word for name, value in options if value for word in (name, str(value))]
+
+
+async def run_export(ask: Ask, *words: str) -> tuple[str, Literal["done", "error"]]:
+    """Ask the command line for an export; return what to say of it, and how it ended."""
+    status, said = await ask(*words)
+    path = text_of(next(iter(json_rows(said)), {}), "path")
+    if status == 0 and path:
+        return f"Exported to {clean_line(path)}", "done"
+    return clean_line(" ".join(said.split())) or "The session could not be exported.", "error"

@@ -7,17 +7,17 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
+from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
@@ -28,10 +28,10 @@ from tui_agent.tui.panes.status import Status
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.terminal.keyboard import KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal
-from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, first_look, named_theme
 from tui_agent.tui.theme.theme import textual_theme
-from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.widgets.keymap import KeyMap
 
 if TYPE_CHECKING:
     from tui_agent.tui.panes.start import Start
@@ -45,14 +45,13 @@ PAINT_S = 0.005
 """Between two paints that keys ask for."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(Screen[None], inherit_bindings=False):
     """The main screen; nothing in it moves the focus by Tab.
 
     What a key changes is painted at once. Textual's own timer beats 60 times a second and leaves a beat out after each
     paint, so that a key would wait for up to 33 ms while an answer streams in.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,shift+tab", "app.do('none')", show=False)]
     AUTO_FOCUS = "#editor"
     hurried_until = 0.0
     hurried_at = 0.0
@@ -99,6 +98,7 @@ class Frame(App[int]):
         self.set_reactive(App.theme, theme.name)
         self.stylesheet.set_variables(self.get_css_variables())
         self.options = options
+        self.key_map = KeyMap()
         self.clock = clock
         self.start: Start | None = None
         """The page before the first message, once it is loaded."""
@@ -148,6 +148,11 @@ class Frame(App[int]):
             self.screen.hurry()
         await super().on_event(event)
 
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The registry's actions, with the user's keys."""
+        return self.key_map.actions
+
     # -- for the app that fills it -----------------------------------------------------------------------------------
 
     def page_fills_screen(self) -> bool:
@@ -187,6 +192,16 @@ class Frame(App[int]):
         self.place_overlays()
         for pane in (self.header, self.status, self.footer, self.pane_strip, self.sidebar):
             pane.show()
+
+    def toggle_sidebar(self) -> None:
+        """Show or hide the side panes."""
+        self.sidebar_wanted = not self.sidebar_wanted
+        self.reshape()
+
+    async def close_screens(self) -> None:
+        """Close everything that lies over the main screen."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
 
     def place_overlays(self) -> None:
         """Put the menu directly above the prompt, a note above the status line, in their columns."""
@@ -239,6 +254,7 @@ class Frame(App[int]):
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
         """A short word above the prompt; it goes after a while, or where it `stays` with Esc or the next message."""
         self.note.text, self.note.level = text, level
+        self.note.key = self.key_map.key_of("open_block")
         self.note.display = True
         self.place_overlays()
         self.note.show()
@@ -260,6 +276,16 @@ class Frame(App[int]):
         said = f"{name or 'Something'} broke: {words}. /doctor looks why."
         self.say(said, "error")
         return said
+
+    def copy_text(self, text: str) -> None:
+        """Into the clipboard."""
+        lines = text.count("\n") + 1
+        if self.terminal.copy(text):
+            self.say(f"Copied {lines} {'line' if lines == 1 else 'lines'}.", "done")
+        else:
+            self.say(
+                "That is too long for this terminal's clipboard. /session names the log's file.", "warning"
+            )
 
     def hush(self) -> bool:
         """Take the word away; False where there was none."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
 
-class Told(MessagePump):
+class WorkerErrorReporter(MessagePump):
     """Whoever starts workers of its own."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:

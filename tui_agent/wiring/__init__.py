@@ -1,4 +1,4 @@
-"""Composition root: configuration to a session. Each module puts together what one port needs of a start.
+"""The composition root: builds a session from the configuration. Each module builds the part for one port.
 
-Invariant: this package's face imports nothing, so that a command which only wants `ground` loads no engine.
+Invariant: this file imports nothing, so that a command which only needs `ground` does not load the engine.
 """

@@ -1,4 +1,4 @@
-"""What a start knows before any session: configuration, keys, time, and where sessions lie.
+"""The base of every program start: configuration, keys, clock and session store.
 
 Invariant: reads configuration only; creates nothing, opens nothing, imports nothing slow.
 """
@@ -22,12 +22,12 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 from tui_agent.store.sessions import SessionStore
 
 NAMED = 4
-"""Files that are named where it is refused to go on without them."""
+"""Maximum number of untrusted files to name in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The ground that sessions are opened on."""
+    """Configuration, keys, clock and session store of one program start."""
 
     options: SessionOptions
     config: Config
@@ -46,11 +46,14 @@ def ground(
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> Ground:
-    """Read the configuration. Raises `ConfigError`."""
-    here = Path.cwd() if environ is None else options.cwd
-    given = os.environ if environ is None else environ
-    variables = environment(options, given, here=here)
-    config = load(options, given, here=here)
+    """Read the configuration and build what every session needs.
+
+    `environ` None: the process environment and its working folder. Raises `ConfigError`.
+    """
+    cwd = Path.cwd() if environ is None else options.cwd
+    environ_or_default = os.environ if environ is None else environ
+    variables = environment(options, environ_or_default, here=cwd)
+    config = load(options, environ_or_default, here=cwd)
     keys = Keys({**variables, **dict(options.keys)}, config.paths.secrets)
     clock = clock or SystemClock()
     redaction = redaction_options(options, config, keys)
@@ -60,14 +63,17 @@ def ground(
 
 
 def require_decision(base: Ground) -> None:
-    """Where nobody can be asked, nothing begins that would silently go without a project's files. Raises `ConfigError`."""
-    left = [one.folder / file.name for one in base.config.undecided for file in one.files]
-    if not left:
+    """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored.
+
+    For runs in which nobody can be asked: they must not silently ignore a project's files.
+    """
+    undecided = [project.folder / file.name for project in base.config.undecided for file in project.files]
+    if not undecided:
         return
-    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    more = f" and {len(undecided) - NAMED} more" if len(undecided) > NAMED else ""
     raise ConfigError(
-        "This folder has files that could steer the program, and nobody trusted them as they are: "
-        f"{', '.join(map(str, left[:NAMED]))}{more}.",
-        hint="--ignore-project goes on without them, --trust-project uses them for this run; "
-        "tui-agent trust shows them and decides for good.",
+        "This folder has files that change how the program works, and you have not trusted them yet: "
+        f"{', '.join(map(str, undecided[:NAMED]))}{more}.",
+        hint="Use --ignore-project to run without them, --trust-project to use them for this run, "
+        "or `tui-agent trust` to see them and decide.",
     )

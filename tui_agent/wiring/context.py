@@ -1,6 +1,6 @@
-"""Composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
+"""Composition of a session's context: prompt sections, instructions, skills, memory, repository map.
 
-Invariant: a project's instructions and skills are there only where nothing of its files is left aside.
+Invariant: a project's instructions and skills are used only if none of its files is ignored.
 """
 
 import platform
@@ -37,7 +37,7 @@ from tui_agent.wiring.repomap import SessionMaps
 
 
 class Contributing:
-    """One session's."""
+    """Builds the middlewares and lookup services of one session."""
 
     def __init__(self, base: Ground, recorder: Recorder, maps: SessionMaps) -> None:
         self._base = base
@@ -47,17 +47,17 @@ class Contributing:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What mentions and tools look up."""
+        """The lookup services for mentions and tools."""
         return Knowledge(symbols=self._maps.defined, skills=self._shelf)
 
     @classmethod
     def begun(cls, base: Ground, recorder: Recorder, maps: SessionMaps) -> "Contributing":
-        """Look, and record the skills that there are, where they are others than the session knows."""
-        made = cls(base, recorder, maps)
-        event = news(made._shelf.records, recorder.state)
+        """Find the skills, and record them if they differ from those that the session knows."""
+        context = cls(base, recorder, maps)
+        event = news(context._shelf.records, recorder.state)
         if event is not None:
             recorder.append(event)
-        return made
+        return context
 
     def middlewares(
         self,
@@ -68,7 +68,7 @@ class Contributing:
         roles: Sequence[Role],
         loaded: LoadedPlugins,
     ) -> list[Middleware]:
-        """The product's own, in their order, and those of plugins."""
+        """Return the product's own middlewares in their order, then those of plugins."""
         config, recorder = self._base.config, self._recorder
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -97,7 +97,7 @@ class Contributing:
 
 
 def touched(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
-    """The files and folders that a call's commands read or write."""
+    """Return the files and folders that a call's commands read or write."""
     tool = tools.get(call.name)
     args = None if tool is None else tools.parse(call.name, call.arguments)
     if tool is None or not isinstance(args, BaseModel):

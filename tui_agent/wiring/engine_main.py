@@ -1,7 +1,9 @@
-"""One session served over pipes, by a process of its own: options and commands in on standard input, events out on what was standard output.
+"""Main function of the engine process: serves one session over pipes.
 
-Invariant: nothing but the protocol's lines reaches the app: descriptor 1 is moved away first, so that a chatty
-library writes to standard error. It ends with its parent: the end of input closes the session in order.
+Options and commands come in on standard input, events go out on the original standard output.
+
+Invariant: only protocol lines reach the app: descriptor 1 is redirected first, so that a library that prints writes to
+standard error. The process ends with its parent: end of input closes the session in order.
 """
 
 import asyncio
@@ -36,10 +38,10 @@ from tui_agent.wiring.base import ground
 from tui_agent.wiring.session import session
 
 LAST_WORDS = 2.0
-"""Seconds that an app which no longer reads is given for the last events."""
+"""Seconds to wait for an app that no longer reads the last events."""
 LOOK_EVERY_S = 1.0
 ORPHAN_GRACE_S = 3.0
-"""Seconds in which a session whose app is gone may close in order."""
+"""Seconds for a session whose app is gone to close in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,17 @@ class Pipes:
 
 
 def main() -> int:
-    """Serve one session. Returns the exit status: 0, or 2 when the session could not be opened."""
+    """Serve one session. Returns the exit status: 0, or 2 if the session could not be opened."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     return anyio.run(_serve, _claim_pipes())
 
 
 def _end_with_parent(parent: int) -> None:
-    """Once the app is gone the end of input closes the session; an engine whose loop is held up (a plugin that
-    never returns, say) would not notice, so this thread ends it then."""
+    """End this process once its parent is gone.
+
+    Normally the end of input closes the session. If the event loop is blocked, by a plugin that never returns for
+    example, it would not notice; this thread then ends the process after a grace period.
+    """
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(LOOK_EVERY_S)
@@ -67,7 +72,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _claim_pipes() -> Pipes:
-    """Keep both pipes for ourselves: what prints goes to standard error, what reads finds an end."""
+    """Duplicate both pipes; redirect standard output to standard error, and standard input to an empty file."""
     pipes = Pipes(inp=os.dup(0), out=os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -91,34 +96,34 @@ async def _serve(pipes: Pipes) -> int:
         return 0
     options = SessionOptions.from_json(json.loads(first)["options"])
     try:
-        return await _session(options, reader, writer)
+        return await _serve_session(options, reader, writer)
     except TuiAgentError as error:
-        clean = fault_redactor(dict(os.environ), options.cwd).text
-        writer.write(note_line(Failed(type(error).__name__, clean(error.message), clean(error.hint))))
+        redact = fault_redactor(dict(os.environ), options.cwd).text
+        writer.write(note_line(Failed(type(error).__name__, redact(error.message), redact(error.hint))))
         await writer.drain()
         return 2
     finally:
         writer.close()
 
 
-async def _session(
+async def _serve_session(
     options: SessionOptions, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> int:
-    def trouble(error: TuiAgentError) -> None:
-        clean = base.redactor.text
-        writer.write(note_line(Trouble(clean(error.message), clean(error.hint))))
+    def report_trouble(error: TuiAgentError) -> None:
+        redact = base.redactor.text
+        writer.write(note_line(Trouble(redact(error.message), redact(error.hint))))
 
-    def held(log: SessionLog) -> None:
+    def report_locked(log: SessionLog) -> None:
         writer.write(note_line(Held(log.session, str(log.folder), log.last_seq)))
 
     base = ground(options)
-    async with session(options, base, trouble, held) as opened:
-        last, stored = opened.log.last_seq, opened.log.stored_seq
-        note = Opened(opened.id, str(opened.log.folder), last, stored, os.getpid(), stored < 0)
+    async with session(options, base, report_trouble, report_locked) as opened:
+        last_seq, stored_seq = opened.log.last_seq, opened.log.stored_seq
+        note = Opened(opened.id, str(opened.log.folder), last_seq, stored_seq, os.getpid(), stored_seq < 0)
         writer.write(note_line(note))
         async with anyio.create_task_group() as group:
-            group.start_soon(_send_events, opened, stored, writer)
-            group.start_soon(to_thread.run_sync, _warm, opened)
+            group.start_soon(_send_events, opened, stored_seq, writer)
+            group.start_soon(to_thread.run_sync, _preload, opened)
             await _take_commands(opened, reader)
             await opened.ended()
             group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS
@@ -130,8 +135,8 @@ async def _session(
     return 0
 
 
-def _warm(opened: LocalSession) -> None:
-    """Load what is slow. It stays, so that no collection need look at it again: one took longer than a judgement."""
+def _preload(opened: LocalSession) -> None:
+    """Import slow modules, and exempt them from garbage collection: one collection took longer than a policy decision."""
     opened.warm()
     gc.freeze()
 

@@ -1,7 +1,7 @@
-"""Puts the hooks of a start together: the user's commands, a trusted project's, and plugins' functions.
+"""Composition of the hooks: the user's commands, those of a trusted project, and functions of plugins.
 
-Invariant: a project's hook runs only while its files are those that were trusted; a plugin's that fails is said in its
-reply, and one that only listens is not called again.
+Invariant: a project's hook runs only while its files are those that were trusted. A plugin's hook that fails reports it
+in its reply; a plugin's listener that fails is not called again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,92 +24,98 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.wiring.base import Ground
 from tui_agent.workspace.local.hook_command import HookCommand, read_answer
 
-CHANGED = "The project's files are not those that were trusted. `tui-agent trust` shows and decides."
+CHANGED = "The project's files changed since you trusted them. Run `tui-agent trust` to review them."
 
 
 def hooks(base: Ground, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
-    """All hooks in the order in which they are asked: the user's, the project's, plugins'."""
-    variables = _left_out_for_agents(base)
+    """Return all hooks in the order in which they are asked: the user's, the project's, plugins'."""
+    variables = _hook_only_variables(base)
     project = base.config.project
-    found = []
-    for one, source in base.config.hooks:
-        ask: AskHook = HookCommand(env, one.command, variables).ask
+    commands = []
+    for hook, source in base.config.hooks:
+        ask: AskHook = HookCommand(env, hook.command, variables).ask
         if source == "project":
             if project is None:
                 continue
-            ask = _Trusted(project, ask).ask
-        found.append(Hook(one.event, " ".join(one.command.split()), source, ask, one.pattern, one.timeout))
-    asked = (Hook(one.event, f"plugin {one.owner}", "plugin", _Function(one).ask) for one in loaded.asked)
-    return (*found, *asked)
+            ask = _TrustedHook(project, ask).ask
+        label = " ".join(hook.command.split())
+        commands.append(Hook(hook.event, label, source, ask, hook.pattern, hook.timeout))
+    functions = (
+        Hook(offered.event, f"plugin {offered.owner}", "plugin", _PluginFunction(offered).ask)
+        for offered in loaded.asked
+    )
+    return (*commands, *functions)
 
 
-def _left_out_for_agents(base: Ground) -> dict[str, str]:
-    """Variables with secrets that no command of an agent's is shown, but the user's own hooks are: all but the keys
-    of model providers."""
-    named = {profile.api_key_env for profile in base.config.models.values()}
+def _hook_only_variables(base: Ground) -> dict[str, str]:
+    """Return secret variables that the user's hooks get but an agent's commands do not: all but model providers' keys."""
+    profile_keys = {profile.api_key_env for profile in base.config.models.values()}
     stored = load(base.config.paths.secrets)
-    keys = named | stored.keys() | {name for vendor in VENDORS.values() for name in vendor.keys}
-    return {name: value for name, value in base.keys.secrets(named).items() if name not in keys}
+    model_keys = profile_keys | stored.keys() | {name for vendor in VENDORS.values() for name in vendor.keys}
+    secrets = base.keys.secrets(profile_keys)
+    return {name: value for name, value in secrets.items() if name not in model_keys}
 
 
 @dataclass(frozen=True, slots=True)
-class _Trusted:
-    """A project's hook, asked only while the project is as it was trusted."""
+class _TrustedHook:
+    """A project's hook, asked only while the project's files are those that were trusted."""
 
     project: ProjectFiles
     inner: AskHook
 
-    async def ask(self, asked: JsonMap, time_limit_s: float) -> HookReply:
-        now = await to_thread.run_sync(look, self.project.folder)
-        if now.key != self.project.key:
+    async def ask(self, facts: JsonMap, time_limit_s: float) -> HookReply:
+        present = await to_thread.run_sync(look, self.project.folder)
+        if present.key != self.project.key:
             return HookReply(fault=CHANGED)
-        return await self.inner(asked, time_limit_s)
+        return await self.inner(facts, time_limit_s)
 
 
 @dataclass(frozen=True, slots=True)
-class _Function:
+class _PluginFunction:
     """A plugin's function as a hook."""
 
     offered: OfferedAsked
 
-    async def ask(self, asked: JsonMap, time_limit_s: float) -> HookReply:
+    async def ask(self, facts: JsonMap, time_limit_s: float) -> HookReply:
         target: Callable[[JsonMap], Awaitable[object]] = self.offered.target
         try:
             with anyio.fail_after(time_limit_s):
-                answer = await target(asked)
+                answer = await target(facts)
         except TimeoutError:
             return HookReply(fault=f"It was stopped after {time_limit_s:g} s, its time limit.")
-        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's fault is said, and ends nothing
+        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error is reported, and ends nothing
             return HookReply(fault=f"It failed: {type(error).__name__}: {error}")
-        return HookReply() if answer is None else _checked(answer)
+        return HookReply() if answer is None else _check_answer(answer)
 
 
-def _checked(answer: object) -> HookReply:
-    """An answer as a command could have printed it; a fault where it is none."""
+def _check_answer(answer: object) -> HookReply:
+    """Check a function's answer by the same rules as a command's printed answer."""
     if not isinstance(answer, HookAnswer):
-        return HookReply(fault=f"It gave a {type(answer).__name__}, which is no HookAnswer.")
-    said = asdict(answer)
+        return HookReply(fault=f"It returned a {type(answer).__name__} instead of a HookAnswer.")
+    fields = asdict(answer)
     try:
-        printed = to_json({**said, "decision": said["decision"] or None}, inf_nan_mode="constants")
+        printed = to_json({**fields, "decision": fields["decision"] or None}, inf_nan_mode="constants")
     except (PydanticSerializationError, ValueError):
-        return HookReply(fault="Its answer holds what JSON cannot say.")
-    read = read_answer(printed)
-    return HookReply(read) if isinstance(read, HookAnswer) else HookReply(fault=f"It gave no answer: {read}.")
+        return HookReply(fault="Its answer contains values that JSON cannot represent.")
+    checked = read_answer(printed)
+    if isinstance(checked, HookAnswer):
+        return HookReply(checked)
+    return HookReply(fault=f"Its answer is not valid: {checked}.")
 
 
 def listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
-    """One function that tells plugins of events; one that fails is not called again."""
-    listening = list(loaded.hooks)
-    if not listening:
+    """Return a function that passes events to plugins' listeners, or nothing if there are no listeners."""
+    active = list(loaded.hooks)
+    if not active:
         return ()
 
-    def tell(envelope: Envelope) -> None:
-        for one in tuple(listening):
-            if one.event not in ("*", envelope.payload.kind):
+    def notify(envelope: Envelope) -> None:
+        for listener in tuple(active):
+            if listener.event not in ("*", envelope.payload.kind):
                 continue
             try:
-                one.target(envelope)
+                listener.target(envelope)
             except Exception:  # noqa: BLE001 - a supervisor: a plugin's listener must not stop the recorder
-                listening.remove(one)
+                active.remove(listener)
 
-    return (tell,)
+    return (notify,)

@@ -1,4 +1,4 @@
-"""Composition: the models that a start can reach."""
+"""Composition of the models: profiles, vendors, demos, recordings, plugins."""
 
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,9 @@ from tui_agent.wiring.plugins import load_plugins
 
 
 def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFactory:
-    """The models that this start can reach: its profiles, the vendors, the demos, the recordings, the plugins'.
+    """Return the factory of all models: of profiles, vendors, demos, recordings and plugins.
 
-    `loaded` are the plugins where the caller has them; without, they are loaded.
+    `loaded` None: load the plugins.
     """
     loaded = loaded or load_plugins(base)
     demos = bundled("demos")
@@ -27,7 +27,7 @@ def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFac
         base.config.models,
         base.keys,
         base.clock,
-        replay_source=partial(_recorded, base.store),
+        replay_source=partial(_load_recording, base.store),
         demo_scripts=demos if demos is not None else Path("demos"),
     )
     for offered in loaded.models:
@@ -35,14 +35,15 @@ def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFac
     return models
 
 
-def _recorded(store: SessionStore, session_id: str) -> Recording:
+def _load_recording(store: SessionStore, session_id: str) -> Recording:
     return recording(store.read(session_id), blobs_of(store.folder(session_id)))
 
 
 def client_for(models: ModelFactory, info: ModelInfo) -> ModelClient:
+    """Return a client for a model. Raises `ConfigError` if no model is set or it cannot be used."""
     if info.provider == NO_MODEL:
         raise ConfigError(
             info.fault or "No model is set.",
-            hint="/model chooses one; tui-agent demo works without an account.",
+            hint="Choose one with /model, or try `tui-agent demo`, which needs no account.",
         )
     return models.client(info)

@@ -1,4 +1,4 @@
-"""Composition: the plugins of a start, and what an engine takes of them."""
+"""Composition of the plugins, and of their tools and agents."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -20,7 +20,7 @@ PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 
 
 def plugin_places(base: Ground) -> PluginPlaces:
-    """Where this start looks for plugins."""
+    """Return the folders in which plugins are searched."""
     paths, options = base.config.paths, base.options
     return PluginPlaces(
         bundled=bundled("plugins"),
@@ -33,16 +33,18 @@ def plugin_places(base: Ground) -> PluginPlaces:
 
 
 def outside_plugins(base: Ground) -> LoadedPlugins:
-    """The plugins that did not come with the product: for what only they could add."""
+    """Load only the plugins that are not bundled with the product."""
     places = replace(plugin_places(base), bundled=None)
     return PluginHost(places, base.config.plugins_disabled).load()
 
 
 def load_plugins(base: Ground) -> LoadedPlugins:
+    """Load all plugins that are not disabled."""
     return PluginHost(plugin_places(base), base.config.plugins_disabled).load()
 
 
 def tools_of(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
+    """Return a registry of the plugins' tools, and the failures of tools that were refused."""
     registry = ToolRegistry()
     failed = []
     for offered in loaded.tools:
@@ -54,6 +56,7 @@ def tools_of(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
 
 
 def agents_of(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
+    """Return the agents' factories by name, the default agent included."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     for offered in loaded.agents:
         agents.setdefault(offered.name, offered.make)
@@ -61,6 +64,6 @@ def agents_of(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
 
 
 def require_agent(name: str, agents: Collection[str]) -> None:
-    """Refuse an agent that is not there before anything is made."""
+    """Raise `ConfigError` if there is no agent of this name."""
     if name not in agents:
-        raise ConfigError(f"There is no agent {name!r}.", hint=f"There are: {', '.join(sorted(agents))}.")
+        raise ConfigError(f"There is no agent {name!r}.", hint=f"Choose one of: {', '.join(sorted(agents))}.")

@@ -1,6 +1,6 @@
-"""Composition: what a start knows, and what plugins offer, to the policy that judges its calls.
+"""Composition of the policy: rules and program tables of the user, a trusted project and plugins.
 
-Invariant: a fault in the user's files or a trusted project's stops the start; one in a plugin's table leaves it out.
+Invariant: an error in the user's or a trusted project's files stops the start; a faulty table of a plugin is left out.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,25 +31,25 @@ def policy(base: Ground, tables: Sequence[OfferedPolicyTable] = ()) -> tuple[Rul
 
 
 class FollowingPolicy:
-    """The policy of a session that stays open: rules that the user writes into their file count from the next call on.
+    """The policy of an open session: it reloads the user's rules before each decision if their file changed.
 
-    While the file cannot be read, the rules that were known still ask and deny, and none of them allows.
+    While the file cannot be read, the known rules that ask or deny still apply, and those that allow do not.
     """
 
     def __init__(self, base: Ground, catalog: Catalog) -> None:
         self._base = base
         self._catalog = catalog
         self._path = base.config.paths.config_dir / RULES
-        self._seen = _stamp(self._path)
+        self._seen = _file_stamp(self._path)
         self._policy = make_policy(rules(base), base, catalog)
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """See `ports.policy`."""
-        return self._now().decide(tool, effects, facts)
+        return self._reloaded().decide(tool, effects, facts)
 
     def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._now().paths(effects, granted)
+        return self._reloaded().paths(effects, granted)
 
     def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
         """See `ports.policy`."""
@@ -71,39 +71,40 @@ class FollowingPolicy:
         """See `ports.policy`."""
         return self._policy.touched(effects)
 
-    def _now(self) -> RulePolicy:
-        stamp = _stamp(self._path)
+    def _reloaded(self) -> RulePolicy:
+        """Return the policy, reloaded if the user's rule file changed."""
+        stamp = _file_stamp(self._path)
         if stamp != self._seen:
             self._seen = stamp
             try:
-                found = rules(self._base)
+                new_rules = rules(self._base)
             except ConfigError:
-                found = tuple(rule for rule in self._policy.rules if rule.verdict != "allow")
-            self._policy = make_policy(found, self._base, self._catalog)
+                new_rules = tuple(rule for rule in self._policy.rules if rule.verdict != "allow")
+            self._policy = make_policy(new_rules, self._base, self._catalog)
         return self._policy
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What tells one content of a file from another; None where there is none."""
+def _file_stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return values that change with a file's content; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def following(
     base: Ground, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[FollowingPolicy, list[PluginFailed]]:
-    """Do the same as `policy` for a session that stays open."""
+    """Make the policy of an open session; else as `policy`."""
     catalog, refused = load_catalog(base, tables)
     return FollowingPolicy(base, catalog), refused
 
 
-def make_policy(found: Sequence[Rule], base: Ground, catalog: Catalog) -> RulePolicy:
+def make_policy(rule_list: Sequence[Rule], base: Ground, catalog: Catalog) -> RulePolicy:
     """Make a policy with these rules."""
     own = (str(base.config.paths.config_dir), str(base.store.root))
-    return RulePolicy(found, own=own, catalog=catalog)
+    return RulePolicy(rule_list, own=own, catalog=catalog)
 
 
 def rules(base: Ground) -> tuple[Rule, ...]:
@@ -116,7 +117,7 @@ def rules(base: Ground) -> tuple[Rule, ...]:
 def load_catalog(
     base: Ground, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
-    """Load what is known of programs: the product's files with the tables of the user, a trusted project and plugins."""
+    """Load the program tables of the product, the user, a trusted project and plugins."""
     paths, own = base.config.paths, base.config.project
     layers = _user_layer(paths.config_dir / PROGRAMS)
     trusted = None if own is None else own.own(PROGRAMS)
@@ -141,4 +142,7 @@ def _user_layer(path: Path) -> list[Layer]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The programs in {path} cannot be read: {error}.") from error
+        raise ConfigError(
+            f"The program table {path} cannot be read: {error}.",
+            hint="Check the file's permissions and encoding.",
+        ) from error

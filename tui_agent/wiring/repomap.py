@@ -1,6 +1,6 @@
-"""Composition: the map of a session's workspace, made off the loop.
+"""Composition of the repository map, which is rendered in threads.
 
-Invariant: nothing is read before a map is wanted; files with secrets never come near it.
+Invariant: nothing is read before the first map is requested; files that may hold secrets are never read.
 """
 
 import time
@@ -23,17 +23,19 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapShown, MapWish
 
 PATIENCE_S = 1.5
-"""What a message waits for the symbols that it mentions."""
+"""Maximum wait of a message for the symbols that it mentions."""
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:
-    """Where the index is kept: in the user's cache; beside the sessions where those have a place of their own, so that a
-    demo leaves nothing."""
+    """Return the folder of the index: in the user's cache, or next to the sessions if they have their own folder.
+
+    The second keeps a demo from leaving anything behind.
+    """
     return config.paths.repo_maps if options.data_dir is None else beside_sessions(options.data_dir)
 
 
 class SessionMaps:
-    """Maps of one workspace. One is made at a time, in a thread of its own."""
+    """Maps of one workspace. They are rendered one at a time, each in a thread."""
 
     def __init__(
         self,
@@ -50,65 +52,75 @@ class SessionMaps:
             ),
             languages=languages,
         )
-        self._one = CapacityLimiter(1)
+        self._limiter = CapacityLimiter(1)
         self._late: MapShown | None = None
-        self._at_work = False
+        self._is_rendering = False
 
     async def shown(self, wish: MapWish) -> MapShown:
-        """See `ports.repomap.RepoMaps`. A cancelled call leaves its thread to end by itself."""
-        return await to_thread.run_sync(self._shown, wish, abandon_on_cancel=True, limiter=self._one)
+        """See `ports.repomap.RepoMaps`. The thread of a cancelled call runs to its end."""
+        return await to_thread.run_sync(self._render, wish, abandon_on_cancel=True, limiter=self._limiter)
 
     async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
         """See `ports.repomap.RepoMaps`."""
-        if self._at_work:
+        if self._is_rendering:
             return None
         self._late = None
         with anyio.move_on_after(seconds):
-            found = await to_thread.run_sync(self._kept, wish, abandon_on_cancel=True, limiter=self._one)
+            rendered = await to_thread.run_sync(
+                self._render_late, wish, abandon_on_cancel=True, limiter=self._limiter
+            )
             self._late = None
-            return found
+            return rendered
         return None
 
     def late(self) -> MapShown | None:
         """See `ports.repomap.RepoMaps`."""
-        found, self._late = self._late, None
-        return found
+        rendered, self._late = self._late, None
+        return rendered
 
-    def _kept(self, wish: MapWish) -> MapShown:
-        self._at_work = True
+    def _render_late(self, wish: MapWish) -> MapShown:
+        """Render a map and keep it for `late`, in case `soon` no longer waits for it."""
+        self._is_rendering = True
         try:
-            found = self._late = self._shown(wish)
-            return found
+            rendered = self._late = self._render(wish)
+            return rendered
         finally:
-            self._at_work = False
+            self._is_rendering = False
 
     async def defined(self, name: str) -> list[SymbolPlace] | None:
-        """Where a name is defined, the likeliest file first, tests last; `Class.method` by its last part. None: nothing is
-        known of it within `PATIENCE_S`."""
+        """Return the definitions of a name, the most likely file first, tests last; None if `PATIENCE_S` is over.
+
+        Of `Class.method` the last part is searched.
+        """
         with anyio.move_on_after(PATIENCE_S):
-            return await to_thread.run_sync(self._defined, name, abandon_on_cancel=True, limiter=self._one)
+            return await to_thread.run_sync(
+                self._find_definitions, name, abandon_on_cancel=True, limiter=self._limiter
+            )
         return None
 
-    def _defined(self, name: str) -> list[SymbolPlace] | None:
-        owner, _, own = name.replace("::", ".").rpartition(".")
+    def _find_definitions(self, name: str) -> list[SymbolPlace] | None:
+        owner, _, last_name = name.replace("::", ".").rpartition(".")
         try:
-            view = self._map.map(own)
+            view = self._map.map(last_name)
         except EnvironmentFault:
             return None
-        found = [(one, file.path) for file in view.files for one in file.symbols if one.name == own]
+        matches = [
+            (symbol, file.path) for file in view.files for symbol in file.symbols if symbol.name == last_name
+        ]
         if owner:
-            found = [each for each in found if each[0].parent.endswith(owner.rpartition(".")[2])] or found
-        if not found and view.partial:
+            parent = owner.rpartition(".")[2]
+            matches = [match for match in matches if match[0].parent.endswith(parent)] or matches
+        if not matches and view.partial:
             return None
-        found.sort(key=lambda each: is_test(each[1]))
-        return [SymbolPlace(own, path, one.line, one.end) for one, path in found]
+        matches.sort(key=lambda match: is_test(match[1]))
+        return [SymbolPlace(last_name, path, symbol.line, symbol.end) for symbol, path in matches]
 
     async def aclose(self) -> None:
-        """End what still builds the index."""
+        """Stop building the index."""
         await to_thread.run_sync(self._map.close)
 
-    def _shown(self, wish: MapWish) -> MapShown:
-        began = time.perf_counter()
+    def _render(self, wish: MapWish) -> MapShown:
+        started = time.perf_counter()
         view: MapView = self._map.map(
             wish.query,
             wish.max_tokens,
@@ -120,9 +132,9 @@ class SessionMaps:
         return MapShown(
             text=view.text,
             tokens=view.tokens,
-            files=tuple(one.path for one in view.files),
+            files=tuple(file.path for file in view.files),
             total=view.total,
             skipped=sum(view.skipped.values()),
             partial=view.partial,
-            duration_ms=round((time.perf_counter() - began) * 1000, 1),
+            duration_ms=round((time.perf_counter() - started) * 1000, 1),
         )

@@ -1,4 +1,4 @@
-"""Composition: what a start knows, to the sandbox that its commands run in."""
+"""Composition of the sandbox for a workspace's commands."""
 
 import os
 from pathlib import Path
@@ -16,42 +16,44 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 from tui_agent.workspace.sandbox.detection import Found
 from tui_agent.workspace.sandbox.mounts import Bounds
 
-OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
+OFF = Found(why_not="It is turned off in config.toml ([sandbox] mode).")
 
 
 def look(base: Ground) -> None:
-    """Start to look what there is, unless it is not wanted."""
+    """Start the detection of sandbox programs in the background, unless the sandbox is turned off."""
     if base.config.sandbox.mode == "auto":
         detect.begin()
 
 
 def confinement(base: Ground, workspace: Path) -> Confinement:
-    """The sandbox for commands of a workspace, or why there is none. Waits for what `look` began."""
+    """Return the sandbox for a workspace's commands, or the reason why there is none. Waits for the detection."""
     config, paths = base.config, base.config.paths
-    home = os.path.expanduser("~")  # noqa: PTH111 - a home that is nowhere stays as it is written
+    home = os.path.expanduser("~")  # noqa: PTH111 - an unknown home stays as written
     guarded = guarded_places(home)
-    own = (str(paths.config_dir), str(config.data_dir), str(config.cache_dir))
+    own_folders = (str(paths.config_dir), str(config.data_dir), str(config.cache_dir))
     bounds = Bounds(
         root=os.path.realpath(workspace),
         home=home,
-        hidden=(*guarded.hidden, str(paths.secrets), *map(str, _private(base))),
+        hidden=(*guarded.hidden, str(paths.secrets), *map(str, _private_paths(base))),
         kept=guarded.kept,
         absent=guarded.absent,
-        own=own,
+        own=own_folders,
         writable=tuple(map(str, config.sandbox.writable)),
         trees=guarded.trees,
-        guarded=guarded_outside(own),
+        guarded=guarded_outside(own_folders),
         secret=may_hold_secrets,
         readable=config.sandbox.readable,
         steering=steering_names(),
     )
-    found = detect.found() if config.sandbox.mode == "auto" else OFF
-    return Confinement(found, bounds, config.data_dir / "sandbox")
+    detected = detect.found() if config.sandbox.mode == "auto" else OFF
+    return Confinement(detected, bounds, config.data_dir / "sandbox")
 
 
-def _private(base: Ground) -> tuple[Path, ...]:
-    """Of the data folder of this start and of those that others use: what is kept of sessions holds files as they were,
-    those with secrets too."""
+def _private_paths(base: Ground) -> tuple[Path, ...]:
+    """Return the private paths of all data folders that may be in use.
+
+    Stored sessions contain files of the past, including those with secrets.
+    """
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd
     folders = (base.config.data_dir, find(cwd, os.environ).data_dir, find(cwd, usual).data_dir)

@@ -1,4 +1,6 @@
-"""Composition root: options and configuration to a session; with its package the only place that knows all below `cli`.
+"""Composition of a whole session from options and configuration.
+
+Only this package knows all packages below `cli`.
 
 Invariant: nothing happens on import; what `session` opens it closes, whatever happens in between.
 """
@@ -16,9 +18,11 @@ import anyio
 from tui_agent import __version__
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.user_file import keep_readable
+from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
 from tui_agent.engine.model.clients import Clients
 from tui_agent.engine.recorder import Recorder
@@ -47,7 +51,6 @@ from tui_agent.store.reader import read_marks
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.base import Ground, ground, require_decision
-from tui_agent.wiring.compaction import shrinking
 from tui_agent.wiring.context import Contributing
 from tui_agent.wiring.hooks import hooks, listeners
 from tui_agent.wiring.models import client_for, model_factory
@@ -59,6 +62,8 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
+REDUCED_BY = 0.7
+"""Target size of a reduced context, as a share of the size at which reducing starts."""
 
 
 @asynccontextmanager
@@ -68,9 +73,9 @@ async def session(
     on_trouble: Callable[[TuiAgentError], None] | None = None,
     on_hold: Callable[[SessionLog], None] | None = None,
 ) -> AsyncIterator[LocalSession]:
-    """Open (or make) the session that the options name, serve it, and close it in order at the end.
+    """Open (or create) the session that the options name, serve it, and close it in order at the end.
 
-    `on_hold` is told of the log as soon as its lock is held, before a long history is folded.
+    `on_hold` gets the log as soon as it is locked, before a long history is folded.
 
     Raises `ConfigError`, `SessionLocked`, `SessionNotFound`, `StoreError` before anything runs.
     """
@@ -84,16 +89,16 @@ async def session(
             finally:
                 with anyio.CancelScope(shield=True):
                     await opened.aclose()
-    except BaseExceptionGroup as several:
-        raise _only(several) from None
+    except BaseExceptionGroup as errors:
+        raise _unwrap_single(errors) from None
 
 
-def _only(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one exception of a group, as its raiser raised it; a group of several stays one."""
-    inner = several.exceptions
+def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the only exception of a group; a group of several stays a group."""
+    inner = group.exceptions
     if len(inner) != 1:
-        return several
-    return _only(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
+        return group
+    return _unwrap_single(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
 
 
 def _open(
@@ -111,11 +116,11 @@ def _open(
         models.resolve(base.config.investigator_profile)
     require_agent(settings.agent, agents_of(loaded))
     earlier = carried(base.store.find(base.options.carry_from)) if base.options.carry_from else None
-    log, old = _hold(base)
+    log, has_events = _lock_log(base)
     try:
         if on_hold is not None:
             on_hold(log)
-        past = Past.of(log) if old else Past()
+        past = Past.of(log) if has_events else Past()
         opened = _assemble(base, models, loaded, settings, log, past, on_trouble, earlier)
         if past.kept is None:
             opened.keep_fold()
@@ -125,22 +130,22 @@ def _open(
         raise
 
 
-def _hold(base: Ground) -> tuple[SessionLog, bool]:
-    """The log that the options ask for, and whether it holds anything already."""
+def _lock_log(base: Ground) -> tuple[SessionLog, bool]:
+    """Lock and return the log that the options ask for, and True if it has events already."""
     options, store = base.options, base.store
-    wanted = options.session
-    if wanted is None and options.continue_latest:
-        wanted = store.latest(str(options.cwd.resolve()))
-    if wanted is None:
+    session_id = options.session
+    if session_id is None and options.continue_latest:
+        session_id = store.latest(str(options.cwd.resolve()))
+    if session_id is None:
         return store.create(base.ids.session(), lazily=True), False
-    if not (store.folder(wanted) / "events.jsonl").exists():
-        return store.create(wanted), False
+    if not (store.folder(session_id) / "events.jsonl").exists():
+        return store.create(session_id), False
     if options.carry_from:
         raise ConfigError(
-            f"The session {wanted} has begun; only a new one can carry on from another.",
-            hint="Leave --session out, or give an id that no session has.",
+            f"The session {session_id} exists already; only a new session can continue from another.",
+            hint="Leave out --session, or choose a new id.",
         )
-    return store.open(wanted), True
+    return store.open(session_id), True
 
 
 def _assemble(
@@ -149,27 +154,27 @@ def _assemble(
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
-    before: Past,
+    past: Past,
     on_trouble: Callable[[TuiAgentError], None] | None,
     earlier: SessionContextLoaded | None,
 ) -> LocalSession:
-    past = Unfinished(begun=before.kept is not None)
-    recorder = _recorder(log, before, past, loaded, plain=base.config.secrets.model_sees == "plain")
-    run = _run(base, settings)
-    workspace = _workspace(base, recorder, past)
-    if past.empty:
+    unfinished = Unfinished(begun=past.kept is not None)
+    recorder = _recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
+    run = _run_started(base, settings)
+    workspace = _workspace(base, recorder, unfinished)
+    if unfinished.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
-        _go_on(base, models, recorder, log, past, run, workspace, settings)
+        _resume(base, models, recorder, log, unfinished, run, workspace, settings)
     tools, failed = tools_of(loaded)
     judge, refused = judging.following(base, loaded.policy_tables)
     subagents = Subagents(base.config)
     for event in [*loaded.events, *failed, *refused, *subagents.faulty(tools.names(), models.resolve)]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
-    taught = [one.language for one in loaded.languages]
-    maps = SessionMaps(workspace, index_folder(base.options, base.config), taught, base.redaction)
-    said = Contributing.begun(base, recorder, maps)
+    languages = [offered.language for offered in loaded.languages]
+    maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
+    context = Contributing.begun(base, recorder, maps)
     clients = Clients(partial(client_for, models))
     parts = EngineParts(
         recorder=recorder,
@@ -177,33 +182,45 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=said.middlewares(env, log, tools, judge, subagents.roles, loaded),
+        middlewares=context.middlewares(env, log, tools, judge, subagents.roles, loaded),
         agents=agents_of(loaded),
         client=clients.get,
         resolve_model=models.resolve,
         tokens=Tokens(vocabulary, recorder.calibration),
         repomap=maps,
-        knowledge=said.knowledge,
+        knowledge=context.knowledge,
         jitter=random.random,
         clock=base.clock,
         ids=base.ids,
         interactive=base.options.attended,
         try_confined=base.config.sandbox.try_confined,
-        remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
+        remember_rule=partial(_remember_rule, base.config.paths.config_dir / "policy.toml"),
         remember_readable=partial(keep_readable, base.config.paths.user_config),
         checkpoints=_checkpoints(base, workspace, log),
         hooks=hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
-        shrinking=shrinking(base),
+        shrinking=_compaction_limits(base),
     )
-    trouble = on_trouble if on_trouble is not None else _tell_stderr
+    report_trouble = on_trouble if on_trouble is not None else _write_stderr
     release = partial(_release, env, clients, maps)
     warm = partial(models.warm, settings.model)
-    return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
+    return LocalSession(log, recorder, Engine(parts, report_trouble), base.ids, run.run_id, release, warm)
 
 
-def _go_on(
+def _compaction_limits(base: Ground) -> Shrinking:
+    """Return the limits and the prompt of compaction. Raises `ConfigError` if the prompt cannot be read."""
+    context = base.config.context
+    return Shrinking(
+        reduce_at=context.reduce_at,
+        reduce_to=context.reduce_at * REDUCED_BY,
+        compact_at=context.compact_at,
+        keep=context.keep,
+        prompt=PromptTexts((base.config.paths.config_dir / "prompts",)).get("compact"),
+    )
+
+
+def _resume(
     base: Ground,
     models: ModelFactory,
     recorder: Recorder,
@@ -213,8 +230,8 @@ def _go_on(
     workspace: Path,
     settings: SessionSettings,
 ) -> None:
-    """Take the session up where an earlier run left it, with what this start asks for."""
-    _start_again(recorder, workspace, settings)
+    """Resume the session where an earlier run left it, with the options of this start."""
+    _repeat_start(recorder, workspace, settings)
     askable = log.blobs if base.options.attended else None
     take_up(recorder, run, past.records, log.repaired, askable)
     take_on_changes(base, models, recorder)
@@ -222,14 +239,14 @@ def _go_on(
 
 
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
-    """What every hook is told of the session that it is in."""
+    """Return the facts of the session that every hook gets."""
     return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
 
 
 def _environment(base: Ground, workspace: Path, recorder: Recorder) -> LocalEnvironment:
-    """Where its tools work, recorded with what confines the commands there."""
-    named = (profile.api_key_env for profile in base.config.models.values())
-    hidden = base.keys.secrets(named)
+    """Make the environment of the session's tools, and record it with its sandbox."""
+    key_names = (profile.api_key_env for profile in base.config.models.values())
+    hidden = base.keys.secrets(key_names)
     shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
     env = LocalEnvironment(
         workspace,
@@ -248,7 +265,7 @@ def _environment(base: Ground, workspace: Path, recorder: Recorder) -> LocalEnvi
     return env
 
 
-def _run(base: Ground, settings: SessionSettings) -> RunStarted:
+def _run_started(base: Ground, settings: SessionSettings) -> RunStarted:
     return RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -267,8 +284,8 @@ def _checkpoints(base: Ground, workspace: Path, log: SessionLog) -> GitShadow:
     )
 
 
-def _start_again(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
-    """Say again what a damaged first line said, and in which folder the session goes on where its own is gone."""
+def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
+    """Record the start again if the first line is damaged, or the new folder if the workspace moved."""
     state, place = recorder.state, str(workspace)
     if state.settings is None:
         recorder.append(
@@ -279,24 +296,24 @@ def _start_again(recorder: Recorder, workspace: Path, settings: SessionSettings)
 
 
 def _recorder(
-    log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlugins, *, plain: bool
+    log: SessionLog, past: Past, unfinished: Unfinished, loaded: LoadedPlugins, *, plain: bool
 ) -> Recorder:
-    """Fold what stands in the log: the branch, and the moves and messages beside it; or what came since it was kept."""
+    """Build the recorder from the log: fold the whole branch, or only the records after the cached fold."""
     with many_objects():
-        marks = read_marks(log.folder) if log.last_seq >= 0 and before.kept is None else ()
+        marks = read_marks(log.folder) if log.last_seq >= 0 and past.kept is None else ()
         return Recorder(
             log,
-            past.passing(before.history),
+            unfinished.passing(past.history),
             listeners(loaded),
             marks,
-            before.kept,
+            past.kept,
             partial(earlier_fold, log),
             plain,
         )
 
 
 async def _release(env: LocalEnvironment, clients: Clients, maps: RepoMaps) -> int:
-    """Let go of what the engine used; how many processes had to be killed."""
+    """Release the engine's resources, and return how many processes had to be killed."""
     try:
         return await env.aclose()
     finally:
@@ -311,17 +328,17 @@ def _workspace(base: Ground, recorder: Recorder, past: Unfinished) -> Path:
         workspace = base.options.cwd.resolve()
     if not workspace.is_dir():
         raise ConfigError(
-            f"The workspace {workspace} is not there.",
-            hint="Say where it is now: -C DIR. The session goes on there.",
+            f"The workspace {workspace} was not found.",
+            hint="Name its present folder with -C DIR to continue the session there.",
         )
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
     return workspace
 
 
-def _remember(path: Path, rule: str) -> None:
+def _remember_rule(path: Path, rule: str) -> None:
     append_rule(path, rule)
 
 
-def _tell_stderr(error: TuiAgentError) -> None:
-    sys.stderr.write(f"tui-agent: {error}\n")  # the store cannot take it: the last way out
+def _write_stderr(error: TuiAgentError) -> None:
+    sys.stderr.write(f"tui-agent: {error}\n")  # the log cannot store it, so there is no other place

@@ -1,4 +1,4 @@
-"""Composition: what a session begins with, and what a start changes of one that is taken up."""
+"""Composition of a session's settings: of a new session, and changes to a resumed one."""
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError
@@ -9,13 +9,14 @@ from tui_agent.session.fork_change import take_on_settings
 from tui_agent.wiring.base import Ground
 
 CHOOSERS = ("app", "web", "editor")
-"""Clients in which another model can be chosen once the session is open."""
+"""Clients in which the user can choose another model while the session is open."""
 
 
 def settings_of(base: Ground, models: ModelFactory) -> SessionSettings:
+    """Return the settings of a new session."""
     config = base.config
     return SessionSettings(
-        model=_model(base, models),
+        model=_initial_model(base, models),
         policy=config.policy,
         agent=config.agent,
         context_mode=config.context_mode,
@@ -24,8 +25,8 @@ def settings_of(base: Ground, models: ModelFactory) -> SessionSettings:
     )
 
 
-def _model(base: Ground, models: ModelFactory) -> ModelInfo:
-    """The model to begin with. Where another one can be chosen, one that cannot be used keeps nothing from opening."""
+def _initial_model(base: Ground, models: ModelFactory) -> ModelInfo:
+    """Return the initial model. If the client can choose another, an unusable model does not prevent opening."""
     config = base.config
     if not config.model and not config.base_url:
         return models.absent()
@@ -38,7 +39,7 @@ def _model(base: Ground, models: ModelFactory) -> ModelInfo:
 
 
 def take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> None:
-    """What a fork was made with. A model that cannot be used keeps nothing from opening where one can be chosen."""
+    """Apply the changes of a fork. If the client can choose another model, an unusable one does not prevent opening."""
     options = base.options
 
     def resolve(name: str, base_url: str, effort: Effort | None) -> ModelInfo:
@@ -53,27 +54,27 @@ def take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> N
 
 
 def apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:
-    """A session that is taken up keeps its settings, but for what this start asked for."""
+    """Change the settings of a resumed session that the options of this start name."""
     known = recorder.state.settings
     if known is None:
         return
     options = base.options
-    asked: list[tuple[str, object]] = [
+    requested: list[tuple[str, object]] = [
         ("model", options.model or options.base_url or options.effort or None),
         ("policy", options.policy),
         ("agent", options.agent),
         ("context_mode", options.context_mode),
     ]
-    changed = {key for key, value in asked if value is not None}
+    changed = {key for key, value in requested if value is not None}
     if known.model.provider == NO_MODEL:
         changed.add("model")
     if settings.budgets != Budgets():
         changed.add("budgets")
     for key in sorted(changed):
-        _change(recorder, key, settings, known)
+        _record_change(recorder, key, settings, known)
 
 
-def _change(recorder: Recorder, key: str, settings: SessionSettings, known: SessionSettings) -> None:
+def _record_change(recorder: Recorder, key: str, settings: SessionSettings, known: SessionSettings) -> None:
     new = settings.model_dump(mode="json")[key]
     old = known.model_dump(mode="json")[key]
     if new != old:

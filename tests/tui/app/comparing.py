@@ -84,9 +84,7 @@ async def open_comparison(
         app = driven.app
         kept: list[Side] = []
         without: list[str] = []
-        choices = Choices(
-            outside, own, "night-shift-hours", FOLDER, app.actions, kept.append, without.append, app.say
-        )
+        choices = Choices(outside, own, "night-shift-hours", FOLDER, kept.append, without.append, app.say)
         screen = CompareScreen(NAMES, choices, lambda: app.looks)
         await app.push_screen(screen)
         while screen.compared is None and not without:

@@ -45,9 +45,9 @@ class Driven:
 
     async def settle(self) -> None:
         """Everything that was fed is on the screen."""
-        live = self.app.live
-        assert live is not None and live.pump is not None
-        await live.pump.reached(len(self.session.records) - 1)
+        controller = self.app.controller
+        assert controller is not None and controller.pump is not None
+        await controller.pump.reached(len(self.session.records) - 1)
         await self.pilot.pause()
         await self.pilot.pause()  # what the first one mounted is laid out in the second
 
@@ -117,14 +117,14 @@ async def _open(
     async with piloted(app, size) as pilot:
         driven = Driven(app, held, pilot)
         while held.gate is None and held.failure is None and app.is_running:
-            if app.live is not None and app.live.pump is not None:
+            if app.controller is not None and app.controller.pump is not None:
                 break
             faults = [worker.error for worker in app.workers if worker.error is not None]
             if faults:
                 raise faults[0]
             await pilot.pause(0.01)
-        if app.live is not None and app.live.pump is not None:
+        if app.controller is not None and app.controller.pump is not None:
             await driven.settle()
         yield driven
-        live = app.live
-        assert driven.may_break or live is None or not live.faults.first, app.note.text
+        controller = app.controller
+        assert driven.may_break or controller is None or not controller.faults.first, app.note.text

@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.tui.controller.sessions import VERY_LONG
+from tui_agent.tui.controller.session_switcher import VERY_LONG
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.trace.screen import TraceScreen
@@ -59,10 +59,10 @@ class _LongSession(FakeSession):
 
 
 async def _whole(driven: Driven, session: _LongSession) -> None:
-    live = driven.app.live
-    assert live is not None
+    controller = driven.app.controller
+    assert controller is not None
     session.read.set()
-    while len(live.views.transcript.view().entries) < 2 * TURNS:
+    while len(controller.views.transcript.view().entries) < 2 * TURNS:
         await driven.pilot.pause(0.01)
     await driven.settle()
 
@@ -70,20 +70,20 @@ async def _whole(driven: Driven, session: _LongSession) -> None:
 async def test_its_end_is_shown_with_its_title_and_a_message_is_sent_before_the_rest_is_read() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None and not live.opening.under_way
+        controller = driven.app.controller
+        assert controller is not None and not controller.sessions.under_way
         assert f"question number {TURNS}" in driven.text() and "A long day" in driven.text()
-        assert live.state.turn == TURNS and live.has_model
+        assert controller.state.turn == TURNS and controller.has_model
         await driven.type("and now")
         await driven.press("enter")
         assert [type(one) for one in session.submitted] == [SubmitPrompt]
         session.turn(TURNS + 1)
         await driven.settle()
         assert f"question number {TURNS + 1}" in driven.text()
-        assert len(live.views.transcript.view().entries) < 300
+        assert len(controller.views.transcript.view().entries) < 300
         await _whole(driven, session)
         assert f"question number {TURNS + 1}" in driven.text()
-        assert live.state.turn == TURNS + 1
+        assert controller.state.turn == TURNS + 1
         session.turn(TURNS + 2)
         await driven.settle()
         assert f"question number {TURNS + 2}" in driven.text()
@@ -93,10 +93,10 @@ async def test_its_end_is_shown_with_its_title_and_a_message_is_sent_before_the_
 async def test_what_is_read_stays_in_place_when_the_whole_comes() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None and live.chat.widget is not None
-        live.chat.page(-1)
-        live.chat.page(-1)
+        controller = driven.app.controller
+        assert controller is not None and controller.chat.widget is not None
+        controller.chat.page(-1)
+        controller.chat.page(-1)
         await driven.pilot.pause()
         before = [row[:60] for row in driven.rows() if "question number" in row]
         assert before and f"question number {TURNS}" not in driven.text()
@@ -119,21 +119,21 @@ async def test_without_a_kept_fold_the_whole_is_waited_for() -> None:
 async def test_another_session_can_be_opened_before_the_whole_is_read() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         driven.app.spawn = lambda _: FakeSession(golden("night_shift"))
-        await live.opening.open(driven.app.options)
+        await controller.sessions.open(driven.app.options)
         session.read.set()
         await driven.pilot.pause()
         await driven.pilot.pause()
-        assert live.session is not session and "question number" not in driven.text()
+        assert controller.session is not session and "question number" not in driven.text()
 
 
 async def test_the_status_line_says_how_much_is_still_to_be_read() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         assert "ready  reading the older 100 %" in driven.text()
         await _whole(driven, session)
         assert "reading the older" not in driven.text()
@@ -143,9 +143,9 @@ async def test_the_status_line_says_how_much_is_still_to_be_read() -> None:
 async def test_what_can_be_gone_back_to_says_what_is_missing_and_takes_it_in() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None
-        live.act("revert")
+        controller = driven.app.controller
+        assert controller is not None
+        controller.act("revert")
         await driven.pilot.pause()
         picker = driven.app.screen
         assert isinstance(picker, Picker)
@@ -158,9 +158,9 @@ async def test_what_can_be_gone_back_to_says_what_is_missing_and_takes_it_in() -
 async def test_words_are_looked_for_once_all_is_known() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None
-        live.chat.find("question number 17")
+        controller = driven.app.controller
+        assert controller is not None
+        controller.chat.find("question number 17")
         await driven.pilot.pause()
         assert "/find waits until all of the session is known" in driven.text()
         await _whole(driven, session)
@@ -172,10 +172,10 @@ async def test_words_are_looked_for_once_all_is_known() -> None:
 async def test_figures_of_the_newest_part_say_so_and_those_of_the_whole_do_not() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         for name in ("cost", "status", "diff", "trace"):
-            live.act(name)
+            controller.act(name)
             await driven.pilot.pause()
             assert "reading the older 100 %" in driven.text(), name
             await driven.press("escape" if name != "trace" else "right")
@@ -187,7 +187,7 @@ async def test_figures_of_the_newest_part_say_so_and_those_of_the_whole_do_not()
         assert len(screen.spans.view.roots) == TURNS and "reading the older" not in driven.text()
         await driven.press("escape")
         for name in ("cost", "status", "diff"):
-            live.act(name)
+            controller.act(name)
             await driven.pilot.pause()
             assert isinstance(driven.app.screen, Viewer) and "reading the older" not in driven.text(), name
             await driven.press("escape")

@@ -139,7 +139,7 @@ async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys:
         for text in keys:
             await driven.type(text)
             await driven.press("enter") if text == "demo bug" else await driven.press("escape", "enter")
-        assert "A demo runs in a workspace of its own" in driven.text()
+        assert "A demo runs in its own workspace" in driven.text()
         assert "tui-agent demo bugfix" in driven.text()
         assert driven.session.submitted == [] and not driven.app.left
 
@@ -183,8 +183,8 @@ async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
 async def test_diff_compares_the_content_before_and_after() -> None:
     session = FakeSession(golden("night_shift"))
     async with open_app(session=session) as driven:
-        assert driven.app.live is not None
-        for number, one in enumerate(driven.app.live.views.files.view().files):
+        assert driven.app.controller is not None
+        for number, one in enumerate(driven.app.controller.views.files.view().files):
             if one.before:
                 session.blobs[one.before] = b"same\nold %d\n" % number
             if one.after:
@@ -200,8 +200,8 @@ async def test_diff_compares_the_content_before_and_after() -> None:
 async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown() -> None:
     session = FakeSession(golden("night_shift"))
     async with open_app(session=session) as driven:
-        assert driven.app.live is not None
-        for number, one in enumerate(driven.app.live.views.files.view().files):
+        assert driven.app.controller is not None
+        for number, one in enumerate(driven.app.controller.views.files.view().files):
             if one.before:
                 session.blobs[one.before] = b"same\nold\n" if number else b"same\n"
             if one.after:

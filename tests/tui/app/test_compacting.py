@@ -172,13 +172,13 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
             assert command.model_copy(update={"id": wanted.id}) == wanted
         driven.session.feed(ContextPinned(seqs=(seq,)))
         await driven.settle()
-        assert "1 message is pinned: every summary to come keeps it word for word." in driven.text()
+        assert "1 message is pinned: later summaries keep it word for word." in driven.text()
         await listed(driven)
         assert "pinned" in driven.text()
         await driven.press("escape")
         driven.session.feed(ContextPinned(seqs=(seq, seq + 1), pinned=False))
         await driven.settle()
-        assert "2 messages are no longer pinned: summaries to come may leave them out." in driven.text()
+        assert "2 messages are no longer pinned: later summaries may leave them out." in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -224,15 +224,15 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
 
 async def test_the_list_opens_before_a_long_session_is_read() -> None:
     async with open_app(golden("night_shift")) as driven:
-        live = driven.app.live
-        assert live is not None
-        gate, read = asyncio.Event(), live.reading.events_between
+        controller = driven.app.controller
+        assert controller is not None
+        gate, read = asyncio.Event(), controller.reader.events_between
 
         async def held(first: int, last: int, most: int) -> list[Record]:
             await gate.wait()
             return await read(first, last, most)
 
-        live.reading.events_between = held  # type: ignore[method-assign]
+        controller.reader.events_between = held  # type: ignore[method-assign]
         await driven.type("/compact list")
         await driven.press("enter")
         await driven.until(lambda: LOOKING in driven.text())

@@ -319,13 +319,13 @@ async def test_alone_without_forks_one_of_the_other_sessions_can_be_chosen(
 
     outside = Alone(two)
     async with open_app(golden("night_shift"), outside=outside) as driven:
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         (tmp_path / "events.jsonl").write_bytes(b"{}\n")
-        live.folder = tmp_path
+        controller.folder = tmp_path
         driven.app.do("compare")
         while "the other one" not in driven.text():
             await driven.pilot.pause()
         await driven.press("enter")
         await driven.pilot.pause()
-        assert ("compare", live.app.session_id, FORK, "--json") in outside.asked
+        assert ("compare", controller.app.session_id, FORK, "--json") in outside.asked

@@ -48,8 +48,8 @@ async def demo(client: str = "demo") -> AsyncIterator[Driven]:
     session.react = engine(session)
     options = SessionOptions(cwd=NOWHERE, data_dir=NOWHERE, client=client)  # type: ignore[arg-type]
     async with open_app(session=session, options=options) as driven:
-        assert driven.app.live is not None
-        driven.app.live.demo_end.read_s = 0.0
+        assert driven.app.controller is not None
+        driven.app.controller.demo_end.read_s = 0.0
         yield driven
 
 
@@ -70,7 +70,7 @@ async def test_the_demos_turn_goes_back_with_its_files_and_comes_again() -> None
             Revert(to_seq=TURN_2 - 1, id=driven.session.submitted[0].id),
             Redo(id=driven.session.submitted[1].id),
         ]
-        assert "Forward again" in driven.text() and "Fixed." in driven.text()
+        assert "Redone, up to event" in driven.text() and "Fixed." in driven.text()
         kept = [record.seq for record in branch(driven.session.records)]
         assert kept[: len(RECORDS)] == list(range(len(RECORDS)))
 

@@ -8,11 +8,11 @@ from tui_agent.protocol.commands import SubmitPrompt
 async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_sent() -> None:
     first, second = FakeSession(golden("streaming")), FakeSession(golden("night_shift"))
     async with open_app(session=first) as driven:
-        live = driven.app.live
-        assert live is not None and live.running
+        controller = driven.app.controller
+        assert controller is not None and controller.running
         first.end()
         await driven.pilot.pause()
-        assert not live.running and "engine ended" in driven.text()
+        assert not controller.running and "engine ended" in driven.text()
         driven.app.spawn = lambda options: second
         await driven.type("my words")
         await driven.press("enter")
@@ -32,22 +32,22 @@ async def test_after_the_engines_death_another_session_can_be_opened() -> None:
         await driven.type("/new")
         await driven.press("enter")
         await driven.pilot.pause()
-        live = driven.app.live
-        assert live is not None
-        await driven.until(lambda: live.session is second)
-        assert live.session is second
+        controller = driven.app.controller
+        assert controller is not None
+        await driven.until(lambda: controller.session is second)
+        assert controller.session is second
 
 
 async def test_what_the_engine_could_not_store_is_said_and_the_turn_counts_as_stopped() -> None:
     session = FakeSession(golden("streaming"))
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None and live.running
+        controller = driven.app.controller
+        assert controller is not None and controller.running
         session.trouble = FakeTrouble("The event could not be stored: no space is left.", "Free some space.")
-        live.frames.beat()
+        controller.panes.beat()
         await driven.pilot.pause()
         assert "no space is left" in driven.text() and "not stored" in driven.text()
-        assert not live.running
+        assert not controller.running
         await driven.type("again")
         await driven.press("enter")
         assert isinstance(session.submitted[-1], SubmitPrompt)

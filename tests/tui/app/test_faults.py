@@ -28,12 +28,12 @@ class FakeTodo(Todo):
 
 def broken(driven: Driven) -> Views:
     """The app's views, whose task list is broken from now on."""
-    live = driven.app.live
-    assert live is not None
+    controller = driven.app.controller
+    assert controller is not None
     driven.may_break = True
-    live.views.todo = FakeTodo()
-    live.views._gather()
-    return live.views
+    controller.views.todo = FakeTodo()
+    controller.views._gather()
+    return controller.views
 
 
 async def uncovered(driven: Driven) -> str:
@@ -94,10 +94,10 @@ async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() ->
 
 async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
     async with open_app(golden("night_shift")) as driven:
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         driven.may_break = True
-        begin, failed = live.chat.begin, list[bool]()
+        begin, failed = controller.chat.begin, list[bool]()
 
         async def fails_once(views: Views) -> None:
             if not failed:
@@ -105,7 +105,7 @@ async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
                 raise RuntimeError("no place")
             await begin(views)
 
-        live.chat.begin = fails_once  # type: ignore[method-assign]
+        controller.chat.begin = fails_once  # type: ignore[method-assign]
         end = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end, reason="undo"))
         await driven.settle()

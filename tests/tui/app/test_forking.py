@@ -94,7 +94,7 @@ async def test_while_a_turn_runs_a_fork_is_made_and_named_but_not_opened(tmp_pat
 
 async def test_fork_on_a_message_leaves_it_out_and_gives_it_to_the_prompt_of_the_fork(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
-        chat = walked.app.live.chat if walked.app.live is not None else None
+        chat = walked.app.controller.chat if walked.app.controller is not None else None
         assert chat is not None and chat.widget is not None
         entry = chat.entry_at(SECOND_MESSAGE)
         assert entry is not None

@@ -48,7 +48,7 @@ async def test_skills_are_listed_with_their_origin_and_faults_and_one_goes_into_
             driven.session.feed(SKILLS)
             await driven.settle()
             await driven.type("Read the form")
-            driven.app.live.act("skills", "")  # type: ignore[union-attr]
+            driven.app.controller.act("skills", "")  # type: ignore[union-attr]
             await _until(driven, lambda: "Skills" in driven.text())
             shown = driven.text()
             assert "Reads [bold]PDF[/] files." in shown and "user" in shown
@@ -116,18 +116,18 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
 
 async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_is_closed() -> None:
     async with open_app(golden("streaming")) as driven:
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         for _ in range(2):
-            live.act("memory", "")
+            controller.act("memory", "")
             sheet = driven.app.screen
             assert isinstance(sheet, Viewer) and sheet.follows
-            live.frames.show(ALL)
+            controller.panes.show(ALL)
             await _until(driven, lambda: "Of this task" in driven.text())
             await driven.press("escape")
             await _until(driven, lambda: not isinstance(driven.app.screen, Viewer))
             sheet.redraw()
-            live.frames.show(ALL)
+            controller.panes.show(ALL)
 
 
 async def test_status_lists_the_instructions_and_what_was_left_out() -> None:

@@ -169,7 +169,9 @@ async def test_that_the_map_is_not_there_yet_is_said_once() -> None:
         linear.tell(record)
     assert (
         said
-        == ["Sent without the map of the repository, which was not there after 3 s. A later request has it."]
+        == [
+            "Sent without the repository map, which was not ready after 3 s. A later request will include it."
+        ]
         * 2
     )
 

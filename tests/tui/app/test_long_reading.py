@@ -46,8 +46,8 @@ async def read_through() -> AsyncIterator[tuple[Driven, ChatWidget, list[str]]]:
         )
         driven.session.feed(answer, TurnFinished(turn=3, reason="finished"))
         await driven.settle()
-        assert driven.app.live is not None and driven.app.live.chat.widget is not None
-        yield driven, driven.app.live.chat.widget, copied
+        assert driven.app.controller is not None and driven.app.controller.chat.widget is not None
+        yield driven, driven.app.controller.chat.widget, copied
 
 
 def row_with(driven: Driven, text: str) -> int:

@@ -6,7 +6,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.tui.controller.sessions import LONG
+from tui_agent.tui.controller.session_switcher import LONG
 
 
 def _long() -> FakeSession:
@@ -21,14 +21,18 @@ def _long() -> FakeSession:
 async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
     session = _long()
     async with open_app(session=session) as driven:
-        live = driven.app.live
-        assert live is not None and live.chat.views is not None and live.chat.widget is not None
+        controller = driven.app.controller
+        assert (
+            controller is not None
+            and controller.chat.views is not None
+            and controller.chat.widget is not None
+        )
         await driven.settle()
         assert f"question number {LONG // 3 + 19}" in driven.text()
-        entries = live.chat.views.transcript.view().entries
+        entries = controller.chat.views.transcript.view().entries
         assert len(entries) > 900
         assert not [widget for widget in driven.app.query("#glimpse") if widget.display]
-        live.chat.widget.scroll_to_entry(entries[0].id)
+        controller.chat.widget.scroll_to_entry(entries[0].id)
         await driven.pilot.pause()
         assert "question number" not in driven.text()
 
@@ -36,12 +40,12 @@ async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
 async def test_the_glimpse_shows_the_newest_talk_while_history_is_read() -> None:
     session = _long()
     async with open_app(golden("night_shift")) as driven:
-        live = driven.app.live
-        assert live is not None
-        await live.chat.glimpse(session.records[-300:])
+        controller = driven.app.controller
+        assert controller is not None
+        await controller.chat.glimpse(session.records[-300:])
         await driven.pilot.pause()
         assert f"question number {LONG // 3 + 19}" in driven.text()
-        live.chat.show()
+        controller.chat.show()
         await driven.pilot.pause()
         assert "question number" not in driven.text()
 

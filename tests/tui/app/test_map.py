@@ -106,7 +106,7 @@ async def test_the_newest_message_is_the_question_until_another_is_typed() -> No
     program = MapProgram()
     async with open_app(golden("night_shift"), outside=program) as driven:
         page = await opened(driven)
-        newest = driven.app.live.state.root_task if driven.app.live is not None else ""
+        newest = driven.app.controller.state.root_task if driven.app.controller is not None else ""
         assert newest and program.option("--query") == " ".join(newest.split())[:300]
         await driven.press("slash", "ctrl+u", "w", "e", "e", "k", "enter")
         await shown(driven)

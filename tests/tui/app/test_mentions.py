@@ -9,8 +9,8 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
-from tui_agent.tui.prompt.symbol_index import of_index
-from tui_agent.tui.prompt.symbols import Symbol, of_git
+from tui_agent.tui.prompt.symbol_search import search_git, search_index
+from tui_agent.tui.prompt.symbols import Symbol
 
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
 NAMED = (
@@ -106,7 +106,7 @@ async def test_symbols_are_those_of_the_maps_index_and_without_one_those_that_gi
         asked.append(words)
         return 0, "".join(f"{json.dumps(row)}\n" for row in index)
 
-    find = of_index(program, tmp_path / "data")
+    find = search_index(program, tmp_path / "data")
     assert await find(tmp_path, "cart") == [Symbol("cart_total", "src/cart.c", 7)]
     assert asked[0][:4] == ("map", "--json", "--symbol", "cart") and str(tmp_path / "data") in asked[0]
     index.clear()
@@ -124,7 +124,7 @@ async def test_a_name_of_tests_and_of_sources_is_offered_where_the_source_define
         golden("night_shift"), options=SessionOptions(cwd=tmp_path, data_dir=tmp_path)
     ) as driven:
         prompt = driven.app.prompt
-        prompt.find_symbols = of_git
+        prompt.find_symbols = search_git
         prompt.set_root(tmp_path)
         await driven.press("@", *"car")
         await driven.until(lambda: "z_src/cart.py:1" in driven.text())

@@ -44,11 +44,11 @@ class Streamed:
 
     def on(self) -> None:
         """Some of it comes now, and a frame of it at once."""
-        live = self.driven.app.live
-        assert live is not None
+        controller = self.driven.app.controller
+        assert controller is not None
         self.driven.session.feed(*self.left[: self.share])
         del self.left[: self.share]
-        live.frames.show(ALL)
+        controller.panes.show(ALL)
 
 
 @pytest.mark.slow
@@ -58,14 +58,14 @@ async def test_no_screen_over_a_running_turn_stops_a_view(action: Action) -> Non
     programs = Programs([told(1, "b", "x", 60, id="ses_b")])
     async with open_app(session=session, size=(80, 24), outside=programs) as driven:
         said, say = list[str](), driven.app.say
-        live = driven.app.live
-        assert live is not None and live.running
+        controller = driven.app.controller
+        assert controller is not None and controller.running
         driven.app.say = lambda text, *how, **kept: (said.append(text), say(text, *how, **kept))[0]  # type: ignore
         streamed = Streamed(driven, len(SIZES) * len(KEYS) * 4)
         for size in SIZES:
             await driven.pilot.resize_terminal(*size)
             for keys in KEYS:
-                live.act(action.name, ARGUMENTS.get(action.name, ""))
+                controller.act(action.name, ARGUMENTS.get(action.name, ""))
                 streamed.on()
                 if keys:
                     await driven.pilot.pause()
@@ -75,5 +75,5 @@ async def test_no_screen_over_a_running_turn_stops_a_view(action: Action) -> Non
                 await driven.pilot.press("escape")
                 streamed.on()
             await driven.settle()
-        assert live.views.seq == len(session.records) - 1
+        assert controller.views.seq == len(session.records) - 1
         assert not [text for text in said if " broke: " in text]

@@ -53,8 +53,8 @@ def after(seq: int, payload: object) -> Envelope:
 
 async def opened(driven: Driven) -> PolicySheet:
     await driven.settle()
-    assert driven.app.live is not None
-    driven.app.live.act("policy")
+    assert driven.app.controller is not None
+    driven.app.controller.act("policy")
     await driven.pilot.pause()
     await driven.pilot.pause()
     sheet = driven.app.screen
@@ -125,7 +125,7 @@ async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> N
         assert isinstance(wished, RevokeRule) and wished.rule == RULE
         driven.session.feed(PermissionRevoked(rule=RULE))
         await driven.settle()
-        assert "  nothing" in driven.text() and "rule taken back" in driven.text()
+        assert "  nothing" in driven.text() and "rule revoked" in driven.text()
 
 
 async def test_a_file_of_rules_that_cannot_be_read_is_said() -> None:

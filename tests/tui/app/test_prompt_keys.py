@@ -326,8 +326,8 @@ async def test_the_unsent_text_survives_in_a_private_side_file(tmp_path: Path) -
     async with open_app(session=session) as driven:
         await driven.type("not sent yet")
         driven.app.prompt.editor.paste(PASTE)
-        assert driven.app.live is not None
-        driven.app.live.keeping.save_draft()
+        assert driven.app.controller is not None
+        driven.app.controller.drafts.save_draft()
         assert stat.S_IMODE((tmp_path / "draft").stat().st_mode) == 0o600
     again = FakeSession(golden("night_shift"), folder=str(tmp_path))
     async with open_app(session=again) as driven:
@@ -341,8 +341,8 @@ async def test_what_was_typed_before_anything_was_said_comes_back_in_the_next_se
     first = FakeSession(golden("night_shift")[:3], folder=str(tmp_path / "ses_1"))
     async with open_app(session=first, options=options) as driven:
         await driven.type("half a thought")
-        assert driven.app.live is not None
-        driven.app.live.keeping.save_draft()
+        assert driven.app.controller is not None
+        driven.app.controller.drafts.save_draft()
         [draft] = (tmp_path / "data" / "drafts").iterdir()
     assert not (tmp_path / "ses_1").exists()
     held = draft.read_text()
@@ -353,8 +353,8 @@ async def test_what_was_typed_before_anything_was_said_comes_back_in_the_next_se
         assert driven.app.prompt.editor.text == "half a thought"
         (tmp_path / "ses_2").mkdir()
         await driven.press("x")
-        assert driven.app.live is not None
-        driven.app.live.keeping.save_draft()
+        assert driven.app.controller is not None
+        driven.app.controller.drafts.save_draft()
         assert list((tmp_path / "data" / "drafts").iterdir()) == []
         assert (tmp_path / "ses_2" / "draft").exists()
 

@@ -89,10 +89,10 @@ async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut:
         await driven.settle()
         driven.app.hush()
         await driven.pilot.pause()
-        live = driven.app.live
-        assert live is not None
-        live.chat.to_end()
-        live.frames.show_all()
+        controller = driven.app.controller
+        assert controller is not None
+        controller.chat.to_end()
+        controller.panes.show_all()
         await driven.pilot.pause()
         assert driven.text() == whole
 

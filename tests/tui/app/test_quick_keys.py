@@ -6,7 +6,7 @@ import pytest
 from textual.events import Key
 
 from tests.tui.app.branching import walk
-from tui_agent.tui.controller.read_only import look_on
+from tui_agent.tui.screens.replay.live_log import look_on
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
@@ -22,12 +22,14 @@ async def test_a_second_quick_key_closes_nothing_that_lies_below(
 ) -> None:
     async with walk(tmp_path, size=(160, 45)) as walked:
         await walked.slash("/tree")
-        live = walked.app.live
-        assert live is not None
+        controller = walked.app.controller
+        assert controller is not None
         if kind is ReplayScreen:
-            look_on(live, tmp_path / "sessions" / walked.session.id)
+            look_on(controller, tmp_path / "sessions" / walked.session.id)
         else:
-            walked.app.push_screen(TraceScreen(live) if kind is TraceScreen else SessionsScreen(live))
+            walked.app.push_screen(
+                TraceScreen(controller) if kind is TraceScreen else SessionsScreen(controller)
+            )
         await walked.pilot.pause()
         over = walked.app.screen
         assert isinstance(over, kind)

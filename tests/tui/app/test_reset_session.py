@@ -13,7 +13,7 @@ from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.ids import SessionId
 
 OLD = "ses_0000000000000001"
-SUMMARY = "This session carries on from an earlier one.\n\n## Turn 1\n- Asked: the weekly report\n"
+SUMMARY = "This session continues an earlier one.\n\n## Turn 1\n- Asked: the weekly report\n"
 
 
 def stored(tmp_path: Path) -> FakeSession:
@@ -54,10 +54,10 @@ async def test_a_reset_carries_the_open_session_on_and_names_where_it_is_kept(tm
         options = await reset(driven, "/reset-session")
         assert (options.session, options.carry_from) == (None, OLD)
         assert driven.app.note.text == f"A fresh session. /session {OLD} opens the one before."
-        while "as a summary" not in driven.text():
+        while "Added a summary" not in driven.text():
             await driven.pilot.pause(0.01)
-        (row,) = [row for row in driven.rows() if "as a summary" in row]
-        assert f"2 turns of {OLD} as a summary; its log is kept  open" in row
+        (row,) = [row for row in driven.rows() if "Added a summary" in row]
+        assert f"Added a summary of 2 turns from {OLD}  open" in row
         assert "weekly report" not in driven.text()
         await driven.press("tab", "ctrl+o")
         assert "Asked: the weekly report" in driven.text()
@@ -66,7 +66,7 @@ async def test_a_reset_carries_the_open_session_on_and_names_where_it_is_kept(tm
 async def test_another_session_can_be_carried_on(tmp_path: Path) -> None:
     async with open_app(session=stored(tmp_path)) as driven:
         assert (await reset(driven, "/reset-session ses_other")).carry_from == "ses_other"
-        while "2 turns of ses_other" not in driven.text():
+        while "2 turns from ses_other" not in driven.text():
             await driven.pilot.pause(0.01)
 
 
@@ -90,7 +90,7 @@ async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path)
     async with open_app(session=stored(tmp_path)) as driven:
         await reset(driven, "/reset-session ses_x", lambda options: FakeSession(failure=missing))
         assert "No session begins with 'ses_x'" in driven.text()
-        assert driven.app.live is not None and driven.app.live.session is driven.session
+        assert driven.app.controller is not None and driven.app.controller.session is driven.session
 
 
 @pytest.mark.parametrize("words", ["/new", "/reset-session"])

@@ -227,7 +227,7 @@ async def test_revert_on_a_message_goes_back_to_before_that_message() -> None:
         first = turn(driven, 1, "the first thing", "one")
         turn(driven, 2, "the second thing", "two")
         await driven.settle()
-        chat = driven.app.live.chat if driven.app.live is not None else None
+        chat = driven.app.controller.chat if driven.app.controller is not None else None
         assert chat is not None and chat.widget is not None
         entry = chat.entry_at(first)
         assert entry is not None

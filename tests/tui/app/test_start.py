@@ -16,7 +16,7 @@ from tui_agent.protocol.events.session import CommandRejected, SessionStarted, S
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
-from tui_agent.tui.controller.model_discovery import Server, first_choices, servers
+from tui_agent.tui.panes.model_discovery import Server, first_choices, servers
 
 
 def empty_session(model: str = "") -> list[Record]:
@@ -89,8 +89,8 @@ async def test_the_page_stands_in_the_first_frame_where_nothing_names_a_model() 
 async def test_what_is_found_later_changes_neither_the_chosen_row_nor_what_a_digit_means() -> None:
     async with open_app(empty_session(), outside=outside) as driven:
         await shown(driven, "Without a key")
-        assert driven.app.live is not None
-        start, beginning = driven.app.live.chat.start, driven.app.live.beginning
+        assert driven.app.controller is not None
+        start, beginning = driven.app.controller.chat.start, driven.app.controller.start_page
         await driven.press("down")
         chosen = start.usable[start.chosen].name
         beginning.local = [Server("Ollama", 11434, ("qwen3",))]
@@ -218,7 +218,7 @@ async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(
         await driven.type("/new")
         await driven.press("escape", "enter")
         await shown(driven, "This folder")
-        assert driven.app.live is not None and driven.app.live.config is not None
+        assert driven.app.controller is not None and driven.app.controller.config is not None
 
 
 async def test_why_a_session_cannot_be_opened_stands_once() -> None:
@@ -244,9 +244,9 @@ async def test_a_model_that_is_refused_leaves_the_start_page_and_says_why() -> N
         await driven.settle()
         text = driven.text()
         assert "There is no model 'nope'. /model lists them." in text and "This folder" in text
-        live = driven.app.live
-        assert live is not None and live.chat.start.display
+        controller = driven.app.controller
+        assert controller is not None and controller.chat.start.display
         driven.app.note.display = False
         session.feed(UserMessageReceived(text="hello", source="prompt"), TurnStarted(turn=1))
         await driven.settle()
-        assert not live.chat.start.display and not driven.app.note.display
+        assert not controller.chat.start.display and not driven.app.note.display

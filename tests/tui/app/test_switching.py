@@ -79,7 +79,7 @@ async def test_what_follows_a_switch_that_waited_waits_for_that_session_too() ->
         for session in (second, third):
             assert session.gate is not None
             session.gate.set()
-            await driven.until(lambda opened=session: driven.app.live.session is opened)  # type: ignore[union-attr, misc]
+            await driven.until(lambda opened=session: driven.app.controller.session is opened)  # type: ignore[union-attr, misc]
         await driven.until(lambda: bool(third.submitted))
         assert said(third.submitted) == ["for the third"] and said(second.submitted) == []
 

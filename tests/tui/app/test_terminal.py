@@ -23,7 +23,7 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.controller.drafts import way_back
+from tui_agent.tui.app import session_to_resume
 from tui_agent.tui.terminal.terminal import Terminal, farewell
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -78,11 +78,11 @@ def test_the_way_back_names_the_folder_of_the_data_and_can_be_pasted() -> None:
 def test_there_is_no_way_back_where_nothing_was_said_nor_from_a_demo(tmp_path: Path) -> None:
     options = SessionOptions(cwd=tmp_path)
     folder = tmp_path / "ses_1"
-    assert way_back(options, None) == way_back(options, folder) == ""
+    assert session_to_resume(options, None) == session_to_resume(options, folder) == ""
     folder.mkdir()
     (folder / "events.jsonl").write_bytes(b"{}")
-    assert way_back(options, folder) == "ses_1"
-    assert way_back(replace(options, client="demo"), folder) == ""
+    assert session_to_resume(options, folder) == "ses_1"
+    assert session_to_resume(replace(options, client="demo"), folder) == ""
 
 
 async def test_waiting_is_told_only_to_those_who_look_elsewhere() -> None:

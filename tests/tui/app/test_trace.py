@@ -1,4 +1,4 @@
-"""The trace: pane and full screen, live, filtered, in JSON, and of any length."""
+"""The trace: pane and full screen, controller, filtered, in JSON, and of any length."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -194,8 +194,8 @@ async def test_the_full_screen_opens_with_the_newest_span_in_sight() -> None:
 @pytest.mark.parametrize("log", ["night_shift", "streaming", "every_kind"])
 async def test_failures_are_one_number_in_every_pane(log: str) -> None:
     async with open_app(golden(log), size=(160, 60)) as driven:
-        assert driven.app.live is not None
-        views = driven.app.live.views
+        assert driven.app.controller is not None
+        views = driven.app.controller.views
         trace, metrics = views.trace.view(), views.metrics.view()
         failed = sum(one.state == "failed" and one.kind not in ("turn", "iteration") for one in trace.spans)
         assert trace.failed == failed == metrics.failed_tools + metrics.model_failures
@@ -219,22 +219,24 @@ async def test_the_status_says_the_state_in_the_words_of_the_status_line() -> No
 
 async def test_the_cost_of_a_turn_is_summed_over_its_requests() -> None:
     async with open_app(golden("night_shift"), size=(120, 40)) as driven:
-        assert driven.app.live is not None
-        metrics = driven.app.live.views.metrics.view()
+        assert driven.app.controller is not None
+        metrics = driven.app.controller.views.metrics.view()
         await driven.type("/cost")
         await driven.press("enter")
         names = next(row for row in driven.rows() if "largest request" in row)
         assert names.split("▌")[1].split()[:5] == ["turn", "cost", "sent", "received", "largest"]
         turns = [row.split("▌")[1].split() for row in driven.rows() if "▌  turn " in row and "$" in row]
-        sums = [span.billed_in for span in driven.app.live.views.trace.view().spans if span.kind == "turn"]
+        sums = [
+            span.billed_in for span in driven.app.controller.views.trace.view().spans if span.kind == "turn"
+        ]
         assert sum(sums) == metrics.input_tokens
         assert all(units.tokens(one) in row for one, row in zip(sums, map(" ".join, turns), strict=True))
 
 
 async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:
     async with open_app(golden("night_shift"), size=(160, 45)) as driven:
-        assert driven.app.live is not None
-        view = driven.app.live.views.trace.view()
+        assert driven.app.controller is not None
+        view = driven.app.controller.views.trace.view()
         spans = tuple(replace(span, duration_ms=3_599_000.0) for span in view.spans)
         rows = trace_rows(replace(view, spans=spans), {}, driven.app.looks, 50, 40, 0.0)
         shown = ["".join(segment.text for segment in row) for row in rows]
@@ -244,7 +246,9 @@ async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:
 async def test_what_a_press_on_the_head_opens_over_the_chat_is_answered() -> None:
     async with open_app(golden("night_shift"), size=(160, 45)) as driven:
         await driven.press("f3")
-        at = driven.rows()[0].index(driven.app.live.state.settings.policy if driven.app.live else "")
+        at = driven.rows()[0].index(
+            driven.app.controller.state.settings.policy if driven.app.controller else ""
+        )
         await driven.pilot.click(offset=(at + 1, 0))
         await driven.pilot.pause()
         assert len(driven.app.screen_stack) == 2

@@ -78,7 +78,9 @@ async def sheet_of(driven: Driven) -> TrustSheet:
 
 
 async def opened(driven: Driven, place: Place, count: int = 1) -> None:
-    while len(place.opened) < count or driven.app.live is None or driven.app.live.opening.under_way:
+    while (
+        len(place.opened) < count or driven.app.controller is None or driven.app.controller.sessions.under_way
+    ):
         await driven.pilot.pause(0.01)
     await driven.pilot.pause()
 
@@ -102,8 +104,8 @@ async def test_enter_goes_on_without_them_and_the_next_start_does_not_ask(place:
         await sheet_of(driven)
         await driven.press("enter")
         await opened(driven, place)
-        assert driven.app.live is not None and driven.app.live.config is not None
-        assert driven.app.live.config.model == "" and place.standing == "without"
+        assert driven.app.controller is not None and driven.app.controller.config is not None
+        assert driven.app.controller.config.model == "" and place.standing == "without"
         while "2 files of its own not used" not in driven.text():
             await driven.pilot.pause(0.01)
     async with place.app() as driven:
@@ -126,8 +128,8 @@ async def test_trusted_files_are_in_use_once_the_session_opens(place: Place) -> 
         await sheet_of(driven)
         await driven.press("t")
         await opened(driven, place)
-        assert driven.app.live is not None and driven.app.live.config is not None
-        assert driven.app.live.config.model == "theirs" and place.standing == "trusted"
+        assert driven.app.controller is not None and driven.app.controller.config is not None
+        assert driven.app.controller.config.model == "theirs" and place.standing == "trusted"
 
 
 async def test_the_theme_of_trusted_files_is_worn(place: Place) -> None:
@@ -146,8 +148,8 @@ async def test_what_is_trusted_is_what_was_shown_not_what_stands_there_by_then(p
         place.config.write_text('model = "swapped"\n')
         await driven.press("t")
         await opened(driven, place)
-        assert driven.app.live is not None and driven.app.live.config is not None
-        assert driven.app.live.config.model == "" and place.standing == "open"
+        assert driven.app.controller is not None and driven.app.controller.config is not None
+        assert driven.app.controller.config.model == "" and place.standing == "open"
 
 
 @pytest.mark.parametrize("key", ["v", "V"])
@@ -221,8 +223,8 @@ async def test_an_option_decides_for_one_run_without_asking(place: Place, option
     value: object = True if option == "ignore_project" else (look(place.folder).key,)
     async with place.app((120, 40), **{option: value}) as driven:
         await opened(driven, place)
-        assert driven.app.live is not None and driven.app.live.config is not None
-        assert driven.app.live.config.model == ("" if option == "ignore_project" else "theirs")
+        assert driven.app.controller is not None and driven.app.controller.config is not None
+        assert driven.app.controller.config.model == ("" if option == "ignore_project" else "theirs")
         assert not place.paths.trust.exists()
 
 
@@ -237,8 +239,8 @@ async def test_trust_is_taken_back_by_its_command_and_the_session_opens_without_
         assert "in use, as you decided" in driven.text()
         await driven.press("f")
         await opened(driven, place, 2)
-        assert driven.app.live is not None and driven.app.live.config is not None
-        assert place.standing == "open" and driven.app.live.config.model == ""
+        assert driven.app.controller is not None and driven.app.controller.config is not None
+        assert place.standing == "open" and driven.app.controller.config.model == ""
 
 
 async def test_the_question_in_lines_trusts_only_by_its_number(place: Place) -> None:

@@ -22,9 +22,9 @@ def _very_long() -> FakeSession:
 
 
 def _widget(driven: Driven) -> ChatWidget:
-    live = driven.app.live
-    assert live is not None and live.chat.widget is not None
-    return live.chat.widget
+    controller = driven.app.controller
+    assert controller is not None and controller.chat.widget is not None
+    return controller.chat.widget
 
 
 def _questions(driven: Driven) -> list[str]:
@@ -72,17 +72,17 @@ async def test_scrolling_up_lays_out_more_and_what_is_read_stays() -> None:
 
 async def test_an_event_of_long_ago_can_be_gone_to_and_words_of_it_found() -> None:
     async with open_app(session=_very_long()) as driven:
-        live = driven.app.live
-        assert live is not None
-        live.chat.show_seq(3 * 500)
+        controller = driven.app.controller
+        assert controller is not None
+        controller.chat.show_seq(3 * 500)
         while f"question number {TURNS}" in driven.text():
             await driven.pilot.pause(0.01)
         assert "question number 501" in driven.text()
-        live.chat.find("question number 77")
+        controller.chat.find("question number 77")
         while "places" not in driven.text():
             await asyncio.sleep(0)
             await driven.pilot.pause()
-        live.chat.to_end()
+        controller.chat.to_end()
         await driven.pilot.pause()
         assert f"question number {TURNS}" in driven.text()
 
@@ -99,8 +99,8 @@ async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
     session = _very_long()
     async with open_app(session=session) as driven:
         widget = _widget(driven)
-        live = driven.app.live
-        assert live is not None
+        controller = driven.app.controller
+        assert controller is not None
         reaching = asyncio.create_task(widget.reach_far(0))
         await asyncio.sleep(0)
         assert not reaching.done()
@@ -108,7 +108,7 @@ async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
         await driven.settle()
         await reaching
         await driven.pilot.pause()
-        entries = live.views.transcript.view().entries
+        entries = controller.views.transcript.view().entries
         layout = widget.viewport.layout
         assert len(layout) == len(entries) == 2 * TURNS + 1 and "one more" in driven.text()
         assert [slot.id for slot in layout.slots] == [entry.id for entry in entries]

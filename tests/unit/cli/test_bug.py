@@ -49,14 +49,14 @@ def test_the_app_that_asks_says_itself_what_its_terminal_is(
 ) -> None:
     assert main(["bug", "--terminal", "ok: terminal: 80×24"]) == 0
     text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
-    assert "- ok: terminal: 80×24\n" in text and "This is no terminal" not in text
+    assert "- ok: terminal: 80×24\n" in text and "This is not a terminal" not in text
 
 
 def test_without_a_session_it_still_tells_what_works(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bug"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert "No session is recorded here." in Path(first).read_text()
-    assert second == "Read it before you pass it on. Nothing was sent."
+    assert second == "Read it before you share it. Nothing was sent."
 
 
 def test_a_crash_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,5 +108,5 @@ def test_what_broke_on_the_screen_of_that_session_is_told(
     written.write_text("".join([*told, other]))
     assert main(["bug"]) == 0
     text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
-    assert "## The newest faults of the screen" in text and "    KeyError: 'map' 6\n" in text
+    assert "## Newest faults of the screen" in text and "    KeyError: 'map' 6\n" in text
     assert text.count("KeyError") == 5 and "'other'" not in text

@@ -176,7 +176,7 @@ def test_config_edit_opens_the_editor_and_checks_the_file(
     monkeypatch.setenv("VISUAL", str(editor))
     status, out, _ = call("config", "edit")
     assert status == 0
-    assert "is right" in out
+    assert "is valid" in out
     _, out, _ = call("config", "show", "--json")
     assert {"key": "vim", "value": True}.items() <= next(
         line for line in lines(out) if line["key"] == "vim"
@@ -227,7 +227,7 @@ def test_listing_plugins_imports_none_of_them(call: Call, work: Path) -> None:
 def test_a_place_of_plugins_that_is_not_there_is_a_usage_error(call: Call, work: Path) -> None:
     status, _, err = call("plugins", "list", "--plugin-dir", "nowhere")
     assert status == 2
-    assert "--plugin-dir: there is no" in err and "nowhere" in err
+    assert "--plugin-dir: " in err and "nowhere" in err
 
 
 def test_policy_check_judges_each_line_of_its_input(
@@ -259,7 +259,7 @@ def test_agents_and_themes_are_listed(call: Call) -> None:
     _, out, _ = call("agents", "list", "--json")
     assert lines(out)[0] == {
         "name": "default",
-        "description": "asks a model, runs the tools that it calls",
+        "description": "asks a model and runs the tools that it calls",
         "owner": "tui-agent",
         "chosen": True,
         "kind": "hub",
@@ -331,7 +331,7 @@ def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path:
     (data / "sessions").chmod(0o700)
     assert found().startswith("ok ")
     (data / "sessions").chmod(0o755)
-    assert found() == f"note {data / 'sessions'} can be read by others."
+    assert found() == f"note Other users can read {data / 'sessions'}."
 
 
 def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:

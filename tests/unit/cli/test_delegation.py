@@ -68,7 +68,7 @@ def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Cal
     assert "mine" in [row.get("name") for row in rows]
     assert [Path(row["source"]).name for row in rows if row["kind"] == "fault"] == ["broken.md"]
     _, out, err = call("agents", "list")
-    assert "broken.md is no agent" in err and "mine" in out
+    assert "broken.md is not a valid agent" in err and "mine" in out
     _, out, _ = call("run", "go", "--model", script, "--json")
     assert any("broken.md" in one["message"] for one in payloads(out, "error.raised"))
 
@@ -82,9 +82,9 @@ def test_many_files_that_are_no_agents_are_one_line_of_a_session(
     _, out, _ = call("run", "go", "--model", script, "--json")
     [one] = [one for one in payloads(out, "error.raised") if one["where"] == "agents"]
     first, second, third, more = one["message"].split("; ")
-    assert first == "broken.md is no agent: the line `---` after the fields is missing"
+    assert first == "broken.md is not a valid agent: the line `---` after the fields is missing"
     assert (
-        second.startswith("worse0.md is no agent: unknown field 'nothing' (allowed: name")
+        second.startswith("worse0.md is not a valid agent: unknown field 'nothing' (allowed: name")
         and "worse1.md" in third
     )
     assert more == "and 4 more."
@@ -100,12 +100,12 @@ def test_what_an_agent_names_and_is_not_there_is_told_in_the_list_and_in_the_ses
     remarks = [one for one in map(json.loads, out.splitlines()) if one["kind"] == "remark"]
     assert [Path(one["source"]).name for one in remarks] == ["odd.md", "odd.md"]
     _, out, err = call("agents", "list")
-    assert "odd.md: it names a tool that is not there: grpe (like grep)." in err and "odd " in out
+    assert "odd.md: it names an unknown tool: grpe (did you mean grep?)." in err and "odd " in out
     assert "odd.md: its model nosuch cannot be used" in err
     _, out, err = call("run", "go", "--model", script, "--json")
-    assert "tui-agent: broken.md is no agent:" in err and "agents list" in err
+    assert "tui-agent: broken.md is not a valid agent:" in err and "agents list" in err
     [told] = [one["message"] for one in payloads(out, "error.raised") if one["where"] == "agents"]
-    assert "odd.md: it names a tool that is not there: grpe" in told
+    assert "odd.md: it names an unknown tool: grpe" in told
 
 
 def test_a_projects_agents_count_where_it_is_trusted_and_hide_yours_of_the_same_name(

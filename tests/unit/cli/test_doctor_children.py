@@ -9,8 +9,12 @@ from tui_agent.ports.environment import Holding
 @pytest.mark.parametrize(
     ("held", "ended", "bounded"),
     [
-        (Holding(True, True, 4096, "cgroup"), "cgroup.kill", "4,096 a command (pids.max"),
-        (Holding(True, False, 5000, "uid"), "(subreaper)", "5,000 of this user in all (RLIMIT_NPROC)"),
+        (Holding(True, True, 4096, "cgroup"), "cgroup.kill", "at most 4,096 per command (pids.max"),
+        (
+            Holding(True, False, 5000, "uid"),
+            "(subreaper)",
+            "at most 5,000 of this user in total (RLIMIT_NPROC)",
+        ),
         (Holding(True), "(subreaper)", ""),
         (Holding(), "by their process group", ""),
     ],

@@ -63,4 +63,4 @@ def test_it_is_said_with_what_to_do(tmp_path: Path) -> None:
     said = startup([tmp_path])
     assert said.state == "bad"
     assert re.search(r"evil\.pth, .*paths\.pth\.", said.found)
-    assert "remove what you did not put there" in said.do
+    assert "remove what you did not install" in said.do

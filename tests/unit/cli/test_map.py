@@ -89,7 +89,7 @@ def test_a_pin_that_does_not_hold_is_said(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "mail.py"
     assert "login.py" not in done.stdout
     assert [line.partition("Not pinned: ")[2] for line in done.stderr.splitlines()] == [
-        "nope.py is not there.",
+        "nope.py was not found.",
         ".env is left out of every map (docs/repomap.md).",
         "login.py is hidden.",
     ]
@@ -101,7 +101,7 @@ def test_a_pin_that_does_not_hold_is_said(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     done = run(tmp_path / "gone")
     assert done.returncode == Exit.USAGE
-    assert "There is no folder" in done.stderr
+    assert "Folder not found" in done.stderr
 
 
 def test_a_map_of_what_is_known_loads_neither_parser_nor_schema(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_files_go_back_in_the_new_folder_and_the_session_is_listed_there(
     before = log(tmp_path)
     for words in (("run", "hi", "--session", "ses_a"), ("sessions", "revert", "ses_a", "--to", at)):
         status, _, err = call(*words)
-        assert (status, f"{work} is not there" in err, "-C DIR" in err) == (2, True, True)
+        assert (status, f"{work} was not found" in err, "-C DIR" in err) == (2, True, True)
     assert log(tmp_path) == before
     one = made(call("sessions", "revert", "ses_a", "--to", at, "-C", str(moved), "--json"))
     assert (one["restored"], one["kept"]) == (["more.txt"], [])
@@ -79,10 +79,10 @@ def test_an_archive_says_that_its_folder_is_not_there_and_how_to_open_it(
     archive = tmp_path / "a.tar.gz"
     assert call("sessions", "export", "ses_a", "--format", "archive", "-o", str(archive))[0] == 0
     _, out, _ = call("sessions", "import", str(archive))
-    assert f"It worked in {work}. Open it" in out
+    assert f"Its workspace is {work}. To open it" in out
     moved = work.rename(tmp_path / "moved")
     _, out, _ = call("sessions", "import", str(archive))
-    assert f"{work}, which is not there" in out
+    assert f"Its workspace {work} was not found" in out
     assert "-C DIR" in out
     one = made(call("sessions", "import", str(archive), "--json"))
     assert (one["workspace"], one["workspace_there"]) == (str(work), False)

@@ -59,7 +59,10 @@ def test_a_line_is_judged_with_the_sandbox_that_a_session_would_have(call: Call,
     if not detect.found().kind:
         leave_out(detect.found().why_not)
     words = ("policy", "check", "--policy", "accept-edits", "foo")
-    assert call(*words)[1].splitlines()[0::4] == ["allow: foo", "  sandbox bubblewrap bounds what it changes"]
+    assert call(*words)[1].splitlines()[0::4] == [
+        "allow: foo",
+        "  sandbox bubblewrap limits what it can change",
+    ]
     folder = tmp_path / "home" / ".config" / "tui-agent"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("[sandbox]\nmode = 'off'\n", encoding="utf-8")

@@ -27,7 +27,7 @@ def test_a_run_says_that_nothing_confines_its_commands_where_its_profile_rests_o
     warn_unconfined(SessionSettings(model=MODEL, policy=policy), confined)
     said = capsys.readouterr().err
     assert said.count("\n") == lines
-    assert not lines or said.endswith(f"nothing confines them. {NONE.why_not}\n")
+    assert not lines or said.endswith(f"there is no sandbox. {NONE.why_not}\n")
 
 
 def test_doctor_says_what_is_in_force(tmp_path: Path) -> None:
@@ -42,16 +42,16 @@ def test_doctor_says_that_it_was_switched_off(tmp_path: Path) -> None:
     settings.parent.mkdir(parents=True)
     settings.write_text('[sandbox]\nmode = "off"\n')
     found = sandbox(ground(SessionOptions(cwd=tmp_path / "home"), {"HOME": str(tmp_path / "home")}))
-    assert (found.state, found.found) == ("note", "It is switched off in the configuration ([sandbox] mode).")
+    assert (found.state, found.found) == ("note", "It is turned off in config.toml ([sandbox] mode).")
 
 
 @pytest.mark.parametrize(
     ("names", "readable", "state", "said"),
     [
-        ((), (), "ok", "no files that may hold secrets are covered while a command runs."),
-        ((".env",), (), "ok", "1 file that may hold secrets (.env) is covered while a command runs."),
-        ((".env", "a.key"), (".env",), "ok", "(a.key) is covered while a command runs. Commands may read .env ("),
-        (tuple(f"{at}.key" for at in range(MOST + 1)), (), "note", f"{MOST} files that may hold secrets ("),
+        ((), (), "ok", "Hidden from commands: no files that may contain secrets."),
+        ((".env",), (), "ok", "Hidden from commands: 1 file that may contain secrets (.env)."),
+        ((".env", "a.key"), (".env",), "ok", "(a.key). Commands may read .env ("),
+        (tuple(f"{at}.key" for at in range(MOST + 1)), (), "note", f"{MOST} files that may contain secrets ("),
     ],
 )  # fmt: skip
 def test_doctor_says_how_many_files_are_covered_and_what_bounds_that(

@@ -72,7 +72,7 @@ def test_removing_asks_and_where_nobody_can_be_asked_says_so(
     assert len(store.list()) == 2
     status, out, _ = call("sessions", "rm", "ses_a", "--yes")
     assert (status, [summary.id for summary in store.list()]) == (0, [fork])
-    assert "is gone" in out
+    assert "Deleted ses_" in out
     assert [record.seq for record in store.read(fork)] == [0, 1, 2, 3]
     assert call("sessions", "verify", fork)[0] == 0
 
@@ -106,7 +106,7 @@ def test_a_search_that_another_process_keeps_from_the_newest_says_so(
     finally:
         writer.close()
     assert (status, [(one["session"], one["behind"]) for one in lines(out)]) == (0, [("ses_a", True)])
-    assert err.startswith("tui-agent: Another process holds the index") and err.count("\n") == 1
+    assert err.startswith("tui-agent: Another process is using the session index") and err.count("\n") == 1
 
 
 def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> None:
@@ -114,7 +114,7 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     talked(tmp_path, work, "ses_b")
     store.fork("ses_a", 2, "ses_c")
     status, out, _ = call("sessions", "verify", "--all")
-    assert (status, out) == (0, "3 sessions are whole.\n")
+    assert (status, out) == (0, "3 sessions are undamaged.\n")
     path = store.folder("ses_a") / "events.jsonl"
     content = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(content[0] + content[1].replace(b"one", b"eno") + b"".join(content[2:]) + b'{"v":1')
@@ -151,7 +151,7 @@ def test_prune_shows_first_and_removes_only_when_told(call: Call, tmp_path: Path
     assert found == {("ses_empty", "empty"), ("ses_a", "texts"), ("ses_x", "rest")}
     assert orphan.exists()
     _, out, _ = call("sessions", "prune")
-    assert "--yes removes it" in out
+    assert "To remove it, add --yes" in out
     status, out, _ = call("sessions", "prune", "--yes")
     assert status == 0
     assert not orphan.exists()
@@ -226,7 +226,7 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     status, out, err = call("sessions", "show", "ses_a")
     assert (status, err, out.count("user.message")) == (0, told, 3)
     _, out, err = call("trace", "ses_a")
-    assert err == told and "events       none that can be read" in out and "started" not in out
+    assert err == told and "events       none readable" in out and "started" not in out
     for which in (("--session", "ses_a"), ("--continue",)):
         status, _, err = call("run", "hi", "-m", "demo", *which)
         assert (status, err.count("\n")) == (2, 1)
@@ -249,11 +249,11 @@ def test_damaged_lines_that_were_stepped_over_are_told_beside_the_output(
 ) -> None:
     path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"one"', b'"eno"', 1))
-    told = "tui-agent: 1 damaged line was stepped over in the log: line 2.\n"
+    told = "tui-agent: 1 damaged line was skipped in the log: line 2.\n"
     assert call("sessions", "show", "ses_a")[2] == told
     assert call("trace", "ses_a", "--json")[2] == told
     path.write_bytes(path.read_bytes().replace(b'"three"', b'"eerht"', 1))
-    told = "tui-agent: 2 damaged lines were stepped over in the log: lines 2, 4.\n"
+    told = "tui-agent: 2 damaged lines were skipped in the log: lines 2, 4.\n"
     assert call("trace", "ses_a")[2] == told
 
 

@@ -135,7 +135,7 @@ def test_before_the_first_checkpoint_the_files_are_those_that_the_session_found(
     at = str(seq_of(tmp_path, "user.message"))
     status, out, _ = call("sessions", "fork", "ses_a", "--at", at, "--folder", str(tmp_path / "try"))
     assert status == 0
-    assert "the files are those that the session found" in out
+    assert "The files are those from the start of the session." in out
     assert files(tmp_path / "try") == {"a.txt": "as found\n"}
 
 
@@ -151,7 +151,7 @@ def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
     store.remove("ses_a", None)
     status, out, _ = call("sessions", "fork", fork.id, "--at", at_end(store, fork.id), "--folder", "../try")
     assert status == 0
-    assert "the workspace as it is now" in out
+    assert "The files are the present files of the workspace." in out
     assert files(tmp_path / "try") == files(work)
 
 

@@ -38,7 +38,7 @@ def test_a_preview_says_what_would_happen_to_which_file_and_changes_nothing(
     status, out, _ = revert(call, "--to", at, "--preview")
     assert (status, [line.split() for line in out.splitlines()][1]) == (
         0,
-        ["more.txt", "goes", "away", "+0", "-1"],
+        ["more.txt", "deleted", "+0", "-1"],
     )
     assert files(work) == BOTH
     status, out, _ = revert(call, "--to", str(seq_of(tmp_path, "turn.finished")), "--preview")
@@ -67,8 +67,8 @@ def test_both_go_back_and_come_forward_again(call: Call, tmp_path: Path, work: P
     at, end = seq_of(tmp_path, "checkpoint.taken", 2), log(tmp_path)[-1]["seq"]
     status, out, _ = revert(call, "--to", str(at))
     assert status == 0
-    assert f"The conversation stands after event {at}." in out
-    assert "1 file was put back.\n  more.txt" in out
+    assert f"The conversation is now at event {at};" in out
+    assert "1 file restored.\n  more.txt" in out
     assert files(work) == FIRST
     one = made(revert(call, "--to", str(end), "--json"))
     assert (one["reason"], one["restored"], one["kept"]) == ("branch", ["more.txt"], [])
@@ -109,7 +109,7 @@ def test_what_someone_else_changed_asks_first_and_is_put_back_where_it_is_named(
     before = len(log(tmp_path))
     status, out, err = revert(call, "--to", at, "--files")
     assert (status, out) == (4, "")
-    assert "each of these files too: more.txt" in err
+    assert "also changed these files: more.txt" in err
     assert files(work)["more.txt"] == "mine\n"
     kinds = [one["payload"]["kind"] for one in log(tmp_path)[before:]]
     assert "checkpoint.restoring" not in kinds
@@ -133,8 +133,8 @@ def test_a_name_at_which_nothing_is_to_be_put_back_is_told(call: Call, tmp_path:
     at = str(seq_of(tmp_path, "checkpoint.taken", 2))
     status, out, err = revert(call, "--to", at, "--files", "--overwrite", "mroe.txt")
     assert (status, files(work)) == (0, FIRST)
-    assert "1 file was put back" in out
-    assert "Nothing is to be put back at mroe.txt." in err
+    assert "1 file restored" in out
+    assert "No change to restore in mroe.txt." in err
 
 
 def test_with_the_conversation_they_are_left_alone_and_named(call: Call, tmp_path: Path, work: Path) -> None:
@@ -144,14 +144,14 @@ def test_with_the_conversation_they_are_left_alone_and_named(call: Call, tmp_pat
     assert status == 0
     left: dict[str, Any] = files(work)
     assert left == {"a.txt": "as found\n", "more.txt": "mine\n"}
-    assert "Left alone, since someone else changed them too" in out
+    assert "Kept, because someone else also changed them" in out
     assert out.endswith("  more.txt\n")
 
 
 def test_an_event_that_is_not_there_opens_nothing(call: Call, tmp_path: Path) -> None:
     before = log(tmp_path)
     status, out, err = revert(call, "--to", "9999")
-    assert (status, out, "There is no event 9999 in ses_a" in err) == (2, "", True)
+    assert (status, out, "Event 9999 not found in ses_a" in err) == (2, "", True)
     assert log(tmp_path) == before
     for both in (("--files", "--conversation"), ()):
         assert call("sessions", "revert", "ses_a", *both)[0] == 2
@@ -167,6 +167,6 @@ def test_where_no_checkpoint_was_taken_the_conversation_goes_back_alone(
     words = ("-m", f"scripted:{talk}", "--session", "ses_home", "-C", str(tmp_path / "home"))
     assert call("run", "hi", *words)[0] == 0
     status, out, _ = call("sessions", "revert", "ses_home", "--to", "5")
-    assert (status, "The files are as they were" in out) == (0, True)
+    assert (status, "The files were not changed" in out) == (0, True)
     status, _, err = call("sessions", "revert", "ses_home", "--to", "5", "--files")
     assert (status, "home folder" in err) == (1, True), json.dumps(err)

@@ -11,11 +11,11 @@ from tui_agent.folds.trace.metrics import Metrics, MetricsView
 def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
     view, metrics = fold(Measures(), golden("night_shift")), fold(Metrics(), golden("night_shift"))
     said = dict(told(metrics, view, UNITS))
-    assert f"{view.raw_output_chars} characters" in said["output"] and "told to models" in said["output"]
-    assert f"about {view.context_peak_tokens} tokens at most" in said["context"]
-    assert f"the provider counted {view.context_real_tokens} in" in said["context"]
+    assert f"{view.raw_output_chars} characters" in said["output"] and "sent to models" in said["output"]
+    assert f"peak about {view.context_peak_tokens} tokens" in said["context"]
+    assert f"provider's count: {view.context_real_tokens}" in said["context"]
     assert "0 summaries" in said["context"]
-    assert said["observations"].startswith(f"{view.hot_observation_count} told as they came")
+    assert said["observations"].startswith(f"{view.hot_observation_count} in full")
     assert said["first edit"].startswith(f"part {view.first_edit_part}, after ")
 
 

@@ -137,10 +137,10 @@ def test_tools_and_models_that_are_not_there_are_told_with_the_files_name(tmp_pa
     tools = ("read_file", "grep", "run_command")
     assert sorted(role.name for role in below.roles) == ["good", "odd", "study", "verify"]
     assert [(Path(one.source).name, one.message) for one in below.remarks(tools, unknown)] == [
-        ("odd.md", "it names a tool that is not there: grpe (like grep)"),
+        ("odd.md", "it names an unknown tool: grpe (did you mean grep?)"),
         ("odd.md", "its model nosuch cannot be used: There is no model 'nosuch'"),
     ]
     [event] = below.faulty(tools, unknown)
-    assert event.message.startswith("bad.md is no agent: it has no fields")
-    assert "; odd.md: it names a tool that is not there: grpe" in event.message
+    assert event.message.startswith("bad.md is not a valid agent: it has no fields")
+    assert "; odd.md: it names an unknown tool: grpe" in event.message
     assert "agents list" in event.hint

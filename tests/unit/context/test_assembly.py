@@ -139,7 +139,7 @@ def test_where_all_fits_nothing_is_changed() -> None:
     assert list(found.messages[:-1]) == history
     assert all(one.preserved and not one.reduced for one in found.manifest.sections)
     assert found.manifest.raw_chars == found.manifest.total_chars
-    assert section(found, "instructions").rule == "always whole"
+    assert section(found, "instructions").rule == "never shortened"
     assert found.manifest.room == 97_900
 
 
@@ -244,7 +244,7 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
     kept = [one for one in found.messages if isinstance(one, UserMessage) and one.kind != "passing"]
     own = [one for one in history if isinstance(one, UserMessage)]
     cut = [one for one, was in zip(kept, own, strict=True) if one != was]
-    assert all("read_artifact reads all of it as art_" in str(one.content) for one in cut)
+    assert all("read_artifact shows all of it: art_" in str(one.content) for one in cut)
     manifest = found.manifest
     task = section(found, "task_contract")
     assert (task.reduced, sum(one.what == "your message" for one in found.cuts)) == (bool(cut), len(cut))

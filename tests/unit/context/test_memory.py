@@ -272,7 +272,7 @@ def test_what_an_investigator_is_sure_of_holds_until_one_of_its_files_is_changed
 def test_a_subtask_that_did_not_go_well_is_open_until_one_of_its_task_does() -> None:
     stopped = ToolResult(ok=False, content=(), data={"reason": "budget", "success": False})
     memory = after({}, "spawn_subtask", stopped, prompt="Write it.")
-    assert lines(memory, "open_questions") == ["subtask “Write it.” did not go well: budget"]
+    assert lines(memory, "open_questions") == ["subtask “Write it.” failed: budget"]
     done = ToolResult(ok=True, content=(), data={"reason": "completed", "success": True})
     assert lines(after(memory, "spawn_subtask", done, prompt="Write it."), "open_questions") == []
 

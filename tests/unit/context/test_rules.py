@@ -45,10 +45,10 @@ def test_the_notice_names_every_file_that_was_cut_with_its_figures() -> None:
     cuts = tuple(Cut(what=f"{RULES}{name}", raw_chars=20_000, chars=900, artifact=art) for name in names)
     assert too_long(ContextCut(window=8_000, cuts=cuts)).startswith(
         "The instructions of ../AGENTS.md (900 of 20,000 characters) and the instructions of AGENTS.md (900 of 20,000"
-        " characters) have no room as a whole in this model's window of 8,000 tokens: it is sent the beginning and the end and can"
+        " characters) do not fit in this model's window of 8,000 tokens: it is sent the beginning and the end and can"
     )
     assert (
-        "AGENTS.md has no room as a whole in this model's window: it is sent the beginning and the end, 900 of 20,000"
+        "AGENTS.md does not fit in this model's window: it is sent the beginning and the end (900 of 20,000"
         in (too_long(ContextCut(window=0, cuts=cuts[1:])))
     )
 

@@ -64,7 +64,7 @@ def test_a_model_that_summarises_is_told_the_earlier_story_whatever_has_no_room(
     first = summed("- The sum is a float; nobody rounds it.")
     shown = transcript([first, *stretch(1), *stretch(2)], 3_000, text_preview)
     assert shown.startswith("EARLIER SUMMARY: ") and "nobody rounds it" in shown
-    assert "earlier messages are left out" in shown and '"word 2 39' in shown and len(shown) < 3_300
+    assert "earlier messages left out" in shown and '"word 2 39' in shown and len(shown) < 3_300
 
 
 def test_words_of_the_user_are_no_heading_of_a_story() -> None:
@@ -86,7 +86,7 @@ def test_files_that_were_changed_stay_however_many_were_read_after_them() -> Non
     for at in range(3, 60):
         held += with_path("read_file", f"lib/part_{at}.py", at)
     text = summary_of(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
-    changed, read = text.split("## Files that were changed\n")[1].split("## Files that were read\n")
+    changed, read = text.split("## Changed files\n")[1].split("## Files read\n")
     assert "- core.py: read_file 1×, edit_file 1×\n- new.py: write_file 1×" in changed
     assert all(f"part_{at}.py" in read for at in range(3, 60)) and "core.py" not in read
 

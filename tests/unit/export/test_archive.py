@@ -162,7 +162,7 @@ def member(name: str, size: int = 0, **fields: object) -> tarfile.TarInfo:
 async def test_what_the_manifest_does_not_name_is_refused(tmp_path: Path, info: tarfile.TarInfo) -> None:
     archive = await packed(recorded(tmp_path, "short"), tmp_path / "a.tar.gz")
     bad = changed(archive, tmp_path / "bad.tar.gz", [(info, b"evil"[: info.size])])
-    with pytest.raises(UsageError, match="no whole archive"):
+    with pytest.raises(UsageError, match="not a complete session archive"):
         await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
     assert list((tmp_path / "other" / "sessions").iterdir()) == []
     assert not (tmp_path / "other" / "escaped").exists()
@@ -180,7 +180,7 @@ async def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, pat
     manifest["session"] = session
     manifest["files"].append({"path": path, "size": 0, "sha256": "0" * 64})
     bad = changed(archive, tmp_path / "bad.tar.gz", [], manifest=json.dumps(manifest).encode())
-    with pytest.raises(UsageError, match="no whole archive"):
+    with pytest.raises(UsageError, match="not a complete session archive"):
         await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
 
 
@@ -210,5 +210,5 @@ async def test_an_archive_that_was_cut_or_changed_anywhere_is_refused(tmp_path: 
 async def test_more_than_the_manifest_promises_is_not_unpacked(tmp_path: Path) -> None:
     archive = await packed(recorded(tmp_path, "short"), tmp_path / "a.tar.gz")
     bad = changed(archive, tmp_path / "bad.tar.gz", [], events=b"\0" * 50_000_000)
-    with pytest.raises(UsageError, match="says something else"):
+    with pytest.raises(UsageError, match=r"does not match its manifest|not a regular file"):
         await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")

@@ -121,7 +121,7 @@ def test_a_file_whose_content_is_gone_is_not_told_as_empty(tmp_path: Path) -> No
         )
     )
     log.close()
-    assert "not kept" in to_markdown(load(log.folder, Redactor()))
+    assert "not stored" in to_markdown(load(log.folder, Redactor()))
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,7 @@ def test_a_content_that_is_gone_is_said_and_the_file_still_differs(tmp_path: Pat
     left, right = (Branch(name, branch(store.read(name))) for name in (MAIN, FORK))
     found = compare(left, right)
     assert [one.path for one in found.differ] == [ENTRY, TEST_ENTRY, TEST_REPORT]
-    assert found.differ[0].left_note == "what was in it is not kept"
+    assert found.differ[0].left_note == "content not stored"
     assert (found.left.added, found.left.removed) == (20, 2)
 
 

@@ -61,8 +61,8 @@ def test_the_history_is_told_of_what_joins_alone_and_that_a_cut_one_goes_on() ->
     assert joining(loaded("nested", [], ["AGENTS.md"])) == ()
     cut = InstructionsLoaded(why="nested", files=(file("src/AGENTS.md", cut=True),), order=("src/AGENTS.md",))
     words = "\n".join(str(one.text) for one in joining(cut) if isinstance(one, TextContent))
-    assert words.startswith("# Instructions of src/AGENTS.md, for everything below src/")
-    assert "Rules of src/AGENTS.md." in words and words.endswith("Read the rest of it before you work.]")
+    assert words.startswith("# Instructions from src/AGENTS.md, for everything below src/")
+    assert "Rules of src/AGENTS.md." in words and words.endswith("Read the rest before you work.]")
 
 
 def test_a_person_reads_in_the_transcript_what_joined_and_what_holds_no_more() -> None:
@@ -72,7 +72,7 @@ def test_a_person_reads_in_the_transcript_what_joined_and_what_holds_no_more() -
     fold.apply(event(3, loaded("nested", ["docs/AGENTS.md"], ["docs/AGENTS.md"]), AgentId("subtask-1")))
     fold.apply(event(4, loaded("nested", [], ["AGENTS.md"], ["src/AGENTS.md"])))
     said = [one.lines for one in fold.view().entries if isinstance(one, NoticeEntry)]
-    assert said == [("src/AGENTS.md holds from here on",), ("src/AGENTS.md holds no more",)]
+    assert said == [("src/AGENTS.md applies from here on",), ("src/AGENTS.md no longer applies",)]
 
 
 def test_the_ledger_names_the_message_that_brought_them() -> None:

@@ -170,7 +170,7 @@ def test_a_request_says_why_the_cache_could_not_serve_all_of_the_one_before() ->
         "outputs put away",
         "outputs put away, turns summarised",
         "tools changed",
-        "messages brought back",
+        "messages restored",
         "nothing in the provider's cache",
         "another model",
         "",

@@ -155,7 +155,12 @@ def test_a_model_that_failed_says_why_and_what_to_do() -> None:
     )
     notice = chat.only(NoticeEntry)[0]
     assert (notice.kind, notice.level) == ("model_failed", "error")
-    assert notice.lines == ("The model server does not answer.", "refused", "4 tries were made.", "Start it.")
+    assert notice.lines == (
+        "The model server failed or could not be reached.",
+        "refused",
+        "Tried 4 times.",
+        "Start it.",
+    )
 
 
 def permission(call: str) -> PermissionRequested:
@@ -394,7 +399,7 @@ def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() ->
     story, fold = Story(), Transcript()
 
     def warnings() -> int:
-        return sum("cost limit of $1 cannot hold" in str(entry) for entry in fold.view().entries)
+        return sum("cost limit of $1 cannot be enforced" in str(entry) for entry in fold.view().entries)
 
     fold.apply(story(started))
     assert warnings() == 1
@@ -462,9 +467,9 @@ def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:
     first, second = chat.only(NoticeEntry)
     assert first.lines[1:] == (
         "An unfinished line (1 byte) was moved to events.torn-1.",
-        "1 damaged line was stepped over.",
+        "1 damaged line was skipped.",
     )
     assert second.lines[1:] == (
         "An unfinished line (20 bytes) was moved to events.torn-2.",
-        "2 damaged lines were stepped over.",
+        "2 damaged lines were skipped.",
     )

@@ -52,7 +52,7 @@ def compacted() -> ContextCompacted:
 def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
     steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
     (told,) = notices(*steps)
-    assert told.lines[0] == "3 old outputs put away, bit by bit, for want of room"
+    assert told.lines[0] == "3 old outputs put away, over several requests"
     again = notices(*steps, compacted(), reduced(6_000, 5_000))
     assert [one.lines[0].split(":")[0].split(",")[0] for one in again] == [
         "3 old outputs put away",
@@ -73,7 +73,7 @@ def refused(at: int) -> list[Payload]:
 def test_a_request_that_is_made_smaller_and_sent_again_is_no_failure() -> None:
     (told,) = notices(*refused(1), *refused(2), responded("r3", "ok"))
     assert told.level == "info" and told.lines == (
-        "The provider found the request too long 2 times: it is made smaller and sent again.",
+        "The request was too long for the provider 2 times; it is shortened and sent again.",
     )
 
 
@@ -95,7 +95,7 @@ def test_a_learnt_window_is_told_with_the_way_to_say_it_better() -> None:
     assert "9,000 tokens" in guessed.lines[0] and "12,000" in guessed.lines[0]
     assert "context_window" in guessed.lines[1]
     (said,) = notices(ContextLearnt(profile="local", window=9_000, refused=12_000, told=True))
-    assert "provider says" in said.lines[0]
+    assert "stated by its provider" in said.lines[0]
 
 
 def late() -> RepomapBuilt:
@@ -109,8 +109,8 @@ def map_given(*, injected: bool) -> RepomapUsed:
 def test_a_request_that_goes_without_its_map_is_told_once_and_whether_the_map_came() -> None:
     built = RepomapBuilt(files=9, skipped=0, partial=False, duration_ms=20_000)
     (told,) = notices(late(), late(), map_given(injected=False))
-    assert told.lines == ("Sent without the map of the repository, which was not there after 3 s.", LATER)
+    assert told.lines == ("Sent without the repository map, which was not ready after 3 s.", LATER)
     (told,) = notices(late(), TurnStarted(turn=2), late(), built, map_given(injected=True))
-    assert told.lines == ("Sent without the map of the repository, which was not there after 3 s.", CAME)
+    assert told.lines == ("Sent without the repository map, which was not ready after 3 s.", CAME)
     assert not notices(built, map_given(injected=True))
     assert len(notices(late(), map_given(injected=True), late())) == 2

@@ -106,7 +106,11 @@ def test_a_failure_takes_the_place_of_its_tries_and_says_what_is_kept() -> None:
     chat.tell(TurnFinished(turn=1, reason="model_error", detail="refused"))
     (notice,) = chat.only(NoticeEntry)
     assert (notice.kind, notice.level, notice.command) == ("model_failed", "error", MODEL.model)
-    assert notice.lines[:3] == ("The model server does not answer.", "refused", "2 tries were made.")
+    assert notice.lines[:3] == (
+        "The model server failed or could not be reached.",
+        "refused",
+        "Tried 2 times.",
+    )
     assert notice.lines[3] == "Your message is kept. No file was changed in this turn."
     assert notice.lines[4].startswith("Enter try again · ")
     assert chat.only(TurnEntry)[0].detail == ""

@@ -91,7 +91,7 @@ def test_a_turn_is_what_was_asked_done_changed_tested_and_what_went_wrong() -> N
     assert [item.content for item in view.left] == ["Test"]
     text = summary_text(view, "ses_1")
     for words in (
-        "an earlier one of 1 turn: ses_1. What it came to:",
+        "an earlier one of 1 turn: ses_1. Its turns:",
         "- Asked: Fix the night shift",
         "- Done: One test still fails.",
         "- Changed: a.py +5 -1",
@@ -105,7 +105,7 @@ def test_a_message_that_was_never_answered_is_told() -> None:
     view = told(
         TurnStarted(turn=1), TurnFinished(turn=1, reason="finished"), UserMessageReceived(text="and then?")
     )
-    assert view.turns[-1] == TurnSummary(2, "and then?", errors=("It was not answered.",))
+    assert view.turns[-1] == TurnSummary(2, "and then?", errors=("Not answered.",))
 
 
 def test_a_session_in_which_nothing_was_said_has_no_summary() -> None:

@@ -201,7 +201,7 @@ def test_thinking_alone_is_an_empty_answer() -> None:
     settled = assembler.settle()
     assert settled is not None
     assert settled.kind == "empty"
-    assert "thinking" in settled.message
+    assert "reasoning" in settled.message
 
 
 def test_a_providers_fault_is_the_outcome() -> None:

@@ -103,7 +103,7 @@ def test_retry_after_is_read_in_all_its_forms() -> None:
 
 
 def test_a_wait_that_is_too_long_is_said() -> None:
-    assert "wait 3600 s" in faults.from_status(429, "slow down", {"retry-after": "3600"}, now=0).message
+    assert "wait of 3600 s" in faults.from_status(429, "slow down", {"retry-after": "3600"}, now=0).message
 
 
 def test_transient_faults_are_the_six() -> None:

@@ -87,12 +87,12 @@ def test_a_users_image_goes_out_or_is_named() -> None:
     asked = user(TEXT, PICTURE)
     taken = chat_messages.messages(said(asked))[1]["content"]
     assert taken == [{"type": "text", "text": "found"}, {"type": "image_url", "image_url": {"url": URL}}]
-    assert "does not take images" in str(chat_messages.messages(said(asked, images=False))[1]["content"])
+    assert "does not accept images" in str(chat_messages.messages(said(asked, images=False))[1]["content"])
 
 
 def test_a_result_for_a_model_without_images_says_what_is_left_out() -> None:
     found = chat_messages.messages(said(CALLS, result("a", PICTURE), result("b", TEXT), images=False))
-    assert "does not take images" in str(found[2]["content"])
+    assert "does not accept images" in str(found[2]["content"])
     assert len(found) == 4
 
 

@@ -28,7 +28,7 @@ def test_what_is_no_name_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
         factory().resolve(text)
     assert text not in str(refused.value)
-    assert "not kept" in refused.value.message
+    assert "not stored" in refused.value.message
 
 
 def test_every_name_that_is_known_has_the_shape_of_a_name() -> None:
@@ -39,4 +39,4 @@ def test_every_name_that_is_known_has_the_shape_of_a_name() -> None:
 def test_an_unknown_name_is_told_with_what_is_near() -> None:
     with pytest.raises(ConfigError) as refused:
         factory().resolve("fsat")
-    assert str(refused.value) == "There is no model 'fsat'. Did you mean fast?"
+    assert str(refused.value) == "Unknown model 'fsat'. Did you mean fast?"

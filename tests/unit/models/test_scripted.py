@@ -247,7 +247,7 @@ async def test_an_entry_can_be_repeated() -> None:
     [
         ("- txt: one\n", "answers.0.txt"),
         ("answers: [{text: a, faults: [{kind: bad}]}]\n", "answers.0.faults.0.kind"),
-        ("answers: [{text: a\n", "no valid YAML"),
+        ("answers: [{text: a\n", "not valid YAML"),
         ("just words\n", "test.yaml"),
         ("", "test.yaml"),
     ],

@@ -118,11 +118,11 @@ def test_the_plugins_of_a_trusted_project_are_loaded_after_the_users(tmp_path: P
         ("def register(api):\n    raise ValueError('no luck')\n", "ValueError: no luck"),
         ("import sys\nsys.exit(3)\n", "it ended the program"),
         ("def register(:\n", "SyntaxError"),
-        ("PLUGIN_API = 99\n" + NOTHING, "version 99 of the plugin interface"),
-        ("def register(api):\n    api.pane('p', 'no target', title='')\n", "no reference"),
+        ("PLUGIN_API = 99\n" + NOTHING, "version 99 of the plugin API"),
+        ("def register(api):\n    api.pane('p', 'no target', title='')\n", "not a reference"),
         ("def register(api):\n    api.theme('absent.toml')\n", "not a file"),
-        ("def register(api):\n    api.hook('What?', print)\n", "no event kind"),
-        ("def register(api):\n    api.agent('a b', print)\n", "not usable"),
+        ("def register(api):\n    api.hook('What?', print)\n", "neither an event kind"),
+        ("def register(api):\n    api.agent('a b', print)\n", "not valid"),
         ("def register(api):\n    api.tool(object())\n", "no `spec`"),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_name_that_is_taken_fails_the_later_plugin(tmp_path: Path) -> None:
     write(tmp_path, "first", TOOL)
     write(tmp_path, "second", TOOL)
     loaded = load(tmp_path)
-    assert failure(loaded, "second").startswith("The tool noop of second is already offered by first.")
+    assert failure(loaded, "second").startswith("The tool noop of second is already registered by first.")
     assert loaded.loaded == ["first"]
 
 
@@ -161,18 +161,18 @@ def test_a_later_plugin_of_the_same_name_cannot_take_its_place(tmp_path: Path) -
     write(tmp_path / "project", "twin", NOTHING)
     places = PluginPlaces(user=tmp_path / "user", project=tmp_path / "project", entry_points=False)
     loaded = PluginHost(places).load()
-    assert "already there" in failure(loaded, "twin")
+    assert "already named" in failure(loaded, "twin")
     assert [offer.owner for offer in loaded.tools] == ["twin"]
 
 
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [
-        ("api = 2\n", "version 2 of the plugin interface"),
+        ("api = 2\n", "version 2 of the plugin API"),
         ("api = '1'\n", "api must be a whole number"),
         ("name = \n", "cannot be read"),
         ("entry = 'x'\n", "unknown fields: entry"),
-        ("name = 'No Good'\n", "not usable"),
+        ("name = 'No Good'\n", "not valid"),
     ],
 )
 def test_a_wrong_manifest_keeps_the_code_from_being_imported(
@@ -221,7 +221,7 @@ def test_a_reference_that_leads_nowhere_is_a_plugin_error(tmp_path: Path) -> Non
 
 def test_a_given_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     loaded = PluginHost(PluginPlaces(extra=(tmp_path / "gone",), entry_points=False)).load()
-    assert "does not exist" in failure(loaded, "gone")
+    assert "was not found" in failure(loaded, "gone")
 
 
 def test_checking_a_good_plugin_finds_nothing_and_leaves_nothing() -> None:

@@ -68,7 +68,7 @@ async def test_a_file_of_a_gigabyte_is_refused_by_its_size(bench: Bench, env: Co
     assert "too big" in await refused(bench, "edit_file", path="huge", old_text="a", new_text="b")
     assert "too big" in await refused(bench, "write_file", path="huge", content="x", overwrite=True)
     assert "too big" in await refused(bench, "grep", pattern="a", path="huge")
-    assert text(await bench.run("grep", pattern="a")) == "Nothing fits a."
+    assert text(await bench.run("grep", pattern="a")) == "No match for a."
     assert text(await bench.run("glob", pattern="h*")) == "huge"
     assert env.counts["bytes"] == 0
 
@@ -93,7 +93,7 @@ async def test_what_never_ends_is_never_read(bench: Bench, env: Counting) -> Non
         await refused(bench, "write_file", path=path, content="x", overwrite=True)
         await refused(bench, "grep", pattern="a", path=path)
         await refused(bench, "list_directory", path=path)
-    assert text(await bench.run("grep", pattern="a")) == "Nothing fits a."
+    assert text(await bench.run("grep", pattern="a")) == "No match for a."
     assert text(await bench.run("glob", pattern="**")) == "kmsg\nrandom\nzero"
     assert env.counts["files"] == 0
 
@@ -102,7 +102,7 @@ async def test_packed_content_is_not_unpacked(bench: Bench, env: Counting) -> No
     packed = gzip.compress(b"\0" * 20_000_000)
     bench.write("bomb.gz", packed)
     assert "gzip data" in await refused(bench, "read_file", path="bomb.gz")
-    assert text(await bench.run("grep", pattern="a")) == "Nothing fits a."
+    assert text(await bench.run("grep", pattern="a")) == "No match for a."
     assert env.counts["bytes"] <= 2 * len(packed)
 
 
@@ -145,7 +145,7 @@ def deep(tmp_path: Path) -> Iterator[Path]:
 async def test_what_lies_too_deep_is_left_out_and_refused(bench: Bench, deep: Path) -> None:
     found = text(await bench.run("glob", pattern="leaf")).split("\n")
     assert sorted(path.count("/") for path in found) == [5, MAX_DEPTH - 1]
-    assert text(await bench.run("grep", pattern="x")) == "Nothing fits x."
+    assert text(await bench.run("grep", pattern="x")) == "No match for x."
     for depth in (MAX_DEPTH + 1, 4000):
         path = "d/" * depth + "leaf"
         assert "folders" in await refused(bench, "read_file", path=path)

@@ -58,7 +58,7 @@ async def test_lines_around_a_hit_are_marked(bench):
 
 async def test_case_counts_unless_it_is_ignored(bench):
     bench.write("a", "Word\nÄRGER\n")
-    assert await grep(bench, "word") == "Nothing fits word."
+    assert await grep(bench, "word") == "No match for word."
     assert await grep(bench, "word|ärger", ignore_case=True) == "a\n1:Word\n2:ÄRGER"
 
 
@@ -100,11 +100,11 @@ async def test_links_and_pipes_are_not_followed(bench, tmp_path_factory):
     (bench.folder / "file").symlink_to(outside / "secret")
     os.mkfifo(bench.folder / "pipe")
     (bench.folder / "loop").symlink_to(".")
-    assert await grep(bench, "hit") == "Nothing fits hit."
+    assert await grep(bench, "hit") == "No match for hit."
     for path in ("link", "file", "..", "/etc", "link/secret"):
         with pytest.raises((ToolError, EnvironmentFault), match="outside"):
             await grep(bench, "hit", path=path)
-    with pytest.raises(ToolError, match="no file or folder"):
+    with pytest.raises(ToolError, match="File or folder not found"):
         await grep(bench, "hit", path="missing")
 
 
@@ -114,7 +114,7 @@ async def test_what_is_shown_is_bounded(bench):
     result = await bench.run("grep", pattern="hit", max_results=5)
     assert text(result) == (
         "a\n1:hit 0\n2:hit 1\n3:hit 2\n4:hit 3\n5:hit 4\n"
-        "[more hits than are shown; narrow the search by path, glob or pattern]"
+        "[more hits than shown; narrow the search by path, glob or pattern]"
     )
     assert result.summary == "5+ hits"
     assert await grep(bench, "hit", path="b") == f"b\n1:hit{'x' * 297}… (+4703 characters)"
@@ -130,7 +130,7 @@ async def test_lookaround_works_and_a_broken_pattern_is_told(bench):
     bench.write("f", "foobar\nfoobaz\n")
     assert await grep(bench, "foo(?!bar)") == "f\n2:foobaz"
     for broken in ("(", "[a", "*a", "a{2,1}"):
-        with pytest.raises(ToolError, match="no regular expression"):
+        with pytest.raises(ToolError, match="not a valid regular expression"):
             await grep(bench, broken)
     with pytest.raises(ToolError, match="empty"):
         await grep(bench, "")
@@ -149,13 +149,13 @@ async def test_other_encodings_are_searched(bench):
 async def test_a_pattern_that_never_ends_is_stopped(tmp_path):
     env = Answering(tmp_path, ABSENT)
     (tmp_path / "f").write_text("a" * 60 + "\n")
-    query = module_of("search", "places").Query("(a|a)*b", "", False, "", False, 10)
-    found = await module_of("search", "own").search(query, env, lambda path: True, seconds=0.5)
+    query = module_of("search", "query").Query("(a|a)*b", "", False, "", False, 10)
+    found = await module_of("search", "python_search").search(query, env, lambda path: True, seconds=0.5)
     assert found.more and "the pattern takes too long" in found.notes[0]
 
 
 async def test_closing_the_search_process_ends_it_whatever_it_does():
-    worker = module_of("search", "worker")
+    worker = module_of("search", "python_search")
     busy = worker.Worker("(a|a)*b", False, 10)
     assert busy.scan(["b\n"]) == [[1]]
     pid = busy._process.pid
@@ -179,9 +179,9 @@ async def test_closing_the_search_process_ends_it_whatever_it_does():
 async def test_a_search_over_many_files_stops_when_there_is_enough(tmp_path):
     for number in range(300):
         (tmp_path / f"f{number:03}").write_text("hit\n" * 10)
-    places, own = module_of("search", "places"), module_of("search", "own")
-    found = await own.search(
-        places.Query("hit", "", False, "", False, 20), Answering(tmp_path, ABSENT), lambda path: True
+    query, python_search = module_of("search", "query"), module_of("search", "python_search")
+    found = await python_search.search(
+        query.Query("hit", "", False, "", False, 20), Answering(tmp_path, ABSENT), lambda path: True
     )
     assert found.more and len(found.lines) < 100
 
@@ -214,7 +214,7 @@ async def test_ripgrep_out_of_time_is_told(tmp_path):
     (tmp_path / "a").write_text("two\n")
     env = Answering(tmp_path, ExecResult(None, "timeout", b"./a\x001:x\n", 0, 1.0))
     found = await Bench(tmp_path, tools_of("search"), inner=env).run("grep", pattern="two")
-    assert text(found) == "a\n1:two\n[stopped after 20 s: not everything was searched]"
+    assert text(found) == "a\n1:two\n[stopped after 20 s: some files were not searched]"
 
 
 async def test_the_query_is_no_option_of_ripgrep(tmp_path):
@@ -233,7 +233,7 @@ def test_searching_declares_what_it_reads(tmp_path):
 
 async def test_what_is_no_regular_file_is_refused_at_once(bench, tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(ToolError, match="no regular file"):
+    with pytest.raises(ToolError, match="not a regular file"):
         await bench.run("grep", pattern="x", path="fifo")
 
 

@@ -30,7 +30,7 @@ async def test_a_big_folder_is_cut_with_a_note(bench):
     for number in range(600):
         bench.write(f"f{number:03}", "")
     result = await bench.run("list_directory")
-    assert text(result).endswith("f499  0 B\n[100 more entries; narrow it down with glob]")
+    assert text(result).endswith("f499  0 B\n[100 more entries; use glob to narrow it down]")
     assert result.summary == "600 entries"
 
 
@@ -39,7 +39,7 @@ async def test_what_is_no_folder_is_told(bench):
     (bench.folder / "empty").mkdir()
     with pytest.raises(ToolError, match="is a file"):
         await bench.run("list_directory", path="a")
-    with pytest.raises(ToolError, match="no folder"):
+    with pytest.raises(ToolError, match="Folder not found"):
         await bench.run("list_directory", path="missing")
     with pytest.raises(EnvironmentFault, match="outside"):
         await bench.run("list_directory", path="..")
@@ -65,8 +65,8 @@ async def test_files_are_found_by_pattern_and_ignored_ones_left_out(bench):
     )
     assert text(await bench.run("glob", pattern="src/**")) == "src/b.py\nsrc/d.txt\nsrc/deep/c.py"
     none = await bench.run("glob", pattern="*.rs")
-    assert (text(none), none.summary) == ("No file fits *.rs.", "0 files")
-    with pytest.raises(ToolError, match="no folder"):
+    assert (text(none), none.summary) == ("No file matches *.rs.", "0 files")
+    with pytest.raises(ToolError, match="Folder not found"):
         await bench.run("glob", pattern="*", path="missing")
 
 
@@ -145,5 +145,5 @@ async def test_a_name_that_is_no_utf_8_is_read_by_what_lists_show_of_it(bench, t
     assert names == [r"d\udce9p/n\udcff\udcfeame.py", r"plain\udcff.py"]
     assert "x = 1" in text(await bench.run("read_file", path=names[0]))
     assert "y = 2" in text(await bench.run("read_file", path=names[1]))
-    with pytest.raises(ToolError, match="There is no file"):
+    with pytest.raises(ToolError, match="File not found"):
         await bench.run("read_file", path=r"n\udcaa.py")

@@ -74,7 +74,7 @@ async def test_the_same_title_replaces_the_note_and_the_diff_says_what_changes(
     preview = await bench.preview("write_note", title="Tests", text="Two.")
     second = await bench.run("write_note", title="Tests", text="Two.")
     assert "-One.\n+Two.\n" in preview.blocks[0].diff and preview.content
-    assert text(first) == "Kept the note tests.md." and text(second) == "Replaced the note tests.md."
+    assert text(first) == "Saved the note tests.md." and text(second) == "Replaced the note tests.md."
     assert (notes / "tests.md").read_text() == "# Tests\n\nTwo.\n"
     assert _names(notes) == ["tests.md"]
 
@@ -102,9 +102,7 @@ async def test_links_huge_and_damaged_notes_harm_nothing(bench: Bench, notes: Pa
     (notes / "long.md").write_text("word " * 400_000)
     found = text(await bench.run("search_notes", query="password hunter2"))
     assert "hunter2" not in found and "bytes.md:1" in found
-    assert found.endswith(
-        "[Only the first 200 KB were searched of long.md.]\n\n[No readable text: picture.md.]"
-    )
+    assert found.endswith("[Searched only the first 200 KB of long.md.]\n\n[Unreadable: picture.md.]")
     with pytest.raises(ToolError, match="larger than 200 KB"):
         await bench.run("write_note", title="big", text="x" * 300_000)
 
@@ -163,8 +161,8 @@ async def test_nothing_to_search_and_nothing_found_are_told_apart(bench: Bench, 
     _made(notes)
     assert "no notes on this project yet" in text(await bench.run("search_notes", query="refund"))
     (notes / "a.md").write_text("Something.")
-    assert "only words that are in every text" in text(await bench.run("search_notes", query="how do you"))
-    nothing = "No note holds any of these words (1 note searched)."
+    assert "only words that occur in every text" in text(await bench.run("search_notes", query="how do you"))
+    nothing = "No note contains any of these words (1 note searched)."
     assert text(await bench.run("search_notes", query="refund")) == nothing
 
 
@@ -177,7 +175,7 @@ async def test_of_very_many_notes_the_newest_are_searched_and_the_rest_is_told(
         os.utime(notes / f"n{number:02}.md", (1_000 + number, 1_000 + number))
     module = import_from("notes", PLUGINS / "notes")
     try:
-        found = module.searching.search(notes, "ledger", 20, most_notes=20)
+        found = module.note_ranking.search(notes, "ledger", 20, most_notes=20)
     finally:
         forget("notes")
     assert found.left_out == 10 and found.notes == 30

@@ -115,7 +115,7 @@ async def test_a_missing_file_is_told_with_names_like_it(bench):
     bench.write("src/parser.py", "")
     with pytest.raises(ToolError) as fault:
         await bench.run("read_file", path="src/parsr.py")
-    assert str(fault.value) == "There is no file src/parsr.py. Did you mean src/parser.py?"
+    assert str(fault.value) == "File not found: src/parsr.py. Did you mean src/parser.py?"
     with pytest.raises(ToolError, match="folder does not exist"):
         await bench.run("read_file", path="nowhere/x")
     with pytest.raises(ToolError, match="list_directory"):

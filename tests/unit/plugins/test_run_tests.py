@@ -183,9 +183,9 @@ async def test_a_folder_of_tests_is_run_from_the_projects_folder_and_the_result_
 )
 async def test_a_project_without_tests_is_told(bench, package):
     bench.write("package.json", package)
-    with pytest.raises(ToolError, match="No tests were recognised"):
+    with pytest.raises(ToolError, match="No tests found"):
         await bench.run("run_tests")
-    with pytest.raises(ToolError, match="no file or folder nowhere"):
+    with pytest.raises(ToolError, match="File or folder not found: nowhere"):
         await bench.run("run_tests", path="nowhere")
 
 

@@ -39,7 +39,7 @@ async def test_of_several_in_progress_the_first_stays_and_the_model_is_told(benc
         "write_todos", todos=[todo("a", "in_progress"), todo("b", "in_progress"), todo("c")]
     )
     assert [item.status for item in bench.state.todo] == ["in_progress", "pending", "pending"]
-    assert text(result).startswith("Only one item can be in progress: kept “a”")
+    assert text(result).startswith("Only one item can be in progress: “a” stays")
     assert bench.events[0].note != ""
 
 
@@ -68,10 +68,10 @@ async def test_the_list_may_be_a_tree(bench):
 @pytest.mark.parametrize(
     ("items", "words"),
     [
-        ([todo("a", id="1"), todo("b", id="1")], "given twice"),
+        ([todo("a", id="1"), todo("b", id="1")], "used twice"),
         ([todo("a", parent="x")], "not in the list"),
-        ([todo("a", id="1", parent="2"), todo("b", id="2", parent="1")], "below itself"),
-        ([todo("a", id="1", parent="1")], "below itself"),
+        ([todo("a", id="1", parent="2"), todo("b", id="2", parent="1")], "its own ancestor"),
+        ([todo("a", id="1", parent="1")], "its own ancestor"),
         ([todo("  \n ")], "no content"),
         ([todo("x" * 501)], "too long"),
         ([todo(str(n)) for n in range(101)], "too many"),

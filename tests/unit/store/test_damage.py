@@ -227,12 +227,12 @@ def test_what_was_stepped_over_is_counted_and_placed(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", [f"message {number}" for number in range(20)])
     flip(path, 3)
     sessions = store(tmp_path)
-    assert flaws(path.parent, sessions.read("s1")) == ["1 damaged line was stepped over in the log: line 3."]
+    assert flaws(path.parent, sessions.read("s1")) == ["1 damaged line was skipped in the log: line 3."]
     sessions.fork("s1", 18, "s2")
     for number in range(5, 17):
         flip(path, number)
     assert flaws(sessions.folder("s2"), sessions.read("s2")) == [
-        "13 damaged lines were stepped over in the log of s1: lines 3, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 3 more."
+        "13 damaged lines were skipped in the log of s1: lines 3, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 3 more."
     ]
 
 

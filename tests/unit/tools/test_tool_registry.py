@@ -129,7 +129,7 @@ def test_offers_keep_the_order_of_registration() -> None:
 
 def test_a_name_is_registered_once() -> None:
     tools = registry()
-    with pytest.raises(PluginError, match=r"read_file of other is already offered by files"):
+    with pytest.raises(PluginError, match=r"read_file of other is already registered by files"):
         tools.add("other", ReadTool())
 
 

@@ -22,8 +22,8 @@ from tui_agent.tui.prompt.completion import (
 )
 from tui_agent.tui.prompt.draft import DraftFile
 from tui_agent.tui.prompt.files import PathIndex, list_files
-from tui_agent.tui.prompt.git_symbols import defined
 from tui_agent.tui.prompt.history import History
+from tui_agent.tui.prompt.symbol_search import defined
 from tui_agent.tui.prompt.symbols import Symbol
 
 

@@ -1,7 +1,7 @@
-"""Two sessions, or two branches of one, side by side: how each ended, what it took, and where the files differ.
+"""Compare two sessions, or two branches of one: their outcome, cost and changed files.
 
-Everything counts from the event that both share last; of two sessions that share nothing, all of both. Without B it is
-A beside the session that it was forked from, else beside its newest fork.
+Counting starts after the last event that both share; sessions that share none are compared in full. Without B, A is
+compared with the session it was forked from, or else with its newest fork.
 """
 
 import argparse
@@ -33,20 +33,20 @@ examples:
   tui-agent compare ses_01 ses_02 --json | jq '.right.outcome.words'
   tui-agent compare ses_01 ses_02 --markdown -o two-ways.md
 
-A session's branch that ends at an event is ID@SEQ; an ID alone is its present branch.
+ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its current branch.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which two, and in what form."""
+    """Add both branches and the output form."""
     parser.add_argument("left", metavar="A", help=f"{WHICH}; with @SEQ the branch that ends at that event")
-    parser.add_argument("right", metavar="B", nargs="?", help="the other one, named alike")
+    parser.add_argument("right", metavar="B", nargs="?", help="the other session, in the same form")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument(
-        "--markdown", action="store_true", help="as Markdown, to a new file in the current folder"
+        "--markdown", action="store_true", help="write Markdown to a new file in the current folder"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="with --markdown: where to; - is standard output"
+        "-o", "--output", metavar="FILE", help="with --markdown: the file to write; - for standard output"
     )
     GROUPS["place"](parser)
 
@@ -54,21 +54,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare two branches."""
     if arguments.output and not arguments.markdown:
-        raise UsageError("-o says where the Markdown goes.", hint="Give --markdown too.")
+        raise UsageError("-o needs --markdown.", hint="Add --markdown.")
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
     left, right = arguments.left, arguments.right
     if not right:
         left, right = pair(base.store, left)
-    compared = of_names(base.store, left, right)
+    comparison = of_names(base.store, left, right)
     if not arguments.markdown:
-        show(compared, as_json=arguments.json)
+        show(comparison, as_json=arguments.json)
         return 0
-    text = base.redactor.text(to_markdown(compared))
+    text = base.redactor.text(to_markdown(comparison))
     if arguments.output == "-":
         say_text(text)
         return 0
-    stem = f"compare-{compared.left.session}-{compared.right.session}"
+    stem = f"compare-{comparison.left.session}-{comparison.right.session}"
     dest = Path(arguments.output).expanduser() if arguments.output else free_name(options.cwd, stem, "md")
     write_new(dest, text.encode())
     if arguments.json:
@@ -79,12 +79,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def compare_sessions(base: Ground, left: str, right: str, *, as_json: bool) -> None:
-    """Print two sessions, named as on the command line, side by side. Raises as `SessionStore.find` does."""
+    """Print a comparison of two sessions named as on the command line. Raises as `SessionStore.find` does."""
     show(of_names(base.store, left, right), as_json=as_json)
 
 
 def show(compared: Comparison, *, as_json: bool) -> None:
-    """Print a comparison: one JSON object, or a table as wide as the terminal."""
+    """Print a comparison as one JSON object, or as a table as wide as the terminal."""
     if as_json:
         say_json(dataclasses.asdict(compared))
         return
@@ -93,16 +93,16 @@ def show(compared: Comparison, *, as_json: bool) -> None:
 
 
 def of_names(store: SessionStore, left: str, right: str) -> Comparison:
-    """Two branches, named as on the command line. Raises `SessionNotFound`, `UsageError`."""
+    """Compare two branches named as on the command line. Raises `SessionNotFound`, `UsageError`."""
     return compare(named(store, left), named(store, right))
 
 
 def named(store: SessionStore, name: str) -> Branch:
-    """The branch that a name means: `ID`, or `ID@SEQ`."""
-    which, at, seq = name.rpartition("@")
-    if not (at and seq.isdecimal()):
-        which, seq = name, ""
-    folder = store.find(which)
+    """Return the branch named by `ID` or `ID@SEQ`."""
+    session, separator, seq = name.rpartition("@")
+    if not (separator and seq.isdecimal()):
+        session, seq = name, ""
+    folder = store.find(session)
     records = read_records(folder, skip_deltas=True)
     for flaw in flaws(folder, records):
         warn(f"{folder.name}: {flaw}")
@@ -115,16 +115,16 @@ def named(store: SessionStore, name: str) -> Branch:
 
 
 def pair(store: SessionStore, name: str) -> tuple[str, str]:
-    """Both where one is named: its parent and it; of what is no fork it and its newest fork. Raises `UsageError`."""
-    which, _, seq = name.rpartition("@")
-    folder = store.find(which if seq.isdecimal() and which else name)
+    """Return a session with its parent, or with its newest fork if it has no parent. Raises `UsageError`."""
+    session, _, seq = name.rpartition("@")
+    folder = store.find(session if seq.isdecimal() and session else name)
     origin = origin_of(folder)
     if origin is not None:
         return origin.parent, name
-    found = [summary for fork in store.forks(folder.name) if (summary := summarise(store.folder(fork)))]
-    if not found:
+    forks = [summary for fork in store.forks(folder.name) if (summary := summarise(store.folder(fork)))]
+    if not forks:
         raise UsageError(
-            f"{folder.name} is no fork and has none.",
-            hint="Name the other session: tui-agent compare A B. `sessions list` shows them.",
+            f"{folder.name} is not a fork and has none.",
+            hint="Name the second session: tui-agent compare A B. To list sessions: tui-agent sessions list",
         )
-    return name, max(found, key=lambda one: one.started).id
+    return name, max(forks, key=lambda fork: fork.started).id

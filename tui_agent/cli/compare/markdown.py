@@ -1,4 +1,4 @@
-"""A comparison as Markdown that reads well in any viewer. Invariant: what a model or a file said stays what it is: text."""
+"""A comparison as Markdown. Invariant: text from models and files is escaped, so it renders as plain text."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tui_agent.tui.screens.compare.figures import beginning, missing
 
 
 def to_markdown(compared: Comparison) -> str:
-    """The whole file."""
+    """Return the Markdown file of a comparison."""
     return "\n\n".join(_blocks(compared)) + "\n"
 
 
@@ -23,12 +23,12 @@ def _blocks(compared: Comparison) -> Iterator[str]:
     yield "\n".join(lines)
     yield "## Where they differ"
     if not compared.differ:
-        yield "No file ends otherwise."
-    for one in compared.differ:
-        yield f"### {code(clean(one.path))}"
-        sides = ((left, one.left, one.left_note), (right, one.right, one.right_note))
+        yield "No files differ at the end."
+    for file in compared.differ:
+        yield f"### {code(clean(file.path))}"
+        sides = ((left, file.left, file.left_note), (right, file.right, file.right_note))
         for side, hunks, note in sides:
-            yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or missing(one, side))}"
+            yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or missing(file, side))}"
             if hunks:
                 yield fenced(clean(hunks), "diff")
     yield "## Answers"

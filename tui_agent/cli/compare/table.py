@@ -1,4 +1,4 @@
-"""A comparison as lines of plain text, two columns wide. Invariant: nothing is cut off: what is long goes on below."""
+"""A comparison as plain text in two columns. Invariant: nothing is cut off; long text is wrapped."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,24 +12,24 @@ LABELS = 17
 GAP = 2
 LEAST = 60
 SIDE_BY_SIDE_FROM = 100
-"""From so many columns on, files and answers stand beside each other too."""
+"""Minimum width in columns at which files and answers are shown side by side too."""
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Its lines, none longer than `width` (of at least `LEAST`)."""
+    """Yield the lines, none longer than `width` columns (at least `LEAST`)."""
     width = max(LEAST, width)
     yield from textwrap.wrap(printable("What if: " + "".join(beginning(compared.fork_point))), width)
     yield ""
     for label, left, right in rows(compared):
-        yield from _pair(left, right, width, label)
-    yield from _files(compared, width)
+        yield from _two_columns(left, right, width, label)
+    yield from _file_lines(compared, width)
     yield ""
     yield "Answers"
-    yield from _beside(compared, compared.left.answer or "none", compared.right.answer or "none", width)
+    yield from _text_pair(compared, compared.left.answer or "none", compared.right.answer or "none", width)
 
 
 def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Label, left and right of every row of the table."""
+    """Yield label, left and right value of every row."""
     left, right = compared.left, compared.right
     yield "", left.name, right.name
     yield "", who(left), who(right)
@@ -38,59 +38,61 @@ def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
     yield "", left.session, right.session
     yield "", "", ""
     yield "Outcome", left.outcome.words, right.outcome.words
-    for one in figures(left, right):
-        yield one.label, _words(one.left), _words(one.right)
+    for row in figures(left, right):
+        yield row.label, _format_cell(row.left), _format_cell(row.right)
     yield "Tools", tools(left), tools(right)
 
 
-def _words(cell: Cell) -> str:
+def _format_cell(cell: Cell) -> str:
     lines = [f"{sign}{count}" for sign, count in (("+", cell.added), ("-", cell.removed)) if count]
-    said = ", ".join(word for word in (cell.text, cell.note) if word)
-    return "  ".join([said, " ".join(lines)]).rstrip()
+    text = ", ".join(word for word in (cell.text, cell.note) if word)
+    return "  ".join([text, " ".join(lines)]).rstrip()
 
 
-def _files(compared: Comparison, width: int) -> Iterator[str]:
+def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
     yield ""
     if not compared.differ:
-        yield "No file ends otherwise."
+        yield "No files differ at the end."
         return
     yield "Where they differ"
-    for number, one in enumerate(compared.differ):
+    for number, file in enumerate(compared.differ):
         yield from [""] * (number > 0)
-        yield printable(one.path)
-        left = one.left.rstrip("\n") or one.left_note or missing(one, compared.left)
-        right = one.right.rstrip("\n") or one.right_note or missing(one, compared.right)
-        yield from _beside(compared, left, right, width, code=True)
+        yield printable(file.path)
+        left = file.left.rstrip("\n") or file.left_note or missing(file, compared.left)
+        right = file.right.rstrip("\n") or file.right_note or missing(file, compared.right)
+        yield from _text_pair(compared, left, right, width, code=True)
 
 
-def _beside(compared: Comparison, left: str, right: str, width: int, *, code: bool = False) -> Iterator[str]:
-    """Two texts of many lines beside each other, or one below the other where there is no room."""
+def _text_pair(
+    compared: Comparison, left: str, right: str, width: int, *, code: bool = False
+) -> Iterator[str]:
+    """Yield two multi-line texts side by side, or one below the other if the terminal is narrow."""
     if width >= SIDE_BY_SIDE_FROM:
-        yield from _pair(left, right, width, code=code)
+        yield from _two_columns(left, right, width, code=code)
         return
     for name, text in ((compared.left.name, left), (compared.right.name, right)):
         yield f"{printable(name)}:"
-        yield from (f"  {line}".rstrip() for line in _lines(text, width - 2, code=code))
+        yield from (f"  {line}".rstrip() for line in _wrap(text, width - 2, code=code))
 
 
-def _pair(
+def _two_columns(
     left: str, right: str, width: int, label: str | None = None, *, code: bool = False
 ) -> Iterator[str]:
     labels = 0 if label is None else LABELS
     room = (width - labels - GAP) // 2
     heads: Sequence[str] = [label or ""]
-    sides = (_lines(text, room, code=code) for text in (left, right))
-    for head, one, other in zip_longest(heads, *sides, fillvalue=""):
-        yield f"{head:<{labels}}{one:<{room}}{' ' * GAP}{other}".rstrip()
+    sides = (_wrap(text, room, code=code) for text in (left, right))
+    for head, left_line, right_line in zip_longest(heads, *sides, fillvalue=""):
+        yield f"{head:<{labels}}{left_line:<{room}}{' ' * GAP}{right_line}".rstrip()
 
 
-def _lines(text: str, room: int, *, code: bool) -> list[str]:
-    """The text in lines of at most `room`; of code every space stays, and what goes on is indented by 2."""
-    found: list[str] = []
+def _wrap(text: str, room: int, *, code: bool) -> list[str]:
+    """Wrap the text to `room` columns; code keeps its spaces, and its continued lines are indented by 2."""
+    lines: list[str] = []
     for line in printable(text, lines=True).expandtabs(4).split("\n"):
         indent = " " * (min(len(line) - len(line.lstrip()), room // 2) + 2 * code)
         wrapped = textwrap.wrap(
             line, room, subsequent_indent=indent, drop_whitespace=not code, break_on_hyphens=not code
         )
-        found += wrapped or [""]
-    return found
+        lines += wrapped or [""]
+    return lines

@@ -1,4 +1,4 @@
-"""What holds the processes that commands start on this machine, tried out with one that does nothing."""
+"""The limits for child processes on this machine, found by running one that does nothing."""
 
 import os
 import sys
@@ -12,11 +12,11 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 def holding() -> Holding | None:
-    """What is in force for commands here; None where none can be started."""
-    return anyio.run(_tried)
+    """Return the limits that apply to commands here; None if no command can be started."""
+    return anyio.run(_run_probe)
 
 
-async def _tried() -> Holding | None:
+async def _run_probe() -> Holding | None:
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:
@@ -27,26 +27,26 @@ async def _tried() -> Holding | None:
 
 
 def ended_by(held: Holding) -> str:
-    """How what a command leaves behind is ended."""
+    """Describe how processes that a command leaves behind are stopped."""
     if not held.reaper:
-        return "by their process group: one that leaves it is found by a variable that it carries, where /proc is"
-    kernel = ", and all at once by the kernel (cgroup.kill)" if held.cgroup_kill else ""
-    return f"whatever they do, by a process above them (subreaper){kernel}"
+        return "by their process group; one that leaves the group is found by an environment variable, if /proc exists"
+    kernel = ", and together by the kernel (cgroup.kill)" if held.cgroup_kill else ""
+    return f"reliably, by a parent process (subreaper){kernel}"
 
 
 def bounded_by(held: Holding) -> str:
-    """What bounds how many there are; empty where nothing does."""
+    """Describe the limit on the number of processes; empty if there is none."""
     match held.by:
         case "cgroup":
-            return f"{held.processes:,} a command (pids.max of a control group)"
+            return f"at most {held.processes:,} per command (pids.max of a control group)"
         case "uid":
-            return f"{held.processes:,} of this user in all (RLIMIT_NPROC)"
+            return f"at most {held.processes:,} of this user in total (RLIMIT_NPROC)"
         case _:
             return ""
 
 
 def why_unbounded() -> str:
-    """Why nothing bounds them, and what would."""
+    """Return advice on how to get a limit on the number of processes."""
     if os.getuid() == 0:
-        return "Run it as another user than root, or where it may make control groups."
-    return "Run it where it may make control groups."
+        return "Run it as a user other than root, or where it may create control groups."
+    return "Run it where it may create control groups."

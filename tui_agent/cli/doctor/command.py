@@ -1,4 +1,4 @@
-"""What works here, what does not, and what to do about it."""
+"""Check the installation and this machine, and suggest fixes."""
 
 import argparse
 import locale
@@ -37,7 +37,7 @@ examples:
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. `do` says what would help."""
+    """The result of one check. `do` suggests a fix."""
 
     what: str
     state: Literal["ok", "note", "bad"]
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Where to look."""
+    """Add the options of `doctor`."""
     parser.add_argument("--json", action="store_true", help="JSON lines")
     parser.add_argument("--only", choices=sorted(LOOKS), metavar="WHAT", help=f"only: {', '.join(LOOKS)}")
     for group in ("place", "model", "extensions"):
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the findings; exit status 1 if anything is bad."""
+    """Print the findings; return 1 if any of them is bad."""
     options, only = session_options(arguments, client="headless", interactive=True), arguments.only
     findings = [attempt(only, LOOKS[only], ground(options))] if only else list(examine(options))
     for finding in findings:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(options: SessionOptions) -> Iterator[Finding]:
-    """Look at one thing after the other; a thing that fails is a finding, not the end."""
+    """Run all checks; a check that fails becomes a finding and does not stop the others."""
     yield from (version(), terminal(), words(), programs("git"), programs("rg"))
     yield shipped()
     yield startup(doctor_startup.folders())
@@ -79,13 +79,13 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
     path = base.config.paths.user_config
     yield Finding("configuration", "ok", str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored:
-        yield Finding("trust", "note", f"{path} is not used.", "tui-agent trust shows and decides.")
+        yield Finding("trust", "note", f"{path} is not used.", "Decide with: tui-agent trust")
     for what, look in LOOKS.items():
         yield attempt(what, look, base)
 
 
 def attempt(what: str, look: Callable[[Ground], Finding], base: Ground) -> Finding:
-    """A look that may fail with an error of ours."""
+    """Run one check; turn a `TuiAgentError` into a finding."""
     try:
         return look(base)
     except TuiAgentError as error:
@@ -93,7 +93,7 @@ def attempt(what: str, look: Callable[[Ground], Finding], base: Ground) -> Findi
 
 
 def version() -> Finding:
-    """What runs on what."""
+    """Report the versions of tui-agent, Python and the system."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     return Finding(
         "version", "ok", f"tui-agent {__version__}, Python {python}, {platform.system()} {platform.machine()}"
@@ -101,51 +101,56 @@ def version() -> Finding:
 
 
 def terminal() -> Finding:
-    """Whether the app could be drawn."""
+    """Check that the app can be drawn here."""
     if not sys.stdout.isatty():
         return Finding(
-            "terminal", "note", "This is no terminal.", "The app needs one; run and demo --headless do not."
+            "terminal",
+            "note",
+            "This is not a terminal.",
+            "The app needs one; run and demo --headless do not.",
         )
     columns, lines = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM") or os.environ.get("TERM", "unknown")
     if columns < 40 or lines < 8:
-        return Finding("terminal", "bad", f"{columns}×{lines} is too small.", "Make it at least 40×8.")
+        return Finding("terminal", "bad", f"{columns}×{lines} is too small.", "Enlarge it to at least 40×8.")
     return Finding("terminal", "ok", f"{columns}×{lines}, {colours}")
 
 
 def words() -> Finding:
-    """Whether the locale can show what the app draws."""
+    """Check that the locale can show the app's characters."""
     encoding = locale.getpreferredencoding(False)
     if encoding.lower().replace("-", "") != "utf8":
-        return Finding("locale", "note", f"{encoding}", "The app draws with ASCII. For more: LANG=C.UTF-8")
+        return Finding(
+            "locale", "note", f"{encoding}", "The app draws with ASCII only. To change that: LANG=C.UTF-8"
+        )
     return Finding("locale", "ok", encoding)
 
 
 def programs(name: str) -> Finding:
-    """Programs that make things better where they are there."""
-    why = {"git": "Checkpoints and git tools need it.", "rg": "Searching is slower without ripgrep."}[name]
+    """Check for a program that is optional but useful."""
+    reason = {"git": "Checkpoints and git tools need it.", "rg": "Searching is slower without ripgrep."}[name]
     path = shutil.which(name)
-    return Finding(name, "ok", path) if path else Finding(name, "note", "not found.", why)
+    return Finding(name, "ok", path) if path else Finding(name, "note", "not found.", reason)
 
 
 def shipped() -> Finding:
-    """Whether this copy of the product is whole."""
+    """Check that the installation is complete."""
     missing = [kind for kind in ("plugins", "themes", "demos") if bundled(kind) is None]
     if missing:
         return Finding(
             "installation", "bad", f"{', '.join(missing)} are missing.", "Install tui-agent again."
         )
     litellm = next(iter(_versions("litellm")), "absent")
-    return Finding("installation", "ok", f"whole; litellm {litellm}")
+    return Finding("installation", "ok", f"complete; litellm {litellm}")
 
 
 def startup(folders: Iterable[Path]) -> Finding:
-    """Whether anything runs at the interpreter's start that no package brought, of what lies in these folders."""
-    found = doctor_startup.foreign(folders)
-    if not found:
-        return Finding("startup", "ok", "nothing runs at the interpreter's start that no package brought.")
+    """Check for start-up code in these folders that no installed package brought."""
+    files = doctor_startup.foreign(folders)
+    if not files:
+        return Finding("startup", "ok", "only installed packages run code at the interpreter's start.")
     return Finding(
-        "startup", "bad" if any(one.runs for one in found) else "note", *doctor_startup.told(found)
+        "startup", "bad" if any(file.runs for file in files) else "note", *doctor_startup.told(files)
     )
 
 
@@ -157,44 +162,57 @@ def _versions(name: str) -> Iterator[str]:
 
 
 def sessions(base: Ground) -> Finding:
-    """Whether sessions can be written."""
+    """Check that sessions can be written, and by whom they can be read."""
     folder = base.config.data_dir
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         return Finding(
-            "sessions", "bad", f"{folder} cannot be written: {error.strerror}.", "Move it with --data-dir."
+            "sessions",
+            "bad",
+            f"{folder} cannot be written: {error.strerror}.",
+            "Choose another with --data-dir.",
         )
-    kept = folder / "sessions"
-    if kept.exists() and kept.stat().st_mode & 0o077:
-        return Finding("sessions", "note", f"{kept} can be read by others.", f"Close it: chmod 700 {kept}")
+    session_folder = folder / "sessions"
+    if session_folder.exists() and session_folder.stat().st_mode & 0o077:
+        return Finding(
+            "sessions",
+            "note",
+            f"Other users can read {session_folder}.",
+            f"Restrict it with: chmod 700 {session_folder}",
+        )
     known = base.store.list()
     used = size(sum(summary.size_bytes for summary in known))
     return Finding(
-        "sessions", "ok", f"{folder}: {len(known)}, {used}; {size(shutil.disk_usage(there).free)} free"
+        "sessions", "ok", f"{folder}: {len(known)}, {used}; {size(shutil.disk_usage(existing).free)} free"
     )
 
 
 def model(base: Ground) -> Finding:
-    """Whether the chosen model can be used, or which could."""
+    """Check that the chosen model can be used, or list usable ones."""
     config = base.config
     if config.model or config.base_url:
         info = model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
-        return Finding("model", "ok", f"{info.profile} ({info.provider})", "Ask it: tui-agent models check")
+        return Finding(
+            "model", "ok", f"{info.profile} ({info.provider})", "To test it: tui-agent models check"
+        )
     usable = [info.profile for info in model_factory(base).available() if info.provider != "scripted"]
     if usable:
         return Finding(
-            "model", "note", f"None is set; there are {', '.join(usable[:6])}.", "Set one: --model NAME"
+            "model",
+            "note",
+            f"No model is set. Available: {', '.join(usable[:6])}.",
+            "Choose one with --model NAME.",
         )
     return Finding(
-        "model", "note", "None is set and no key is found.", "Set a key, or try it: tui-agent demo"
+        "model", "note", "No model is set and no key was found.", "Set a key, or try: tui-agent demo"
     )
 
 
 def plugins(base: Ground) -> Finding:
-    """Whether every plugin loads."""
+    """Check that every plugin loads."""
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     if loaded.failed:
         broken = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
@@ -203,16 +221,16 @@ def plugins(base: Ground) -> Finding:
 
 
 def hooks(base: Ground) -> Finding:
-    """Which commands are asked or told, and whose they are."""
-    named = [
-        f"{one.event} {one.command}{' (the project)' * (whose == 'project')}"
-        for one, whose in base.config.hooks
+    """List the configured hooks and their origin."""
+    descriptions = [
+        f"{hook.event} {hook.command}{' (from the project)' * (origin == 'project')}"
+        for hook, origin in base.config.hooks
     ]
-    return Finding("hooks", "ok", "; ".join(named) or "none")
+    return Finding("hooks", "ok", "; ".join(descriptions) or "none")
 
 
 def workspace(base: Ground) -> Finding:
-    """Whether the agent could work here."""
+    """Check the agent's access to the workspace."""
     folder: Path = base.options.cwd
     if not os.access(folder, os.R_OK | os.X_OK):
         return Finding("workspace", "bad", f"{folder} cannot be read.", "Check its permissions.")
@@ -222,80 +240,89 @@ def workspace(base: Ground) -> Finding:
 
 
 def checkpoints(base: Ground) -> Finding:
-    """Whether files can be put back here, and how much is kept for that."""
+    """Check that files can be restored here, and show the space limits."""
     workspace = base.options.cwd.resolve()
-    why = why_unavailable(workspace, git_program(workspace), base.store.root)
-    if why:
-        return Finding("checkpoints", "note", why)
+    reason = why_unavailable(workspace, git_program(workspace), base.store.root)
+    if reason:
+        return Finding("checkpoints", "note", reason)
     limits = base.config.checkpoints
     return Finding(
         "checkpoints",
         "ok",
-        f"up to {limits.total_mb:g} MB a session, {limits.borrowed_mb:g} MB of them copied from a repository",
+        f"up to {limits.total_mb:g} MB per session, {limits.borrowed_mb:g} MB of it copied from a repository",
     )
 
 
 def processes(base: Ground) -> Finding:
-    """How what commands leave behind is ended, and what keeps them from filling the machine."""
-    held = holding()
-    if held is None:
+    """Check how leftover processes are stopped and how their number is limited."""
+    limits = holding()
+    if limits is None:
         return Finding(
             "processes",
             "bad",
-            "No command can be started.",
-            "Check the temporary folder, and the Python that runs this.",
+            "Commands cannot be started.",
+            "Check the temporary folder and the Python that runs tui-agent.",
         )
-    bounded = bounded_by(held)
-    if not bounded:
-        found = f"Ended {ended_by(held)}. Nothing bounds how many a command may start."
-        return Finding("processes", "note", found, why_unbounded())
-    return Finding("processes", "ok" if held.reaper else "note", f"ended {ended_by(held)}; {bounded}")
+    bound = bounded_by(limits)
+    if not bound:
+        message = f"Leftover processes are stopped {ended_by(limits)}. Their number is not limited."
+        return Finding("processes", "note", message, why_unbounded())
+    return Finding(
+        "processes",
+        "ok" if limits.reaper else "note",
+        f"leftover processes are stopped {ended_by(limits)}; {bound}",
+    )
 
 
 def sandbox(base: Ground) -> Finding:
-    """What confines commands here, or why nothing does."""
-    found = confining.confinement(base, base.options.cwd).sandbox
-    if found.kind:
-        return Finding("sandbox", "ok", f"{found.kind}. {' '.join(found.lines)}")
+    """Describe the sandbox for commands, or why there is none."""
+    status = confining.confinement(base, base.options.cwd).sandbox
+    if status.kind:
+        return Finding("sandbox", "ok", f"{status.kind}. {' '.join(status.lines)}")
     return Finding(
         "sandbox",
         "note",
-        found.why_not,
-        "Commands run unconfined; accept-edits asks about each that does more than read.",
+        status.why_not,
+        "Commands run without a sandbox; accept-edits asks before each command that does more than read.",
     )
 
 
 def secrets(base: Ground) -> Finding:
-    """What of the workspace is covered from commands, and what was not looked at."""
+    """List secret files that are hidden from commands, and limits of the search for them."""
     confined = confining.confinement(base, base.options.cwd)
-    found = confined.secret_files()
+    files = confined.secret_files()
     if not confined.sandbox.kind:
-        why = "Commands that would read them are asked about." if found else ""
-        told = f"{_files(found)}; nothing covers them. {why}".strip() + _passed_on(base)
-        return Finding("secrets", "note" if found else "ok", told)
-    held = sum(one.in_git for one in found)
-    told = f"{_files(found)} {'is' if len(found) == 1 else 'are'} covered while a command runs"
-    told += f", {held} of them only from those that look, for git holds the same." if held else "."
-    opened = base.config.sandbox.readable
-    told += f" Commands may read {', '.join(opened)} ([sandbox] readable)." if opened else ""
-    told += _passed_on(base)
+        consequence = "Commands that would read them need your approval." if files else ""
+        message = (
+            f"{_describe_files(files)}; no sandbox hides them. {consequence}".strip()
+            + _describe_variables(base)
+        )
+        return Finding("secrets", "note" if files else "ok", message)
+    in_git = sum(file.in_git for file in files)
+    message = f"Hidden from commands: {_describe_files(files)}"
+    message += f", {in_git} of them also stored in git." if in_git else "."
+    readable = base.config.sandbox.readable
+    message += f" Commands may read {', '.join(readable)} ([sandbox] readable)." if readable else ""
+    message += _describe_variables(base)
     if confined.secrets_cut:
-        return Finding("secrets", "note", told, f"{confined.secrets_cut} What lies further is not covered.")
-    return Finding("secrets", "ok", told)
+        return Finding(
+            "secrets", "note", message, f"{confined.secrets_cut} Files further down are not hidden."
+        )
+    return Finding("secrets", "ok", message)
 
 
-def _passed_on(base: Ground) -> str:
-    """Which variables with secrets commands are shown."""
+def _describe_variables(base: Ground) -> str:
+    """Return a sentence with the secret variables that commands get; empty if there are none."""
     shown = base.config.sandbox.variables
-    return f" Commands are shown {', '.join(shown)} ([sandbox] variables)." if shown else ""
+    return f" Commands get {', '.join(shown)} ([sandbox] variables)." if shown else ""
 
 
-def _files(found: Sequence[SecretFile]) -> str:
-    if not found:
-        return "no files that may hold secrets"
-    named = ", ".join(one.name for one in found[:3])
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{len(found)} {'file' if len(found) == 1 else 'files'} that may hold secrets ({named}{more})"
+def _describe_files(files: Sequence[SecretFile]) -> str:
+    if not files:
+        return "no files that may contain secrets"
+    names = ", ".join(file.name for file in files[:3])
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'} that may contain secrets ({names}{more})"
 
 
 LOOKS: dict[str, Callable[[Ground], Finding]] = {

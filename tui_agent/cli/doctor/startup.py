@@ -1,7 +1,6 @@
-"""What runs at every start of the interpreter that this program uses, and which package brought it.
+"""Code that runs at every start of this Python interpreter, and the packages it comes from.
 
-Invariant: looks at names, lists of what packages installed, and the files' hashes; runs and imports nothing of what it
-finds.
+Invariant: this reads only names, packages' file lists and file hashes; it never runs or imports what it finds.
 """
 
 import base64
@@ -15,16 +14,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 AT_START = ("sitecustomize", "usercustomize")
-"""Modules that an interpreter imports at its start where they are there."""
+"""Modules that an interpreter imports at its start if they exist."""
 MOST_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""What makers of virtual environments write without a list."""
+"""Files that virtual environment tools write without listing them in a package."""
 
 
 class Foreign(NamedTuple):
-    """A file that no package installed, or that is not as it was installed. `runs`: it runs code, and does not only name
-    folders."""
+    """A file that no package installed, or that was changed since. `runs`: it runs code, not only adds folders."""
 
     path: Path
     changed: bool
@@ -32,46 +30,46 @@ class Foreign(NamedTuple):
 
 
 def folders() -> list[Path]:
-    """Where the packages of this interpreter lie."""
-    own = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    return [path for name in dict.fromkeys((*site.getsitepackages(), *own)) if (path := Path(name)).is_dir()]
+    """Return the package folders of this interpreter."""
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    return [path for name in dict.fromkeys((*site.getsitepackages(), *user)) if (path := Path(name)).is_dir()]
 
 
 def foreign(places: Iterable[Path]) -> list[Foreign]:
-    """What begins by itself in these folders and is no package's."""
-    found: list[Foreign] = []
+    """Return start-up files in these folders that no package installed in this form."""
+    files: list[Foreign] = []
     for folder in places:
-        listed = _listed(folder)
-        for path in _beginning(folder):
-            content = _content(path)
+        package_hashes = _package_hashes(folder)
+        for path in _startup_files(folder):
+            content = _read_start(path)
             if content.strip() == _OF_VENV.get(path.name, b"\0"):
                 continue
-            digest = listed.get(path.resolve())
+            digest = package_hashes.get(path.resolve())
             if digest is None or (digest and digest != _digest(content)):
                 runs = path.suffix != ".pth" or _RUNS.search(content) is not None
-                found.append(Foreign(path, digest is not None, runs))
-    return found
+                files.append(Foreign(path, digest is not None, runs))
+    return files
 
 
-def _beginning(folder: Path) -> Sequence[Path]:
+def _startup_files(folder: Path) -> Sequence[Path]:
     modules = [
         path for name in AT_START for path in folder.glob(f"{name}*") if path.stem.split(".")[0] == name
     ]
     return sorted([*folder.glob("*.pth"), *(path for path in modules if path.suffix != ".dist-info")])
 
 
-def _listed(folder: Path) -> dict[Path, str]:
-    """The files that begin by themselves in the lists of packages, with their hashes; empty where none is given."""
-    found: dict[Path, str] = {}
-    for one in metadata.distributions(path=[str(folder)]):
-        for file in one.files or ():
+def _package_hashes(folder: Path) -> dict[Path, str]:
+    """Return the packages' start-up files with their SHA-256 (base64); empty if the package gives none."""
+    hashes: dict[Path, str] = {}
+    for package in metadata.distributions(path=[str(folder)]):
+        for file in package.files or ():
             if file.suffix == ".pth" or file.parts[0].partition(".")[0] in AT_START:
                 digest = file.hash.value if file.hash is not None and file.hash.mode == "sha256" else ""
-                found[Path(str(file.locate())).resolve()] = digest
-    return found
+                hashes[Path(str(file.locate())).resolve()] = digest
+    return hashes
 
 
-def _content(path: Path) -> bytes:
+def _read_start(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(MOST_BYTES)
@@ -84,17 +82,17 @@ def _digest(content: bytes) -> str:
 
 
 def told(found: Sequence[Foreign]) -> tuple[str, str]:
-    """The same in words, and what to do."""
-    named = ", ".join(
-        f"{one.path}{' (changed since it was installed)' if one.changed else ''}" for one in found[:3]
+    """Describe the files and suggest what to do."""
+    names = ", ".join(
+        f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in found[:3]
     )
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    what = (
+    problem = (
         "Code that no installed package brought runs"
-        if any(one.runs for one in found)
-        else "Folders are added"
+        if any(file.runs for file in found)
+        else "Folders are added to the module path"
     )
     return (
-        f"{what} at every start of {sys.executable}: {named}{more}.",
-        "Read it; remove what you did not put there.",
+        f"{problem} at every start of {sys.executable}: {names}{more}.",
+        "Read it and remove what you did not install.",
     )

@@ -1,4 +1,4 @@
-"""`policy check` and `policy check-table`: how a command line is judged, and whether a table of programs is valid."""
+"""`policy check` and `policy check-table`: judge a command line, or validate a table of programs."""
 
 import argparse
 import json
@@ -42,31 +42,31 @@ TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
-    """The verbs below `policy`."""
+    """Add the verbs below `policy`."""
     verbs = parser.add_subparsers(required=True, metavar="check|check-table|try|rules")
     check = add_verb(
         verbs,
         "check",
         check_command,
-        help="what a command line does and how it is judged",
+        help="show what a command line does and how it is judged",
         examples=EXAMPLES,
         groups=PLACE,
     )
     check.add_argument(
-        "--policy", choices=POLICIES, default="ask", help="the profile that judges (default: ask)"
+        "--policy", choices=POLICIES, default="ask", help="the policy profile to judge with (default: ask)"
     )
     check.add_argument(
         "--stdin",
         action="store_true",
-        help='read {"command": "…"} lines, answer one JSON line each; 1 as exit status if a line was wrong',
+        help='read {"command": "…"} lines and answer each with a JSON line; exit status 1 if a line was invalid',
     )
-    check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one a line")
+    check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one per line")
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
     table = add_verb(
         verbs,
         "check-table",
         check_table_file,
-        help="whether a table of programs is valid, with its examples",
+        help="validate a table of programs and its examples",
         examples=TABLE_EXAMPLES,
     )
     table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml")
@@ -75,17 +75,17 @@ def configure(parser: Parser) -> None:
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Judge one command line, or one a line of standard input."""
+    """Judge one command line, or each line of standard input."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     policy, refused = judging.policy(base, outside_plugins(base).policy_tables)
     for fault in refused:
-        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
+        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
     bench = Bench.of(base, policy)
     if arguments.stdin:
         return answer_lines(bench, explain=arguments.explain)
     command = " ".join(arguments.command)
     if not command.strip():
-        raise UsageError("No command line is given.", hint="tui-agent policy check -- git status")
+        raise UsageError("No command line given.", hint="Example: tui-agent policy check -- git status")
     decision, reasons = bench.judge(command)
     if arguments.json:
         say_json(as_json(command, decision, reasons, explain=arguments.explain))
@@ -97,14 +97,14 @@ def check_command(arguments: argparse.Namespace) -> int:
     if decision.risk:
         say(f"  risk    {decision.risk}")
     if decision.sealed:
-        say(f"  sandbox {bench.env.sandbox.kind} bounds what it changes")
+        say(f"  sandbox {bench.env.sandbox.kind} limits what it can change")
     for reason in reasons if arguments.explain else ():
         say(f"  {printable(reason)}")
     return 0
 
 
 def check_table_file(arguments: argparse.Namespace) -> int:
-    """Check a table of programs: print each fault with its place; exit 1 if there is one."""
+    """Check a table of programs and print each fault with its place; return 1 if there are any."""
     path: Path = arguments.file
     faults = check_table_path(path)
     if arguments.json:
@@ -119,7 +119,7 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "Bench", *, explain: bool) -> Exit:
-    """Judge the JSON lines of standard input, one answer a line. A wrong line is answered with its number and what is wrong."""
+    """Judge the JSON lines of standard input, one answer per line; answer an invalid line with its number and error."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):
@@ -136,25 +136,25 @@ def answer_lines(bench: "Bench", *, explain: bool) -> Exit:
 
 
 def read_line(line: str) -> str:
-    """Return the command of one JSON line. Raises `ValueError` that says what is wrong with the line."""
+    """Return the command of one JSON line. Raises `ValueError` with the reason if the line is invalid."""
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except ValueError as error:
         raise ValueError("the line is not valid JSON") from error
     except RecursionError as error:
         raise ValueError("the line nests values too deeply") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ValueError('the line is not an object such as {"command": "git status"}')
-    if "command" not in found:
+    if "command" not in value:
         raise ValueError('the object has no "command"')
-    if not isinstance(found["command"], str):
+    if not isinstance(value["command"], str):
         raise ValueError('"command" is not a string')
-    return found["command"]
+    return value["command"]
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A policy with the folder that its decisions are about."""
+    """A policy with the facts about the workspace that it judges for."""
 
     policy: RulePolicy
     facts: PolicyFacts
@@ -162,7 +162,7 @@ class Bench:
 
     @classmethod
     def of(cls, base: Ground, policy: RulePolicy) -> "Bench":
-        """Look around in the folder of this start, as a session would, for the sandbox too."""
+        """Collect the facts about this start's folder and sandbox, as a session would."""
         env = LocalEnvironment(base.options.cwd, confinement=confining.confinement(base, base.options.cwd))
         scan = env.scan()
         facts = PolicyFacts(
@@ -180,19 +180,21 @@ class Bench:
         return cls(policy, facts, env)
 
     def judge(self, command: str) -> tuple[Decision, tuple[str, ...]]:
-        """Judge a script that bash would run; also return the chain of reasons. If a path cannot even be looked up, no call
-        is made in a session either."""
+        """Judge a bash script; return the decision and its chain of reasons.
+
+        A path that cannot be resolved is denied, as in a session.
+        """
         effects = (Runs(script=command),)
         policy, env = self.policy, self.env
         try:
             paths = policy.paths(effects, self.facts.granted)
-            meant = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
-            found = env.resolve_all(meant.values())
+            expanded = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
+            real_paths = env.resolve_all(expanded.values())
         except EnvironmentFault as fault:
             return Decision("deny", "guard.path", fault.message), ()
         programs = policy.programs(effects)
-        resolved = {path: found[at] for path, at in meant.items()}
-        known = replace(
+        resolved = {path: real_paths[target] for path, target in expanded.items()}
+        facts = replace(
             self.facts,
             resolved=resolved,
             own_files=env.only_confined(resolved.values()),
@@ -200,13 +202,13 @@ class Bench:
             own_programs=env.own_programs(programs),
             git_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
         )
-        return policy.decide(TOOL, effects, known), policy.explain(TOOL, effects, known)
+        return policy.decide(TOOL, effects, facts), policy.explain(TOOL, effects, facts)
 
 
 def as_json(
     command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
 ) -> dict[str, object]:
-    """Return a judgement as one JSON object; with `explain` its chain of reasons too."""
+    """Return a decision as a JSON object; with `explain` also its chain of reasons."""
     return {
         "command": command,
         "decision": decision.verdict,

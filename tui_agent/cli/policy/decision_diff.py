@@ -1,7 +1,7 @@
-"""Decisions of the past, judged by other rules, and what would have been different.
+"""Recorded decisions judged again by other rules, and the differences.
 
-Invariant: pure; a decision is judged with the facts of its time (workspace, profile, rules of the session, sandbox), and
-links are taken as they read, for where they led is not recorded.
+Invariant: pure. A decision is judged with the facts of its time (workspace, profile, session rules, sandbox). Links are
+not followed, because their targets are not recorded.
 """
 
 import shlex
@@ -17,20 +17,23 @@ from tui_agent.protocol.settings import PolicyName
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-"""`saved`: you were asked and said yes, or nobody was there to be asked, and it would run without a question. `passes`: you
-said no, and it would run. `opened`: a rule or the profile said no, and it would run or be asked about. `stopped`: it ran, and would be denied.
-`asked`: it ran without a question, and would be asked about. `same`: nothing would be different."""
+"""How a decision would change.
+
+`saved`: it was asked and allowed, or nobody could be asked, and it would now run without a question. `passes`: the user
+denied it, and it would run. `opened`: a rule or the profile denied it, and it would run or be asked about. `stopped`:
+it ran, and would be denied. `asked`: it ran without a question, and would be asked about. `same`: no difference.
+"""
 
 
 HOOK: Final = "hook"
-"""The rule that a hook's word is recorded under."""
+"""The rule id recorded for decisions of hooks."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""The rules that leaving the sandbox, and opening files with secrets in it, are recorded under."""
+"""The rule ids recorded for leaving the sandbox and for opening secret files to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One decision, and how it would be now."""
+    """A recorded decision, and the decision that would be made now."""
 
     change: Change
     said: PermissionDecided
@@ -38,13 +41,13 @@ class Tried:
 
     @property
     def what(self) -> str:
-        """What was judged, in a few words."""
-        return "; ".join(_what(effect) for effect in self.said.effects) or "nothing that is known"
+        """A short description of the judged effects."""
+        return "; ".join(_describe_effect(effect) for effect in self.said.effects) or "unknown effects"
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over many decisions. `by_rule` has a count of changes for each rule that decides now."""
+    """Counts over many decisions. `by_rule`: counts of changes by the rule that decides now."""
 
     decisions: int = 0
     questions: int = 0
@@ -52,7 +55,7 @@ class Tally:
     by_rule: dict[str, Counter[Change]] = field(default_factory=dict)
 
     def add(self, tried: Tried) -> None:
-        """Count one more."""
+        """Count one decision."""
         self.decisions += 1
         self.questions += was_asked(tried.said)
         self.changes[tried.change] += 1
@@ -61,53 +64,56 @@ class Tally:
 
 
 class Trial:
-    """Judges decisions of the past by `policy`; `profile` stands for the one that was in force then."""
+    """Judges recorded decisions by `policy`; `profile` replaces the recorded profile."""
 
     def __init__(self, policy: Policy, profile: PolicyName | None = None) -> None:
         self._policy = policy
         self._profile = profile
-        self._known: dict[object, Decision] = {}
+        self._decisions: dict[object, Decision] = {}
 
     def judge(
         self, said: PermissionDecided, tool: str, workspace: str, sandboxed: bool, granted: Sequence[str]
     ) -> Tried:
-        """How it would be decided now."""
+        """Return the recorded decision with the one that would be made now."""
         profile = self._profile or said.policy
         key = (tool, said.effects, workspace, profile, sandboxed, tuple(granted))
-        now = self._known.get(key)
+        now = self._decisions.get(key)
         if now is None:
             facts = PolicyFacts(
                 workspace=workspace or "/", policy=profile, granted=tuple(granted), sandboxed=sandboxed
             )
-            now = self._known[key] = self._policy.decide(tool, said.effects, facts)
-        return Tried(_change(said, _with_the_rest(said, now)), said, now)
+            now = self._decisions[key] = self._policy.decide(tool, said.effects, facts)
+        return Tried(_classify_change(said, _apply_unruled_decisions(said, now)), said, now)
 
 
 def was_asked(said: PermissionDecided) -> bool:
-    """A person was asked, or would have been, had there been one."""
+    """Return True if a person was asked, or would have been if one had been there."""
     return said.request_id is not None or unanswered(said)
 
 
 def unanswered(said: PermissionDecided) -> bool:
-    """It is a no because no one was there to be asked."""
+    """Return True for a denial because nobody could be asked."""
     return said.by == "engine"
 
 
-def _with_the_rest(said: PermissionDecided, now: Decision) -> Decision:
-    """The decision now, with those whom no rule answers for: a hook that refused or asked does so again, and one that
-    allowed answers what the profile asks; leaving the sandbox, and opening files in it, is always asked about."""
-    if said.rule_id in SANDBOX or (said.rule_id == HOOK and was_asked(said)):
+def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
+    """Return the decision now, after hooks and sandbox questions that no rule decides.
+
+    A hook that denied or asked does so again; one that allowed answers the profile's questions. Leaving the sandbox,
+    and opening secret files to it, is always asked about.
+    """
+    if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
-    if said.rule_id != HOOK:
+    if recorded.rule_id != HOOK:
         return now
-    if said.decision == "deny":
+    if recorded.decision == "deny":
         return replace(now, verdict="deny")
     return replace(now, verdict="allow") if now.verdict == "ask" and now.by_profile else now
 
 
-def _change(said: PermissionDecided, now: Decision) -> Change:
-    asked = was_asked(said)
-    match said.decision, now.verdict:
+def _classify_change(recorded: PermissionDecided, now: Decision) -> Change:
+    asked = was_asked(recorded)
+    match recorded.decision, now.verdict:
         case "allow", "allow":
             return "saved" if asked else "same"
         case "allow", "deny":
@@ -115,14 +121,14 @@ def _change(said: PermissionDecided, now: Decision) -> Change:
         case "allow", "ask":
             return "same" if asked else "asked"
         case "deny", "allow":
-            return "opened" if not asked else "saved" if unanswered(said) else "passes"
+            return "opened" if not asked else "saved" if unanswered(recorded) else "passes"
         case "deny", "ask":
             return "same" if asked else "opened"
         case _:
             return "same"
 
 
-def _what(effect: Effect) -> str:
+def _describe_effect(effect: Effect) -> str:
     match effect:
         case Reads(path=path):
             return f"read {path}"

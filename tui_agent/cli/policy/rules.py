@@ -1,4 +1,4 @@
-"""`policy rules`: the rules in force, and where each of them stands."""
+"""`policy rules`: the rules in force and their sources."""
 
 import argparse
 
@@ -18,35 +18,35 @@ examples:
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `rules`."""
+    """Add the verb `rules`."""
     add_verb(
         verbs,
         "rules",
         list_rules,
-        help="the rules in force and where they stand",
+        help="list the rules in force and their sources",
         examples=EXAMPLES,
         groups=PLACE,
     )
 
 
 def list_rules(arguments: argparse.Namespace) -> int:
-    """Print a line for each rule of the user's file and of a trusted project's."""
+    """Print a line for each rule of the user and of trusted project files."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     rules = judging.rules(base)
     for fault in judging.load_catalog(base, outside_plugins(base).policy_tables)[1]:
-        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
+        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
     if arguments.json:
         say_json_lines(as_json(rule) for rule in rules)
         return 0
     for rule in rules:
         say(f"{printable(rule.text)}  {faint(printable(rule.source))}")
     if not rules:
-        say(f"No rules. They stand in {base.config.paths.config_dir / judging.RULES}.")
+        say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES}.")
     return 0
 
 
 def as_json(rule: Rule) -> dict[str, object]:
-    """A rule as one JSON object. `bounded`: a project's, which allows only work on its folder."""
+    """Return a rule as a JSON object. `bounded`: a project's rule, which allows only work on its folder."""
     return {
         "rule": rule.text,
         "verdict": rule.verdict,

@@ -1,4 +1,4 @@
-"""`policy try`: what other rules would have changed in past sessions. Invariant: the logs are only read."""
+"""`policy try`: judge past sessions by other rules. Invariant: the logs are only read."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -26,35 +26,39 @@ examples:
 SHOWN = 5
 HEADS: dict[Change, str] = {
     "saved": "questions saved",
-    "passes": "would run, and you said no",
-    "opened": "would run or be asked about, and was refused",
-    "stopped": "would be stopped, and it ran",
-    "asked": "would be asked about, and ran unasked",
-    "same": "the same",
+    "passes": "would run, though you said no",
+    "opened": "would run or be asked about, but were refused",
+    "stopped": "would be stopped, but ran",
+    "asked": "would be asked about, but ran without a question",
+    "same": "unchanged",
 }
-ALONE = "would run, and nobody was there to say yes"
-"""The head of the questions saved that nobody ever said yes to."""
+ALONE = "would run, though nobody was there to say yes"
+"""The heading for saved questions that nobody ever answered."""
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `try`."""
-    found = add_verb(
+    """Add the verb `try`."""
+    parser = add_verb(
         verbs,
         "try",
         try_rules,
-        help="past sessions' decisions judged by another rule set",
+        help="judge the decisions of past sessions by other rules",
         examples=EXAMPLES,
         groups=PLACE,
     )
-    found.add_argument("file", metavar="FILE", type=Path, help="rules as in policy.toml")
-    found.add_argument(
-        "--instead", action="store_true", help="FILE instead of the present rules (default: beside them)"
+    parser.add_argument("file", metavar="FILE", type=Path, help="rules as in policy.toml")
+    parser.add_argument(
+        "--instead", action="store_true", help="use FILE instead of your rules (default: in addition)"
     )
-    found.add_argument("--policy", choices=POLICIES, help="another profile than the one in force then")
-    which = found.add_mutually_exclusive_group()
-    which.add_argument("--session", metavar="ID", help="only this session")
-    which.add_argument("--workspace", metavar="DIR", type=Path, help="the sessions of DIR (default: of here)")
-    which.add_argument("--all", action="store_true", help="the sessions of every workspace")
+    parser.add_argument(
+        "--policy", choices=POLICIES, help="judge with this profile instead of the recorded one"
+    )
+    scope = parser.add_mutually_exclusive_group()
+    scope.add_argument("--session", metavar="ID", help="only this session")
+    scope.add_argument(
+        "--workspace", metavar="DIR", type=Path, help="sessions of DIR (default: of this folder)"
+    )
+    scope.add_argument("--all", action="store_true", help="sessions of every workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +69,19 @@ class _Case:
 
 
 def try_rules(arguments: argparse.Namespace) -> int:
-    """Judge what was decided by the rules, and tell what would be different."""
+    """Judge recorded decisions by other rules and print the differences."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     if not arguments.file.is_file():
-        raise UsageError(f"There is no file {arguments.file}.", hint="It is written as a policy.toml.")
+        raise UsageError(f"File not found: {arguments.file}.", hint="It has the form of policy.toml.")
     new = load_rules(arguments.file)
     present = () if arguments.instead else judging.rules(base)
     catalog, refused = judging.load_catalog(base, outside_plugins(base).policy_tables)
     for fault in refused:
-        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
+        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
     trial = Trial(judging.make_policy((*present, *new), base, catalog), arguments.policy)
-    folders = _folders(arguments, base)
+    folders = _session_folders(arguments, base)
     tally, cases, sessions = Tally(), list[_Case](), set[str]()
-    for case in _cases(folders, trial):
+    for case in _judge_sessions(folders, trial):
         tally.add(case.tried)
         sessions.add(case.session)
         if case.tried.change != "same":
@@ -85,11 +89,11 @@ def try_rules(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(as_json(tally, cases, len(sessions), instead=arguments.instead))
         return 0
-    _tell(tally, cases, len(sessions), new, instead=arguments.instead)
+    _print_tally(tally, cases, len(sessions), new, instead=arguments.instead)
     return 0
 
 
-def _folders(arguments: argparse.Namespace, base: Ground) -> Sequence[Path]:
+def _session_folders(arguments: argparse.Namespace, base: Ground) -> Sequence[Path]:
     if arguments.session:
         return [base.store.find(arguments.session)]
     if arguments.all:
@@ -98,18 +102,20 @@ def _folders(arguments: argparse.Namespace, base: Ground) -> Sequence[Path]:
     return [summary.path for summary in base.store.list(str(workspace.resolve()))]
 
 
-def _cases(folders: Sequence[Path], trial: Trial) -> Iterator[_Case]:
+def _judge_sessions(folders: Sequence[Path], trial: Trial) -> Iterator[_Case]:
     for folder in folders:
         try:
-            for one in decided_in(folder):
-                tried = trial.judge(one.said, one.tool, one.workspace, one.sandboxed, one.granted)
-                yield _Case(folder.name, one.seq, tried)
+            for decision in decided_in(folder):
+                tried = trial.judge(
+                    decision.said, decision.tool, decision.workspace, decision.sandboxed, decision.granted
+                )
+                yield _Case(folder.name, decision.seq, tried)
         except OSError as error:
             warn(f"The session {folder.name} cannot be read: {error.strerror}.")
 
 
 def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: bool) -> dict[str, object]:
-    """Everything as one object; `cases` are the decisions that would be different."""
+    """Return the result as one object; `cases` are the decisions that would change."""
     return {
         "decisions": tally.decisions,
         "sessions": sessions,
@@ -118,7 +124,7 @@ def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: boo
         **{change: tally.changes[change] for change in CHANGES},
         "by_rule": [
             {"rule": rule, **{change: counts[change] for change in CHANGES if change != "same"}}
-            for rule, counts in _sorted(tally)
+            for rule, counts in _sort_rules(tally)
         ],
         "cases": [
             {
@@ -137,38 +143,43 @@ def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: boo
     }
 
 
-def _sorted(tally: Tally) -> "list[tuple[str, dict[Change, int]]]":
+def _sort_rules(tally: Tally) -> "list[tuple[str, dict[Change, int]]]":
     return sorted(tally.by_rule.items(), key=lambda item: (-sum(item[1].values()), item[0]))
 
 
-def _tell(tally: Tally, cases: Sequence[_Case], sessions: int, new: Sequence[Rule], *, instead: bool) -> None:
+def _print_tally(
+    tally: Tally, cases: Sequence[_Case], sessions: int, new: Sequence[Rule], *, instead: bool
+) -> None:
     rules = f"{len(new)} rule{'' if len(new) == 1 else 's'}"
-    how = f"by {rules} alone" if instead else f"by the present rules and {rules}"
-    say(f"{_count(tally.decisions, 'decision')} of {_count(sessions, 'session')}, judged {how}\n")
+    judged_by = f"{rules} alone" if instead else f"your rules and {rules}"
+    say(f"{_count(tally.decisions, 'decision')} of {_count(sessions, 'session')}, judged by {judged_by}\n")
     for change in CHANGES:
-        of = f" of {_count(tally.questions, 'question')}" if change == "saved" else ""
-        say(f"{tally.changes[change]:>7}  {HEADS[change]}{of}")
+        total = f" of {_count(tally.questions, 'question')}" if change == "saved" else ""
+        say(f"{tally.changes[change]:>7}  {HEADS[change]}{total}")
     if tally.by_rule:
         say("\n  saved  would run  stopped  asked  by")
-        for rule, counts in _sorted(tally):
+        for rule, counts in _sort_rules(tally):
             passes = counts["passes"] + counts["opened"]
             numbers = f"{counts['saved']:>7}  {passes:>9}  {counts['stopped']:>7}  {counts['asked']:>5}"
             say(f"{numbers}  {printable(rule.removeprefix('rule: '))}")
-    _examples(ALONE, [case for case in cases if case.tried.change == "saved" and unanswered(case.tried.said)])
+    unanswered_cases = [
+        case for case in cases if case.tried.change == "saved" and unanswered(case.tried.said)
+    ]
+    _print_examples(ALONE, unanswered_cases)
     for change in ("passes", "opened", "stopped", "asked"):
-        _examples(HEADS[change], [case for case in cases if case.tried.change == change])
+        _print_examples(HEADS[change], [case for case in cases if case.tried.change == change])
 
 
-def _examples(head: str, cases: Sequence[_Case]) -> None:
+def _print_examples(head: str, cases: Sequence[_Case]) -> None:
     if not cases:
         return
     say(f"\n{head[0].upper()}{head[1:]}:")
     for case in cases[:SHOWN]:
-        where = f"  {case.session} {case.seq:>6}  "
-        what, room = printable(case.tried.what), max(20, width() - len(where))
-        say(f"{faint(where)}{what if len(what) <= room else what[: room - 1] + '…'}")
+        prefix = f"  {case.session} {case.seq:>6}  "
+        what, room = printable(case.tried.what), max(20, width() - len(prefix))
+        say(f"{faint(prefix)}{what if len(what) <= room else what[: room - 1] + '…'}")
     if len(cases) > SHOWN:
-        say(f"  {len(cases) - SHOWN} more; --json lists all")
+        say(f"  {len(cases) - SHOWN} more; to list all, add --json")
 
 
 def _count(number: int, word: str) -> str:

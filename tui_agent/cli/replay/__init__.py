@@ -1,1 +1,1 @@
-"""`tui-agent replay`: a recorded session again, on the screen or as a check."""
+"""`tui-agent replay`: show a recorded session, or run it again as a check."""

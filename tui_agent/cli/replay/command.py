@@ -1,7 +1,7 @@
-"""A recorded session as it was at any of its events, in the app with a timeline: no model, no tool runs.
+"""Show a recorded session at any of its events in the app, with a timeline; no model and no tool runs.
 
-Reads the session's log and writes nothing, so it works on a session that another process holds. With --headless it
-prints what every pane showed at an event, as one JSON object.
+It only reads the session's log, so it also works while another process uses the session. With --headless it prints
+the content of every pane at an event as one JSON object.
 """
 
 import argparse
@@ -28,55 +28,55 @@ examples:
   tui-agent replay ses_01 --to 214 --headless | jq .state.todo
   tui-agent replay latest --rerun
 
---rerun asks no model and runs no tool; it compares kinds and payloads, without ids, times, digests and what was packed.
-Exit status: 0 the same events, 1 another one.
+--rerun calls no model and no tool. It compares kinds and payloads, without ids, times, digests and compacted content.
+Exit status: 0 if the events are the same, 1 if not.
 
 the object that --headless prints:
-  session, path, events     which log, and how many events it holds
-  seq, at, kind             the event that everything below stands for
-  state                     as `sessions show --state` prints it
+  session, path, events     the log and its number of events
+  seq, at, kind             the event at which the session is shown
+  state                     as printed by `sessions show --state`
   transcript                the chat's entries in order: type (user, answer, reasoning, tool, notice, question,
-                            turn), id, seq, at, turn, and what the type has
-  todo, trace, context, files, agents, metrics, approvals, branches, plugins    the panes' views
+                            turn), id, seq, at, turn, and further fields of the type
+  todo, trace, context, files, agents, metrics, approvals, branches, plugins    the content of the panes
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which session, and where in it."""
+    """Add the session, the event and the output form."""
     parser.add_argument("id", metavar="ID", help=WHICH)
-    parser.add_argument("--to", metavar="SEQ", type=int, help="stand at this event (default: the last one)")
+    parser.add_argument("--to", metavar="SEQ", type=int, help="the event to show (default: the last one)")
     parser.add_argument(
-        "--speed", metavar="X", type=amount, default=1.0, help="how fast Space plays (default: 1, as it was)"
+        "--speed", metavar="X", type=amount, default=1.0, help="playback speed (default: 1, as recorded)"
     )
-    parser.add_argument("--headless", action="store_true", help="print the views there as one JSON object")
+    parser.add_argument("--headless", action="store_true", help="print the panes' content as one JSON object")
     parser.add_argument(
         "--rerun",
         action="store_true",
-        help="run the loop again on the recorded answers and results, and tell the first event that is another",
+        help="run the loop again on the recorded answers and results, and report the first event that differs",
     )
     parser.add_argument("--json", action="store_true", help="with --rerun: one JSON object")
     GROUPS["place"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the session."""
+    """Show, print or rerun the session."""
     if not (arguments.headless or arguments.rerun):
-        _need_terminal()
+        _require_terminal()
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
     folder = base.store.find(arguments.id)
     records = read_records(folder)
     if arguments.rerun:
-        # By name: only this needs an engine.
-        again: int = import_module("tui_agent.cli.replay.rerun").rerun(
+        # Imported by name: only a rerun needs an engine.
+        rerun_status: int = import_module("tui_agent.cli.replay.rerun").rerun(
             base, folder, records, as_json=arguments.json
         )
-        return again
+        return rerun_status
     seq = place(records, arguments.to)
     if arguments.headless:
         return headless(folder, records, seq)
-    gc.freeze()  # what was read stays: collecting it again and again would only cost time
-    # By name: the screen's library is only for who has a screen.
+    gc.freeze()  # the records live until the end: collecting them repeatedly would only cost time
+    # Imported by name: only the app needs Textual.
     recording = import_module("tui_agent.session.recorded").RecordedSession(folder)
     status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(
         options, recording, to_seq=seq, speed=arguments.speed
@@ -84,26 +84,26 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _need_terminal() -> None:
+def _require_terminal() -> None:
     try:
         need_terminal()
     except UsageError as fault:
-        hint = "Without one: tui-agent replay ID --headless prints the views as JSON."
+        hint = "To print the panes as JSON instead: tui-agent replay ID --headless"
         raise UsageError(fault.message, hint=hint) from None
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
-    """Print the views at an event."""
+    """Print the panes' content at an event."""
     views = views_to_json(moment(records, seq))
     say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})
     return 0
 
 
 def place(records: Sequence[Record], wanted: int | None) -> int:
-    """The event to stand at. Raises `UsageError` where the log has none of that number."""
+    """Return the event number to show. Raises `UsageError` if the log has no such event."""
     last = records[-1].seq if records else -1
     if wanted is None:
         return last
     if not 0 <= wanted <= last:
-        raise UsageError(f"There is no event {wanted}.", hint=f"The session has events 0 to {last}.")
+        raise UsageError(f"Event {wanted} not found.", hint=f"The session has events 0 to {last}.")
     return wanted

@@ -1,6 +1,6 @@
-"""Tools that give again what was recorded, and an environment in which nothing can be changed.
+"""Tools that return recorded results, and an environment that cannot be changed.
 
-Invariant: a recorded tool never runs the tool that it stands for; it asks it only what is pure: target and effects.
+Invariant: a recorded tool never runs the real tool; it only calls its pure methods, target and effects.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -45,24 +45,24 @@ _ENGINES = (
     "run.",
     "env.",
 )
-"""Kinds that come by themselves while a call runs, of the engine and of the working memory: no part of a result."""
+"""Prefixes of kinds that engine and memory log while a call runs; they are not part of a result."""
 
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""The start or the end of a call."""
+"""Start or end of a call: (kind, call id)."""
 
 
 class RecordedResults:
-    """The results of a log's calls, each with the events that came of it, given in the order in which they came.
+    """Recorded results of calls with their events, returned in the recorded order.
 
-    `hear` is to be told every event of the new log, so that calls that ran side by side start and end as they did.
+    `hear` must be called with every event of the new log, so that parallel calls start and end in the recorded order.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """What happened between a call's start and its end, by call."""
+        """Starts and ends of other calls between a call's start and its end, by call."""
         self._heard: set[_Edge] = set()
         self._news = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -86,14 +86,14 @@ class RecordedResults:
                 between = running.pop(payload.call_id, set())
                 self._before[payload.call_id] = between - {("tool.finished", payload.call_id)}
                 # A result's own events stand right before it; a change names its call.
-                own = [one for one in loose if getattr(one, "call_id", None) in (None, payload.call_id)]
-                loose = [one for one in loose if one not in own]
-                self._results[payload.call_id] = _result(payload, own)
+                own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
+                loose = [event for event in loose if event not in own]
+                self._results[payload.call_id] = _build_result(payload, own)
             elif running and not payload.kind.startswith(_ENGINES):
                 loose.append(payload)
 
     def hear(self, event: Envelope) -> None:
-        """The new log has one event more."""
+        """Note an event of the new log."""
         edge = _edge(event.payload)
         if edge is not None:
             self._heard.add(edge)
@@ -101,7 +101,7 @@ class RecordedResults:
             self._news = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """What was judged when a tool was called with these arguments; None where it never was."""
+        """Return the effects judged when the tool was called with these arguments; None if it never was."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -110,21 +110,21 @@ class RecordedResults:
         return None
 
     async def of(self, call_id: CallId) -> ToolResult:
-        """What came of a call, once what came before it has happened again. Raises `ToolError` where nothing did."""
-        with anyio.move_on_after(WAIT_S):  # where the recordings part already, it never comes
+        """Return a call's result after the recorded earlier events have happened. Raises `ToolError` if there is none."""
+        with anyio.move_on_after(WAIT_S):  # after the logs diverge, the awaited event may never come
             while not self._before.get(call_id, set()) <= self._heard:
                 await self._news.wait()
-        found = self._results.get(call_id)
-        if found is None:
-            raise ToolError("Nothing was recorded of this call.", hint="A rerun runs no tool.")
-        return found
+        result = self._results.get(call_id)
+        if result is None:
+            raise ToolError("This call has no recorded result.", hint="A rerun runs no tool.")
+        return result
 
 
 def _edge(payload: Payload) -> _Edge | None:
     return (payload.kind, payload.call_id) if isinstance(payload, ToolStarted | ToolFinished) else None
 
 
-def _result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
+def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
     return ToolResult(
         ok=end.status == "ok",
         content=end.content,
@@ -138,12 +138,12 @@ def _result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
 
 
 class RecordedTool:
-    """Stands for a tool."""
+    """Stands in for a tool and returns its recorded results."""
 
     spec: ClassVar[ToolSpec]
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
-        self.spec = tool.spec  # type: ignore[misc]  # as for every tool, one an instance here
+        self.spec = tool.spec  # type: ignore[misc]  # a class variable of tools, set per instance here
         self._tool = tool
         self._results = results
 
@@ -154,23 +154,23 @@ class RecordedTool:
         return self._tool.effects(args)
 
     async def preview(self, args: BaseModel, env: Environment) -> Preview:
-        """Nothing is shown to anybody."""
+        """Return an empty preview: a rerun shows nothing."""
         return Preview(())
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
-        """What was recorded of the call."""
+        """Return the recorded result of the call."""
         return await self._results.of(ctx.call_id)
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Stands for a tool that settles what a call leaves open by looking at the files, which are others by now."""
+    """Stands in for a tool that resolves arguments from files, which may have changed since."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
     async def settle(self, args: Any, env: Environment) -> BaseModel:
-        """The arguments themselves: what was settled then is in the recorded effects."""
+        """Return the arguments unchanged: the recorded effects contain what was resolved."""
         known = self._results.effects_of(self.spec, args)
         if known is not None:
             self._settled.append((args, known))
@@ -179,21 +179,21 @@ class RecordedSettlingTool(RecordedTool):
         return await self._tool.settle(args, env)
 
     def effects(self, args: BaseModel) -> tuple[Effect, ...]:
-        known = next((effects for one, effects in self._settled if one is args), None)
+        known = next((effects for settled, effects in self._settled if settled is args), None)
         return super().effects(args) if known is None else known
 
 
 def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> ToolRegistry:
-    """A registry of the same tools in the same order, none of which runs."""
+    """Return a registry of the same tools in the same order that only return recorded results."""
     registry = ToolRegistry()
-    for one in offered:
-        made = RecordedSettlingTool if isinstance(one.tool, Settling) else RecordedTool
-        registry.add(one.owner, made(one.tool, results))
+    for entry in offered:
+        recorded_class = RecordedSettlingTool if isinstance(entry.tool, Settling) else RecordedTool
+        registry.add(entry.owner, recorded_class(entry.tool, results))
     return registry
 
 
 class ReadOnlyEnvironment:
-    """Reads as the inner one does; refuses everything else. `sandbox` is what confined the commands that were recorded."""
+    """Environment that only reads; it reports `sandbox`, the sandbox of the recorded commands."""
 
     def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
         self._inner = inner
@@ -212,45 +212,45 @@ class ReadOnlyEnvironment:
         return self._sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Never."""
+        """Raise an `EnvironmentFault`."""
         _refuse()
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """As the inner environment."""
+        """Read from the inner environment."""
         return await self._inner.read(path, max_bytes)
 
     async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
-        """Never."""
+        """Raise an `EnvironmentFault`."""
         _refuse()
 
     async def remove(self, path: str, expect: str) -> None:
-        """Never."""
+        """Raise an `EnvironmentFault`."""
         _refuse()
 
     async def stat(self, path: str) -> FileInfo | None:
-        """As the inner environment."""
+        """Read from the inner environment."""
         return await self._inner.stat(path)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """As the inner environment."""
+        """Read from the inner environment."""
         return await self._inner.listdir(path)
 
     def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """As the inner environment."""
+        """Read from the inner environment."""
         return self._inner.walk(path, ignored=ignored)
 
     def resolve(self, path: str) -> str:
-        """As the inner environment."""
+        """Resolve with the inner environment."""
         return self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """As the inner environment."""
+        """Resolve with the inner environment."""
         return self._inner.resolve_all(paths)
 
     async def aclose(self) -> int:
-        """Nothing was started."""
+        """Close the inner environment."""
         return await self._inner.aclose()
 
 
 def _refuse() -> NoReturn:
-    raise EnvironmentFault("A rerun changes nothing and runs nothing.")
+    raise EnvironmentFault("A rerun cannot change files or run commands.")

@@ -1,7 +1,7 @@
-"""What reached one recorded turn from outside, for running it again: the model's answers and the map.
+"""Recorded input of one turn for running it again: the model's answers and the repository map.
 
-Invariant: an answer is given by its place in the turn, whatever the history held when it came: a turn that goes on
-from an open question, or in a history that was shortened, gets its own.
+Invariant: answers are returned by their order in the turn, independent of the history: a turn that continues after a
+question, or with a shortened history, gets its own answers.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -22,38 +22,38 @@ from tui_agent.protocol.events.session import ErrorRaised
 
 
 class RecordedTurn:
-    """The turn that is run again; a model and the maps of it at once. `name` stands in messages."""
+    """The turn that is run again, used as its model and its map. `name` appears in messages."""
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
         self._name = name
         self._blobs = blobs
         self._events: Sequence[Envelope] = ()
         self._answers: list[ModelResponded] = []
-        self._asked = 0
+        self._requests = 0
 
     def begin(self, events: Sequence[Envelope]) -> None:
-        """From now on this turn's answers are given, from the first one."""
-        self._events, self._asked = events, 0
+        """Start a turn: its answers are returned from the first one on."""
+        self._events, self._requests = events, 0
         self._answers = list(recorded_answers(events, self._blobs))
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """The turn's next answer; see `ports.model.ModelClient`."""
+        """Return the turn's next answer; see `ports.model.ModelClient`."""
         return aclosing(self._chunks())
 
     async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
-        self._asked += 1
-        if self._asked > len(self._answers):
+        self._requests += 1
+        if self._requests > len(self._answers):
             yield fault(
                 "script",
-                f"This turn of {self._name} has {len(self._answers)} recorded answers, and a further one was asked for.",
+                f"This turn of {self._name} has only {len(self._answers)} recorded answers, but another was requested.",
             )
             return
-        for chunk in chunks_of(self._answers[self._asked - 1]):
+        for chunk in chunks_of(self._answers[self._requests - 1]):
             yield chunk
 
     async def shown(self, wish: MapWish) -> MapShown:
-        """The map that the turn began with; one of no files where it had none. Raises the recorded `EnvironmentFault`."""
+        """Return the map that the turn began with, or an empty one. Raises the recorded `EnvironmentFault`."""
         built = used = None
         for event in self._events:
             match event.payload:
@@ -61,8 +61,8 @@ class RecordedTurn:
                     built = built or payload
                 case RepomapUsed(injected=True) as payload:
                     used = used or payload
-                case ErrorRaised(where="repo_map") as fault_then:
-                    raise EnvironmentFault(fault_then.message, hint=fault_then.hint)
+                case ErrorRaised(where="repo_map") as recorded_fault:
+                    raise EnvironmentFault(recorded_fault.message, hint=recorded_fault.hint)
                 case _:
                     pass
         if built is None or used is None:
@@ -71,14 +71,14 @@ class RecordedTurn:
         return MapShown(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
     async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
-        """The map that the turn began with; None where its first request went out before that was there."""
-        began = (one.payload for one in self._events if isinstance(one.payload, RepomapBuilt))
-        first = next(began, None)
+        """Return the map that the turn began with; None if its first request was sent before the map was ready."""
+        maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
+        first = next(maps, None)
         return None if first is not None and first.late else await self.shown(wish)
 
     def late(self) -> MapShown | None:
-        """None: of a map that came later it is not known when."""
+        """Return None: the time of a late map is not recorded."""
         return None
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resources are open."""

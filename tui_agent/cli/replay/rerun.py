@@ -1,7 +1,7 @@
-"""The loop of a recorded session once more: its own answers and results in, and whether the same events come out.
+"""Rerun of a recorded session's loop on its recorded answers and results, with a comparison of the events.
 
-Invariant: no model is asked, no tool runs, and nothing is written but in a temporary folder; the workspace is only
-read. What cannot be run again from a recording alone (a turn that was stopped) is taken over as it was recorded.
+Invariant: no model is asked, no tool runs, and only a temporary folder is written; the workspace is only read. Turns
+that cannot be rerun from a recording (a turn that was stopped) are copied as recorded.
 """
 
 import os
@@ -48,19 +48,19 @@ from tui_agent.wiring.plugins import plugin_places
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""A turn in which nothing is waited for takes no longer; one that does has lost its way."""
+"""Limit for one turn: nothing in it waits, so a turn that takes longer is stuck."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
 def rerun(base: Ground, folder: Path, records: Sequence[Record], *, as_json: bool) -> int:
-    """Run the session's loop again and print the first event that is another; 0 where there is none, else 1."""
-    with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as away:
-        result = anyio.run(partial(_rerun, base, folder, records, Path(away)))
+    """Rerun the session and print the first event that differs; return 0 if there is none, else 1."""
+    with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
+        result = anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
     return result.tell(folder.name, as_json=as_json)
 
 
 class Result:
-    """What was compared, what was taken over and why, and where the recordings part."""
+    """Result of a rerun: compared and copied turns, and the first difference."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -70,10 +70,10 @@ class Result:
         self.turn = 0
 
     def tell(self, session: str, *, as_json: bool) -> int:
-        """Print it; the exit status."""
-        found = self.divergence
+        """Print the result and return the exit status."""
+        divergence = self.divergence
         if as_json:
-            where = None if found is None else {"turn": self.turn, **_fields(found)}
+            where = None if divergence is None else {"turn": self.turn, **_fields(divergence)}
             skipped = [{"turn": turn, "why": why} for turn, why in self.skipped]
             say_json(
                 {
@@ -84,41 +84,43 @@ class Result:
                     "divergence": where,
                 }
             )
-            return Exit.DONE if found is None else Exit.FAILED
+            return Exit.DONE if divergence is None else Exit.FAILED
         for turn, why in self.skipped:
-            say(f"turn {turn} was taken over as recorded: {why}")
-        if found is None:
-            many = "1 turn" if self.turns == 1 else f"{self.turns} turns"
-            say(f"{session}: the same again, {many} with {self.events} events.")
+            say(f"turn {turn} was copied as recorded: {why}")
+        if divergence is None:
+            turn_count = "1 turn" if self.turns == 1 else f"{self.turns} turns"
+            say(f"{session}: no differences in {turn_count} with {self.events} events.")
             return Exit.DONE
-        say(f"{session}: another event in turn {self.turn}, at event {found.seq}:")
-        say(f"  recorded  {found.recorded}\n  again     {found.again}")
-        if found.where != "kind":
-            say(f"  {found.where}\n    was {_short(found.was)}\n    now {_short(found.now)}")
+        say(f"{session}: differs in turn {self.turn} at event {divergence.seq}:")
+        say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.again}")
+        if divergence.where != "kind":
+            say(
+                f"  {divergence.where}\n    was {_shorten(divergence.was)}\n    now {_shorten(divergence.now)}"
+            )
         return Exit.FAILED
 
 
-def _fields(found: Divergence) -> dict[str, object]:
-    return {name: getattr(found, name) for name in ("seq", "recorded", "again", "where", "was", "now")}
+def _fields(divergence: Divergence) -> dict[str, object]:
+    return {name: getattr(divergence, name) for name in ("seq", "recorded", "again", "where", "was", "now")}
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = printable(repr(value))
     return text if len(text) <= 300 else text[:299] + "…"
 
 
-async def _rerun(base: Ground, folder: Path, records: Sequence[Record], away: Path) -> Result:
-    found, _ = turns(records)
-    started = next((one for one in payloads(records) if isinstance(one, SessionStarted)), None)
+async def _rerun(base: Ground, folder: Path, records: Sequence[Record], temporary: Path) -> Result:
+    recorded_turns, _ = turns(records)
+    started = next((payload for payload in payloads(records) if isinstance(payload, SessionStarted)), None)
     if started is None:
         raise UsageError(
-            f"The log of {folder.name} does not say how it began.", hint="It cannot be run again."
+            f"The log of {folder.name} does not contain its beginning.", hint="It cannot be run again."
         )
-    bench = Bench(base, folder, records, away, started)
+    bench = Bench(base, folder, records, temporary, started)
     result = Result()
     async with anyio.create_task_group() as group:
         group.start_soon(bench.engine.serve)
-        for number, turn in enumerate(found, 1):
+        for number, turn in enumerate(recorded_turns, 1):
             bench.take_over(turn.before)
             if turn.why_not:
                 bench.take_over(turn.events)
@@ -136,27 +138,29 @@ async def _rerun(base: Ground, folder: Path, records: Sequence[Record], away: Pa
 
 
 class Bench:
-    """An engine over a log of its own, fed with what another log holds."""
+    """An engine with its own log that gets its input from another log."""
 
     def __init__(
-        self, base: Ground, folder: Path, records: Sequence[Record], away: Path, started: SessionStarted
+        self, base: Ground, folder: Path, records: Sequence[Record], temporary: Path, started: SessionStarted
     ) -> None:
         loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
-        store = SessionStore(away / "sessions", base.clock, base.redactor)
+        store = SessionStore(temporary / "sessions", base.clock, base.redactor)
         self._log = store.create(base.ids.session())
-        _lend(folder, self._log.folder)
-        self._heard: list[Envelope] = []
+        _copy_blobs(folder, self._log.folder)
+        self._events: list[Envelope] = []
         self._results = RecordedResults(records)
         self._news = anyio.Event()
         self._recorder = Recorder(self._log, (), (self._hear,))
         self._base = base
-        said = payloads(records)
-        self._decided = {
-            one.call_id: one for one in said if isinstance(one, PermissionDecided) and one.by == "user"
+        recorded = payloads(records)
+        self._decisions = {
+            payload.call_id: payload
+            for payload in recorded
+            if isinstance(payload, PermissionDecided) and payload.by == "user"
         }
-        self._answers = [one for one in said if isinstance(one, QuestionAnswered)]
-        # Where nobody was ever asked, there was nobody to ask, or nothing to ask for.
-        alone = not any(isinstance(one, PermissionRequested | QuestionAsked) for one in said)
+        self._answers = [payload for payload in recorded if isinstance(payload, QuestionAnswered)]
+        # If nothing was ever asked, it does not matter if somebody was there, so none is assumed.
+        alone = not any(isinstance(payload, PermissionRequested | QuestionAsked) for payload in recorded)
         self._failures: list[TuiAgentError] = []
         settings = started.settings
         begin(
@@ -172,34 +176,36 @@ class Bench:
             settings=settings,
         )
         self._env = LocalEnvironment(Path(started.workspace))
-        self._sandbox = Sandbox(next((one.sandbox for one in said if isinstance(one, EnvStarted)), ""))
-        self._outside = RecordedTurn(folder.name, blobs_of(folder))
-        self.engine = Engine(self._parts(loaded, alone), self._fail)
+        self._sandbox = Sandbox(
+            next((payload.sandbox for payload in recorded if isinstance(payload, EnvStarted)), "")
+        )
+        self._recorded_turn = RecordedTurn(folder.name, blobs_of(folder))
+        self.engine = Engine(self._build_parts(loaded, alone), self._fail)
 
-    def _parts(self, loaded: LoadedPlugins, alone: bool) -> EngineParts:
+    def _build_parts(self, loaded: LoadedPlugins, alone: bool) -> EngineParts:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
         memory = WorkingMemory(lambda: recorder.state, base.redactor.text)
         tools = recorded_tools(loaded.tools, self._results)
-        own = [
+        own_middlewares = [
             *prompt_sections(texts, "", "bash", tools.names()),
             StuckNotice(lambda: recorder.state),
             memory,
-            RepoMapSection(self._outside),
+            RepoMapSection(self._recorded_turn),
         ]
-        agents = {"default": ModelAgent, **{offered.name: offered.make for offered in loaded.agents}}
+        agents = {"default": ModelAgent, **{registered.name: registered.make for registered in loaded.agents}}
         return EngineParts(
             recorder=recorder,
             blobs=self._log.blobs,
             env=ReadOnlyEnvironment(self._env, self._sandbox),
             tools=tools,
             policy=judging.policy(base, loaded.policy_tables)[0],
-            middlewares=[*own, *(offered.middleware for offered in loaded.middlewares)],
+            middlewares=[*own_middlewares, *(registered.middleware for registered in loaded.middlewares)],
             agents=agents,
-            client=lambda _: self._outside,
+            client=lambda _: self._recorded_turn,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(calibration=recorder.calibration),
-            repomap=self._outside,
+            repomap=self._recorded_turn,
             jitter=lambda: 0.0,
             clock=base.clock,
             ids=base.ids,
@@ -208,36 +214,36 @@ class Bench:
         )
 
     def submit(self, command: Command) -> None:
-        """Hand a command to the engine."""
+        """Send a command to the engine."""
         self.engine.submit(command.model_copy(update={"id": self._base.ids.command()}))
 
     def take_over(self, events: Sequence[Envelope]) -> None:
-        """Tell the new log what the old one says, as it says it."""
+        """Copy recorded events into the new log."""
         for event in events:
             if not event.payload.kind.startswith(_OURS):
                 self._recorder.append(event.payload, agent=event.agent)
-        self._heard.clear()
+        self._events.clear()
 
     async def play(self, turn: Turn) -> list[Envelope]:
-        """Say the message again, and what the user answered; the turn's events, to its end."""
-        self._heard.clear()
-        self._outside.begin(turn.events)
-        self.submit(self._begins(turn))
-        at = 0
+        """Send the turn's message and the user's answers again; return the turn's new events."""
+        self._events.clear()
+        self._recorded_turn.begin(turn.events)
+        self.submit(self._start_command(turn))
+        index = 0
         with anyio.move_on_after(PATIENCE_S):
-            while not (at and isinstance(self._heard[at - 1].payload, TurnFinished)):
-                while at == len(self._heard) and not self._failures:
+            while not (index and isinstance(self._events[index - 1].payload, TurnFinished)):
+                while index == len(self._events) and not self._failures:
                     self._news = anyio.Event()
                     await self._news.wait()
                 if self._failures:
                     raise self._failures[0]
-                self._answer(self._heard[at])
-                at += 1
+                self._answer(self._events[index])
+                index += 1
         first = turn.events[0].payload.kind
-        begun = (here for here, one in enumerate(self._heard) if one.payload.kind == first)
-        return self._heard[next(begun, 0) : at]
+        starts = (position for position, event in enumerate(self._events) if event.payload.kind == first)
+        return self._events[next(starts, 0) : index]
 
-    def _begins(self, turn: Turn) -> Command:
+    def _start_command(self, turn: Turn) -> Command:
         if turn.message is None:
             return GoOn()
         text = turn.message.text
@@ -246,24 +252,24 @@ class Bench:
     def _answer(self, event: Envelope) -> None:
         payload = event.payload
         if isinstance(payload, PermissionRequested):
-            said = self._decided.get(payload.call_id)
+            decision = self._decisions.get(payload.call_id)
             self.submit(
                 DecidePermission(
                     request_id=payload.request_id,
-                    decision="deny" if said is None else said.decision,
-                    reach="once" if said is None else said.reach,
-                    rule="" if said is None else said.rule,
-                    message="" if said is None else text_preview(said.message),
+                    decision="deny" if decision is None else decision.decision,
+                    reach="once" if decision is None else decision.reach,
+                    rule="" if decision is None else decision.rule,
+                    message="" if decision is None else text_preview(decision.message),
                 )
             )
         elif isinstance(payload, QuestionAsked) and payload.form == "stuck":
-            known = self._answers.pop(0) if self._answers else None
-            words = "" if known is None else text_preview(known.answer)
-            choice = None if known is None else known.choice
-            self.submit(AnswerQuestion(question_id=payload.question_id, answer=words, choice=choice))
+            answer = self._answers.pop(0) if self._answers else None
+            text = "" if answer is None else text_preview(answer.answer)
+            choice = None if answer is None else answer.choice
+            self.submit(AnswerQuestion(question_id=payload.question_id, answer=text, choice=choice))
 
     def _hear(self, event: Envelope) -> None:
-        self._heard.append(event)
+        self._events.append(event)
         self._results.hear(event)
         self._news.set()
 
@@ -272,18 +278,18 @@ class Bench:
         self._news.set()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._log.close()
 
 
 def payloads(records: Sequence[Record]) -> list[Payload]:
-    """What is known of the events."""
-    return [one.payload for one in records if isinstance(one, Envelope)]
+    """Return the payloads of all known events."""
+    return [record.payload for record in records if isinstance(record, Envelope)]
 
 
-def _lend(folder: Path, to: Path) -> None:
-    """Give the new session the long texts that the recording's events name."""
+def _copy_blobs(folder: Path, target: Path) -> None:
+    """Copy the blobs that the recording's events refer to."""
     for strand in lineage(folder).strands:
         blobs = strand.folder / "blobs"
         if blobs.is_dir():
-            shutil.copytree(blobs, to / "blobs", dirs_exist_ok=True)
+            shutil.copytree(blobs, target / "blobs", dirs_exist_ok=True)

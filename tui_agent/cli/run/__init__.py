@@ -1,1 +1,1 @@
-"""`tui-agent run` and `tui-agent demo`: turns without a screen."""
+"""`tui-agent run` and `tui-agent demo`: turns without the app."""

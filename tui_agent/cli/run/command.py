@@ -1,6 +1,6 @@
-"""One turn without a screen: ask, work, print the answer.
+"""Run one turn without the app and print the answer.
 
-What the policy would ask about is denied, because nobody is there to answer.
+Actions that the policy would ask about are denied, because nobody is there to answer.
 """
 
 import argparse
@@ -44,26 +44,26 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The prompt, and every common option."""
+    """Add the prompt and every common option."""
     parser.add_argument(
-        "prompt", metavar="PROMPT", nargs="?", help="what to do; - reads it from standard input"
+        "prompt", metavar="PROMPT", nargs="?", help="the task; - reads it from standard input"
     )
     parser.add_argument(
         "--go-on",
         action="store_true",
-        help="no prompt: the agent goes on from where the session stands (with --session or --continue)",
+        help="continue the session without a new prompt (with --session or --continue)",
     )
     parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="print a line for each part as it happens (with --json an object in place of the events)",
+        help="print a line for each part as it happens (with --json an object instead of the events)",
     )
     parser.add_argument(
         "--retry-crashed",
         metavar="N",
         type=count,
-        help="where the process is killed, start it again and go on, at most N times",
+        help="if the process is killed, restart it and continue, at most N times",
     )
     for group in EVERYTHING:
         GROUPS[group](parser)
@@ -71,55 +71,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn and return its exit status."""
-    begin = _go_on(arguments) if arguments.go_on else _prompt(arguments.prompt)
+    begin = _go_on_command(arguments) if arguments.go_on else _read_prompt(arguments.prompt)
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
     run_once = partial(one_turn, as_json=arguments.json, stream=arguments.stream)
     if arguments.retry_crashed is None:
         return run_once(options, begin)
-    tell_end = partial(finish, as_json=arguments.json)
-    # By name: it reads what a killed run left behind, which no other run has a use for.
-    kept_running = import_module("tui_agent.cli.run.supervisor").kept_running
-    status: int = kept_running(
-        options, begin, arguments.retry_crashed, run_once, tell_end, by_line=arguments.json
+    print_end = partial(finish, as_json=arguments.json)
+    # Imported by name: only this option needs it.
+    run_with_restarts = import_module("tui_agent.cli.run.supervisor").kept_running
+    status: int = run_with_restarts(
+        options, begin, arguments.retry_crashed, run_once, print_end, by_line=arguments.json
     )
     return status
 
 
-def _prompt(said: str | None) -> str:
-    if said is None:
-        raise UsageError("There is no prompt.", hint='Say what to do: tui-agent run "…"')
-    prompt = sys.stdin.read() if said == "-" else said
+def _read_prompt(argument: str | None) -> str:
+    if argument is None:
+        raise UsageError("No prompt given.", hint='Describe the task: tui-agent run "…"')
+    prompt = sys.stdin.read() if argument == "-" else argument
     if not prompt.strip():
-        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+        raise UsageError("The prompt is empty.", hint='Describe the task: tui-agent run "…"')
     return prompt
 
 
-def _go_on(arguments: argparse.Namespace) -> GoOn:
+def _go_on_command(arguments: argparse.Namespace) -> GoOn:
     if arguments.prompt is not None:
-        raise UsageError("--go-on takes no prompt.", hint="Leave one of them out.")
+        raise UsageError("--go-on takes no prompt.", hint="Remove one of them.")
     if not (arguments.session or arguments.continue_latest):
-        raise UsageError(
-            "--go-on needs a session to go on.", hint="Name it with --session, or give --continue."
-        )
+        raise UsageError("--go-on needs a session.", hint="Name it with --session, or add --continue.")
     return GoOn()
 
 
 def one_turn(
     options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False, coda: Coda | None = None
 ) -> int:
-    """Run a turn from opening to closing, print it, and return its exit status."""
+    """Run and print one turn, and return its exit status."""
     out = sys.stdout
     show: Show = (
         PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
     )
-    with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
+    with redirect_stdout(sys.stderr):  # standard output is for the result; plugins may print too
         outcome = anyio.run(turn, options, begin, show, coda)
     return finish(outcome, as_json=as_json)
 
 
 def go_on(options: SessionOptions) -> int:
-    """Let the agent go on in a session, print nothing but why it did not finish, and return the exit status."""
+    """Continue a session, print only the reason if it did not finish, and return the exit status."""
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(turn, options, GoOn(), ignore)
     if outcome.exit:
@@ -128,10 +126,9 @@ def go_on(options: SessionOptions) -> int:
 
 
 async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
-    """Open the session, run one turn of it, and let go of it.
+    """Open the session, run one turn and close it.
 
-    Raises `ConfigError` where no model is set or nothing was decided about the project's files, `StoreError` where
-    the log cannot take what happens.
+    Raises `ConfigError` if no model is set or project files are undecided, `StoreError` if the log cannot be written.
     """
     base = ground(options)
     if not options.interactive:
@@ -140,50 +137,53 @@ async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | N
     if not (known or base.config.model or base.config.base_url):
         raise ConfigError(
             "No model is set.",
-            hint="Give one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
+            hint="Choose one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
         )
-    troubles: list[TuiAgentError] = []
-    running = anyio.CancelScope()
+    errors: list[TuiAgentError] = []
+    scope = anyio.CancelScope()
 
     def give_up(error: TuiAgentError) -> None:
-        troubles.append(error)
-        running.cancel()
+        errors.append(error)
+        scope.cancel()
 
     async with opened(options, base, give_up) as session:
         warn_of_cost(session.settings)
         warn_unconfined(session.settings, session.sandbox)
-        with running:
+        with scope:
             return await run_supervised(session, begin, Telling(show), session.log.before, coda)
-    raise troubles[0]
+    raise errors[0]
 
 
 def print_record(file: TextIO, record: Record) -> None:
-    """One JSON line, at once: whoever follows the run reads it while it happens."""
+    """Print one JSON line and flush it, because others may follow the run as it happens."""
     print(record_json(record), file=file, flush=True)
 
 
 def warn_of_cost(settings: SessionSettings | None) -> None:
-    """One line on standard error where `--max-cost` limits nothing."""
+    """Warn on standard error if `--max-cost` has no effect because the price is unknown."""
     if settings is None:
         return
     words = unpriced(settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd)
     if words:
-        say(f"tui-agent: {words} input_price and output_price in its profile set it.", file=sys.stderr)
+        say(
+            f"tui-agent: {words} To set the price, add input_price and output_price to its profile.",
+            file=sys.stderr,
+        )
 
 
 def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
-    """One line on standard error where the profile rests on a sandbox that is not there."""
+    """Warn on standard error if the policy relies on a sandbox that is not available."""
     if settings is not None and settings.policy == "accept-edits" and not sandbox.kind:
-        words = f"accept-edits asks about commands here: nothing confines them. {sandbox.why_not}"
+        words = f"accept-edits asks about commands here, because there is no sandbox. {sandbox.why_not}"
         say(f"tui-agent: {words}", file=sys.stderr)
 
 
 def ignore(record: Record) -> None:
-    """A plain run shows only the answer."""
+    """Do nothing: a plain run prints only the answer."""
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:
-    """Print how it ended and return the exit status."""
+    """Print the result and return the exit status."""
     if not as_json:
         if outcome.answer:
             say(outcome.answer)
@@ -194,7 +194,7 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
 
 
 def record_json(record: Record) -> str:
-    """A record as one JSON line: the envelope as it happens, which is the log's line but for the checksum."""
+    """Return a record as one JSON line: the line of the log without its checksum."""
     if isinstance(record, Envelope):
         return plain_json(record.model_dump_json())
     return plain_json(json.dumps(record.raw, ensure_ascii=False))

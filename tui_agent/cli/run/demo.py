@@ -1,4 +1,4 @@
-"""See it work with no account and no network: a scripted model, real tools, a throw-away workspace."""
+"""Watch the agent work without account or network: a scripted model, real tools, a temporary workspace."""
 
 import argparse
 import shutil
@@ -18,19 +18,19 @@ from tui_agent.plugin_host.bundled import bundled
 
 EXAMPLES = """\
 examples:
-  tui-agent demo                       the first scenario, in the app
-  tui-agent demo bugfix                another one
-  tui-agent demo todo-api --headless   the same without a screen
+  tui-agent demo                       the default scenario, in the app
+  tui-agent demo bugfix                another scenario
+  tui-agent demo todo-api --headless   without the app
   tui-agent demo --list
 """
 DEFAULT = "todo-api"
 UNATTENDED = "bypass"
-"""Nobody is there to approve the scenario's own commands, which are known and run in a throw-away workspace."""
+"""Policy without a user: the scenario's commands are known and run in a temporary workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A bundled scenario: `script.yaml` for the model, `workspace/` to work on, `demo.toml` about it."""
+    """A bundled scenario: `script.yaml` for the model, `workspace/` for its files, `demo.toml` describes it."""
 
     name: str
     folder: Path
@@ -40,13 +40,13 @@ class Demo:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which scenario, and where."""
+    """Add the scenario and the output form."""
     parser.add_argument(
         "name", nargs="?", metavar="NAME", default=DEFAULT, help=f"the scenario (default: {DEFAULT})"
     )
-    parser.add_argument("--headless", action="store_true", help="without a screen, for scripts")
+    parser.add_argument("--headless", action="store_true", help="without the app, for scripts")
     parser.add_argument("--json", action="store_true", help="with --headless: every event as a JSON line")
-    parser.add_argument("--list", action="store_true", dest="listing", help="the scenarios")
+    parser.add_argument("--list", action="store_true", dest="listing", help="list the scenarios")
     for group in ("place", "extensions"):
         GROUPS[group](parser)
 
@@ -57,15 +57,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.listing:
         return list_demos(demos, as_json=arguments.json)
     if arguments.name not in demos:
-        raise UsageError(
-            f"There is no demo {arguments.name!r}.", hint=f"There are: {', '.join(sorted(demos))}."
-        )
+        raise UsageError(f"Unknown demo {arguments.name!r}.", hint=f"Available: {', '.join(sorted(demos))}.")
     demo = demos[arguments.name]
     if arguments.json and not arguments.headless:
-        raise UsageError("--json needs --headless.", hint=f"tui-agent demo {demo.name} --headless --json")
+        raise UsageError(
+            "--json needs --headless.", hint=f"Run: tui-agent demo {demo.name} --headless --json"
+        )
     if not arguments.headless:
         need_terminal()
-    workspace, kept = make_workspace(demo, arguments.cwd)
+    workspace, is_permanent = make_workspace(demo, arguments.cwd)
     try:
         arguments.cwd = workspace
         options = session_options(arguments, client="demo", interactive=not arguments.headless)
@@ -74,13 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
             return open_app(replace(options, prompt=demo.prompt))
         return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
     finally:
-        if not kept:
+        if not is_permanent:
             shutil.rmtree(workspace, ignore_errors=True)
 
 
 def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
-    """The scenario without a screen: the same way as `run` goes, and at its end back and forward again."""
-    # By name: the app's process must not load the engine.
+    """Run the scenario like `run`, then undo and redo its turn."""
+    # Imported by name: the app's process must not load the engine.
     coda = import_module("tui_agent.cli.run.demo_end").there_and_back
     status: int = import_module("tui_agent.cli.run.command").one_turn(
         options, prompt, as_json=as_json, coda=coda
@@ -89,7 +89,7 @@ def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 
 def bundled_demos() -> dict[str, Demo]:
-    """The scenarios of this copy of the product by name. Raises `ConfigError` where it has none."""
+    """Return the bundled scenarios by name. Raises `ConfigError` if there are none."""
     folder = bundled("demos")
     names = sorted(path.parent.name for path in folder.glob("*/demo.toml")) if folder is not None else []
     if folder is None or not names:
@@ -98,7 +98,7 @@ def bundled_demos() -> dict[str, Demo]:
 
 
 def read_demo(folder: Path) -> Demo:
-    """One scenario. Raises `ConfigError` where its description is wrong."""
+    """Read one scenario. Raises `ConfigError` if its description is invalid."""
     path = folder / "demo.toml"
     try:
         about = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -110,9 +110,7 @@ def read_demo(folder: Path) -> Demo:
             policy=str(about.get("policy", "accept-edits")),
         )
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
-        raise ConfigError(
-            f"{path} does not describe a demo: {error}.", hint="Install tui-agent again."
-        ) from error
+        raise ConfigError(f"{path} is not a valid demo: {error}.", hint="Install tui-agent again.") from error
 
 
 def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
@@ -132,22 +130,22 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
     return 0
 
 
-def make_workspace(demo: Demo, wanted: Path | None) -> tuple[Path, bool]:
-    """A copy of the scenario's files to work on, and whether it is to stay.
+def make_workspace(demo: Demo, folder: Path | None) -> tuple[Path, bool]:
+    """Copy the scenario's files to a workspace; return it, and True if it is to be kept.
 
-    A folder that the user names stays, and must be empty or new: nothing of theirs is overwritten.
+    A folder given by the user is kept and must be empty or new, so that nothing is overwritten.
     """
-    kept = wanted is not None
-    if wanted is None:
+    is_permanent = folder is not None
+    if folder is None:
         target = Path(tempfile.mkdtemp(prefix=f"tui-agent-{demo.name}-"))
     else:
-        target = wanted.expanduser()
+        target = folder.expanduser()
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise UsageError(f"{target} is not empty.", hint="A demo needs a new or an empty folder.")
+            raise UsageError(f"{target} is not empty.", hint="Give a new or empty folder.")
     source = demo.folder / "workspace"
     if source.is_dir():
         shutil.copytree(source, target, dirs_exist_ok=True)
     target.mkdir(parents=True, exist_ok=True)
-    if kept:
-        say(f"The demo works in {target}", file=sys.stderr)
-    return target, kept
+    if is_permanent:
+        say(f"The demo's workspace is {target}.", file=sys.stderr)
+    return target, is_permanent

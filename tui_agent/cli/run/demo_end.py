@@ -1,6 +1,6 @@
-"""How a demo ends without a screen: its last turn is taken back with its files, and brought forward again.
+"""End of a demo without the app: its last turn is undone with its files, and redone.
 
-Invariant: these are the commands that a user has; afterwards conversation and files are as the turn left them.
+Invariant: it uses the user's own commands; afterwards conversation and files are as the turn left them.
 """
 
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ from tui_agent.protocol.settings import AgentState
 
 
 async def there_and_back(session: Session) -> None:
-    """Go back to before the turn that has just ended, and forward again; nothing where it changed no file.
+    """Undo the turn that has just ended and redo it; do nothing if it changed no file.
 
-    Raises `TuiAgentError` where the engine refuses.
+    Raises `TuiAgentError` if the engine rejects a command.
     """
     follower = session.follow()
     try:
-        before = await _before_the_turn(follower)
+        before = await _seq_before_turn(follower)
         if before is not None:
-            await _done(follower, session.submit(Revert(to_seq=before)))
-            await _done(follower, session.submit(Redo()))
+            await _wait_done(follower, session.submit(Revert(to_seq=before)))
+            await _wait_done(follower, session.submit(Redo()))
     finally:
         follower.close()
 
 
-async def _before_the_turn(follower: Follower) -> int | None:
-    """The event before the newest message, once its turn has ended; None where that turn changed no file."""
+async def _seq_before_turn(follower: Follower) -> int | None:
+    """Wait for the turn's end; return the event before its message, or None if it changed no file."""
     branches, files, ended = Branches(), FilesChanged(), False
     while not ended:
-        for record in await _news(follower):
+        for record in await _next_records(follower):
             if isinstance(record, Envelope):
                 branches.apply(record)
                 files.apply(record)
@@ -46,10 +46,10 @@ async def _before_the_turn(follower: Follower) -> int | None:
     return branches.view().undo_to if files.view().turn_files else None
 
 
-async def _done(follower: Follower, command: CommandId) -> None:
-    """Wait until the command was carried out."""
+async def _wait_done(follower: Follower, command: CommandId) -> None:
+    """Wait until the command has been carried out."""
     while True:
-        for record in await _news(follower):
+        for record in await _next_records(follower):
             if not isinstance(record, Envelope) or record.cause != command:
                 continue
             match record.payload:
@@ -59,8 +59,8 @@ async def _done(follower: Follower, command: CommandId) -> None:
                     return
 
 
-async def _news(follower: Follower) -> Sequence[Record]:
+async def _next_records(follower: Follower) -> Sequence[Record]:
     batch = await follower.next()
     if not batch:
-        raise TuiAgentError("The session ended before the demo did.")
+        raise TuiAgentError("The session ended before the demo finished.")
     return batch

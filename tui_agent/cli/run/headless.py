@@ -1,6 +1,6 @@
-"""Drives one turn of a session without a screen: submit the prompt, follow events, tell how it ended.
+"""One turn of a session without the app: submit the prompt, follow the events, report how it ended.
 
-Invariant: knows nothing of engines or models; any `Session` will do.
+Invariant: independent of engines and models; works with any `Session`.
 """
 
 import signal
@@ -25,14 +25,14 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 Show = Callable[[Record], None]
 Begin: TypeAlias = str | GoOn
-"""What begins a turn: a prompt's words, or nothing new."""
+"""The start of a turn: a prompt, or a command to continue without one."""
 Coda: TypeAlias = Callable[[Session], Awaitable[None]]
-"""What is done in the session once the turn has finished, before it is closed."""
+"""A function to run in the session after the turn has finished and before the session is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended. `answer` is the last words of the main agent."""
+    """The end of a turn. `answer` is the main agent's last text."""
 
     reason: str
     detail: str
@@ -42,24 +42,25 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """`success`, or why not."""
+        """`success`, or the reason why the turn ended."""
         return "success" if self.reason == "finished" else self.reason
 
     @property
     def exit(self) -> Exit:
-        """The exit status that tells it."""
+        """The exit status for this end."""
         return of_turn_end(self.reason)
 
 
 async def run_turn(
     session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
 ) -> Outcome:
-    """Begin a turn, follow the session to the end of that turn, and close it.
+    """Start a turn, follow the session to the end of that turn, and close it.
 
-    `after` is the last event of earlier runs, where that is known: the history need not be read for this one.
-    `show` sees every record of this run in order, those of the closing too.
+    `after`: the last event of earlier runs if known, so that the history need not be read. `show` is called with every
+    record of this run in order, including those of closing.
 
-    Raises `BudgetReached` where the session has had its turns, `UsageError` where it refuses to begin otherwise, `TuiAgentError` where it ends before the turn does.
+    Raises `BudgetReached` if the session's turn limit is reached, `UsageError` if the command is rejected for another
+    reason, `TuiAgentError` if the session ends before the turn.
     """
     command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
     turn = _Turn(command, show)
@@ -69,7 +70,8 @@ async def run_turn(
             batch = await follower.next()
             if not batch:
                 raise TuiAgentError(
-                    "The session ended before the turn did.", hint=f"See: tui-agent trace {session.id}"
+                    "The session ended before the turn did.",
+                    hint=f"To see its events: tui-agent trace {session.id}",
                 )
             turn.take(batch)
         answer = await whole(session, turn.words)
@@ -80,14 +82,14 @@ async def run_turn(
             turn.take(batch)
     finally:
         follower.close()
-    # Giving up after a denial is no success for a script, even where the model explains it politely.
+    # A turn given up after a denial is a failure for a script, even if the model explains it politely.
     gave_up = turn.ended.reason == "finished" and turn.denial
     reason, detail = ("denied", turn.denial) if gave_up else (turn.ended.reason, turn.ended.detail)
     return Outcome(reason, detail, turn.run_id, session.id, answer)
 
 
 class _Turn:
-    """What is known of the turn that one command started."""
+    """The state of the turn that one command started."""
 
     def __init__(self, command: CommandId, show: Show) -> None:
         self._command = command
@@ -98,19 +100,19 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self.denial = ""
-        """Why a call of the newest answer that made any was denied; empty where none was."""
+        """The reason why a call of the newest answer with calls was denied; empty if none was."""
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Show what belongs to this run: from its `run.started` on, all of a new session's events."""
+        """Process records; show those of this run: all since its `run.started`."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)
             if self._begun:
-                self._flush()
-                self._read(record)
+                self._show_waiting()
+                self._process(record)
 
     def _hold_back(self, record: Record) -> None:
-        # An earlier run's events are history, and which run.started is ours shows only once our command arrives.
+        # Earlier runs' events are history. Which run.started is ours is known only when our command appears.
         if isinstance(record, Envelope):
             if isinstance(record.payload, RunStarted):
                 self._waiting = [] if len(self._waiting) > 1 else self._waiting
@@ -119,12 +121,12 @@ class _Turn:
         if not self._begun:
             self._waiting.append(record)
 
-    def _flush(self) -> None:
+    def _show_waiting(self) -> None:
         for record in self._waiting:
             self._show(record)
         self._waiting = []
 
-    def _read(self, record: Record) -> None:
+    def _process(self, record: Record) -> None:
         self._show(record)
         if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
             return
@@ -142,7 +144,7 @@ class _Turn:
 
 
 async def whole(session: Session, texts: Sequence[LongText]) -> str:
-    """Texts of the log, joined, wherever each is kept."""
+    """Join texts of the log, loading those stored as blobs."""
     pieces = [
         text
         if isinstance(text, str)
@@ -153,20 +155,20 @@ async def whole(session: Session, texts: Sequence[LongText]) -> str:
 
 
 async def interrupt_on_signal(session: Session) -> None:
-    """The first Ctrl+C or SIGTERM stops the turn in order; a second one is the caller's. Runs until cancelled."""
+    """Interrupt the turn at the first Ctrl+C or SIGTERM; raise KeyboardInterrupt at the second. Runs until cancelled."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        asked = False
+        interrupted = False
         async for _ in signals:
-            if asked:
+            if interrupted:
                 raise KeyboardInterrupt
-            asked = True
+            interrupted = True
             session.submit(Interrupt())
 
 
 async def run_supervised(
     session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
 ) -> Outcome:
-    """`run_turn`, with the user's Ctrl+C as an interruption of the turn."""
+    """Call `run_turn`; Ctrl+C interrupts the turn."""
     async with anyio.create_task_group() as group:
         group.start_soon(interrupt_on_signal, session)
         outcome = await run_turn(session, begin, show, after, coda)
@@ -175,11 +177,11 @@ async def run_supervised(
 
 
 def result_lines(outcome: Outcome) -> str:
-    """What a plain run prints after the answer, for people and for scripts that look for it."""
+    """Return the lines printed after the answer, for people and scripts."""
     lines = [f"status: {outcome.status}", f"run_id: {outcome.run_id}", f"session: {outcome.session}"]
     return "\n".join(lines)
 
 
 def trouble(outcome: Outcome) -> str:
-    """One line on why a turn did not finish."""
+    """Return one line on why the turn did not finish."""
     return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."

@@ -1,7 +1,7 @@
-"""What a child process prints, handed on in whole lines.
+"""Relay of a child process's output in whole lines.
 
-Invariant: a line that a child leaves unfinished as it dies goes nowhere; a process that outlives the child and holds its
-output open holds nothing up.
+Invariant: a line that the child leaves unfinished when it dies is dropped; another process that keeps the output open
+does not delay the end.
 """
 
 import os
@@ -13,52 +13,52 @@ PIECE = 65_536
 
 
 class WholeLines:
-    """Made before the fork; then one end is the child's and one the parent's."""
+    """Create before the fork; then call `in_child` in the child and `hand_on` in the parent."""
 
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """Read and written to by nobody: it ends with the child, a program that the child runs does not get it."""
+        """A pipe without data: it closes when the child ends, because programs run by the child do not inherit it."""
 
     def in_child(self) -> None:
-        """To be called in the child: standard output goes to the parent from now on."""
+        """In the child: redirect standard output to the parent."""
         os.close(self._source)
         os.close(self._life)
         os.dup2(self._sink, sys.stdout.fileno())
         os.close(self._sink)
 
     def hand_on(self) -> None:
-        """To be called in the parent: print every whole line of the child, until the child is gone.
+        """In the parent: print every whole line of the child until it ends.
 
-        Where nobody reads them any more the child notices, as it would without a parent.
+        If nobody reads our output, the child gets the same error as without a parent.
         """
         os.close(self._sink)
         os.close(self._alive)
         os.set_blocking(self._source, False)
         try:
             with suppress(BrokenPipeError):
-                self._hand_on()
+                self._relay()
         finally:
             os.close(self._source)
             os.close(self._life)
 
-    def _hand_on(self) -> None:
-        begun = b""
+    def _relay(self) -> None:
+        partial = b""
         alive = True
         while alive:
             ready, _, _ = select.select([self._source, self._life], [], [])
             alive = self._life not in ready
-            pieces = [begun]
+            pieces = [partial]
             with suppress(BlockingIOError):
                 while piece := os.read(self._source, PIECE):
                     pieces.append(piece)
                     if len(pieces) > 100 and alive:
                         break
-            whole, line_end, begun = b"".join(pieces).rpartition(b"\n")
+            whole, line_end, partial = b"".join(pieces).rpartition(b"\n")
             _write(whole + line_end)
 
 
 def _write(data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(sys.stdout.fileno(), left) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(sys.stdout.fileno(), remaining) :]

@@ -1,4 +1,4 @@
-"""The parts of a session on standard output: one line each, as they happen or afterwards."""
+"""Printing of a session's parts on standard output, one line each."""
 
 import dataclasses
 from typing import TextIO
@@ -9,7 +9,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 
 
 class PartStream:
-    """Prints each part to `out` at once when its event arrives. To be called with every record, in order."""
+    """Prints each part to `out` when its event arrives. Call it with every record, in order."""
 
     def __init__(self, out: TextIO, *, as_json: bool) -> None:
         self._parts = Parts()
@@ -24,14 +24,14 @@ class PartStream:
 
 
 def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> None:
-    """One line: an object for programs, or number, time, kind and words for people."""
+    """Print one part: a JSON object, or number, time, kind and summary."""
     if as_json:
         say_json(dataclasses.asdict(row), file=out)
         return
-    who = "" if row.agent == "main" else f"{row.agent} "
+    agent = "" if row.agent == "main" else f"{row.agent} "
     status = f"{row.status} " if row.status not in ("", "ok") else ""
-    kept = f"  [{row.commit[:12]}]" if row.changed else ""
-    words = printable(f"{who}{status}{row.summary}")
-    room = max(20, width() - 30 - len(kept))
-    words = words if len(words) <= room else f"{words[: room - 1]}…"
-    print(f"{row.part:>5}  {moment(row.at)[11:]}  {row.type:<11}  {words}{kept}", file=out, flush=True)
+    checkpoint = f"  [{row.commit[:12]}]" if row.changed else ""
+    text = printable(f"{agent}{status}{row.summary}")
+    room = max(20, width() - 30 - len(checkpoint))
+    text = text if len(text) <= room else f"{text[: room - 1]}…"
+    print(f"{row.part:>5}  {moment(row.at)[11:]}  {row.type:<11}  {text}{checkpoint}", file=out, flush=True)

@@ -1,6 +1,6 @@
-"""What a run without a screen says on standard error while it goes on: what it goes on without.
+"""Warnings of a run without the app on standard error: what it has to work without.
 
-Invariant: a line is said once in a run, however often that happens.
+Invariant: each warning is printed once per run.
 """
 
 import sys
@@ -24,38 +24,38 @@ from tui_agent.protocol.ids import MAIN_AGENT
 
 
 class Telling:
-    """Shows each record, and says what of it has to be said."""
+    """Passes each record on and prints the warnings it causes."""
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def __call__(self, record: Record) -> None:
-        """Take one record."""
+        """Process one record."""
         self._show(record)
         if not isinstance(record, Envelope):
             return
         match record.payload:
             case PluginFailed() as failed:
-                words = " ".join(f"{failed.message} ({failed.where})".split())
-                self._say(f"The plugin {failed.plugin} is off. {words}")
+                detail = " ".join(f"{failed.message} ({failed.where})".split())
+                self._warn(f"The plugin {failed.plugin} is off. {detail}")
             case ErrorRaised(where="agents", message=message, hint=hint):
-                self._say(f"{message} {hint}")
-            case ContextLearnt() as made:
-                self._say(" ".join(learnt(made)))
+                self._warn(f"{message} {hint}")
+            case ContextLearnt() as event:
+                self._warn(" ".join(learnt(event)))
             case ContextCut(cuts=cuts) as cut if record.agent == MAIN_AGENT:
-                self._say(too_long(cut), cuts)
+                self._warn(too_long(cut), cuts)
             case ContextCompacted(cuts=cuts) if cuts and record.agent == MAIN_AGENT:
-                self._say(not_whole(cuts), cuts)
+                self._warn(not_whole(cuts), cuts)
             case ContextStuck(message=message, hint=hint) if record.agent == MAIN_AGENT:
-                self._say(f"{message} {hint}".rstrip())
+                self._warn(f"{message} {hint}".rstrip())
             case RepomapBuilt(late=late, duration_ms=waited) if late and record.agent == MAIN_AGENT:
-                self._say(f"{unmapped(waited)} {LATER}")
+                self._warn(f"{unmapped(waited)} {LATER}")
             case _:
                 pass
 
-    def _say(self, line: str, cuts: tuple[Cut, ...] = ()) -> None:
-        names = {one.what for one in cuts} or {line}
-        if not names <= self._said:
-            self._said |= names
+    def _warn(self, line: str, cuts: tuple[Cut, ...] = ()) -> None:
+        names = {cut.what for cut in cuts} or {line}
+        if not names <= self._printed:
+            self._printed |= names
             say(f"tui-agent: {line}", file=sys.stderr)

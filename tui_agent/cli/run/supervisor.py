@@ -1,7 +1,7 @@
-"""A headless run whose process is started again when it is killed, and goes on where its session stands.
+"""Supervisor of a headless run: restarts its process when it is killed and continues the session.
 
-Invariant: this process holds no session, it waits for a child that does. A crash is a death by a signal that nobody
-sends to end a run in order; an error, a limit and a stop that was asked for are ends.
+Invariant: this process opens no session; it waits for a child that does. A crash is death by a signal that is not a
+normal request to stop; errors, limits and requested stops are ends.
 """
 
 import os
@@ -43,10 +43,10 @@ def kept_running(
     *,
     by_line: bool = False,
 ) -> int:
-    """Run a turn in a child process, and after a crash go on with it, at most `retries` times; the exit status.
+    """Run a turn in a child process and continue it after a crash, at most `retries` times; return the exit status.
 
-    To be called before anything has started a thread or a loop. `finish` tells how a turn ended whose process was
-    killed behind its end. `by_line`: what is printed are lines, and a line that a crash cut is none.
+    Call it before any thread or event loop starts. `finish` prints the result of a turn whose process was killed after
+    the turn's end. `by_line`: output consists of lines, and a line cut by a crash is dropped.
     """
     base = ground(options)
     latest = base.store.latest(str(options.cwd)) if options.continue_latest else None
@@ -55,34 +55,34 @@ def kept_running(
     before = _last_seq(folder)
     options = replace(options, session=session, continue_latest=False)
     while True:
-        status = _in_child(partial(run_once, options, begin), WholeLines() if by_line else None)
+        status = _run_in_child(partial(run_once, options, begin), WholeLines() if by_line else None)
         if status >= 0 or signal.Signals(-status) in STOPS:
-            return _status(status)
-        begun = _last_seq(folder) >= 0
-        new = list(iterate_records(folder, before, branch=True)) if begun else []
-        ended = _outcome(new, folder)
-        if ended is not None:
-            return finish(ended)
-        _tell(signal.Signals(-status).name, session, retries)
+            return _exit_status(status)
+        has_events = _last_seq(folder) >= 0
+        new = list(iterate_records(folder, before, branch=True)) if has_events else []
+        outcome = _turn_outcome(new, folder)
+        if outcome is not None:
+            return finish(outcome)
+        _report_crash(signal.Signals(-status).name, session, retries)
         if not retries:
-            return _status(status)
+            return _exit_status(status)
         retries -= 1
-        options = replace(options, carry_from=None if begun else options.carry_from)
+        options = replace(options, carry_from=None if has_events else options.carry_from)
         begin = GoOn() if any(map(_is_message, new)) else begin
 
 
-def _tell(killed_by: str, session: str, left: int) -> None:
-    tries = "1 try" if left == 1 else f"{left} tries"
-    goes_on = f"It goes on, {tries} left" if left else "It is not tried again"
-    say(f"tui-agent: The run was killed ({killed_by}). {goes_on}: {session}.", file=sys.stderr)
+def _report_crash(killed_by: str, session: str, retries: int) -> None:
+    tries = "1 try" if retries == 1 else f"{retries} tries"
+    next_step = f"Continuing, {tries} left" if retries else "No tries left"
+    say(f"tui-agent: The run was killed ({killed_by}). {next_step}: {session}.", file=sys.stderr)
 
 
 class _Child(SystemExit):
-    """Carries the child's status up to the interpreter."""
+    """Carries the child's exit status up to the interpreter."""
 
 
-def _in_child(run: Callable[[], int], lines: WholeLines | None) -> int:
-    """What a child that does this ended with: its status, or the negative number of the signal that killed it."""
+def _run_in_child(run: Callable[[], int], lines: WholeLines | None) -> int:
+    """Run in a child process; return its exit status, or the negative number of the signal that killed it."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -94,21 +94,21 @@ def _in_child(run: Callable[[], int], lines: WholeLines | None) -> int:
         raise _Child(run())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the child too
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def forward_signal(number: int, frame: FrameType | None) -> None:
         os.kill(child, number)
 
-    signal.signal(signal.SIGTERM, pass_on)
+    signal.signal(signal.SIGTERM, forward_signal)
     if lines is not None:
         lines.hand_on()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _status(status: int) -> int:
+def _exit_status(status: int) -> int:
     return status if status >= 0 else 128 - status
 
 
 def _last_seq(folder: Path) -> int:
-    """The newest event of a session; -1 where there is none."""
+    """Return the newest event of a session; -1 if it has none."""
     if not (folder / "events.jsonl").exists():
         return -1
     last = read_tail(folder, 1)
@@ -123,8 +123,8 @@ def _is_message(record: Record) -> bool:
     )
 
 
-def _outcome(new: list[Record], folder: Path) -> Outcome | None:
-    """How the turn ended whose events these are; None where it did not."""
+def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
+    """Return how the turn of these events ended; None if it did not end."""
     transcript, run_id, ended = Transcript(), "", None
     for record in new:
         if not isinstance(record, Envelope):
@@ -137,9 +137,11 @@ def _outcome(new: list[Record], folder: Path) -> Outcome | None:
                 ended = record.payload
             case _:
                 pass
-    # What a later run closes of a crashed one is an interruption that nobody asked for.
+    # A later run closes a crashed turn as interrupted, although nobody asked for that.
     if ended is None or ended.reason == "interrupted":
         return None
-    words: list[LongText] = [one.text for one in transcript.view().entries if isinstance(one, AnswerEntry)]
-    answer = blobs_of(folder).text(words[-1]).strip() if words else ""
+    texts: list[LongText] = [
+        entry.text for entry in transcript.view().entries if isinstance(entry, AnswerEntry)
+    ]
+    answer = blobs_of(folder).text(texts[-1]).strip() if texts else ""
     return Outcome(ended.reason, ended.detail, run_id, folder.name, answer)

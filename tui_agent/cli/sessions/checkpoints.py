@@ -1,4 +1,4 @@
-"""The verb `sessions checkpoints`: where the files can be put back to, and who had changed what by then."""
+"""The verb `sessions checkpoints`: states to which files can be restored, and whose changes they contain."""
 
 import argparse
 from dataclasses import asdict
@@ -20,33 +20,46 @@ HEADS = ("event", "time", "part", "author", "lines", "files")
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `checkpoints`."""
+    """Add the verb `checkpoints`."""
     parser = add_verb(
-        verbs, "checkpoints", show_checkpoints, help="the files' states that can come back", examples=EXAMPLES
+        verbs, "checkpoints", show_checkpoints, help="list file states you can restore", examples=EXAMPLES
     )
     parser.add_argument("id", metavar="ID", help=WHICH)
 
 
 def show_checkpoints(arguments: argparse.Namespace) -> int:
-    """Print a line for each, the oldest first."""
+    """Print a line per checkpoint, the oldest first."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
-    found = checkpoints(iterate_records(store.find(arguments.id)))
+    taken = checkpoints(iterate_records(store.find(arguments.id)))
     if arguments.json:
-        for one in found:
-            say_json(asdict(one))
-    elif found:
-        table([_row(one) for one in found], HEADS)
+        for checkpoint in taken:
+            say_json(asdict(checkpoint))
+    elif taken:
+        table([_row(checkpoint) for checkpoint in taken], HEADS)
     else:
-        say("No checkpoint was taken: no file was changed.")
+        say("No checkpoints: no file was changed.")
     return Exit.DONE
 
 
-def _row(one: Checkpoint) -> list[str]:
-    added, removed = sum(file.added for file in one.files), sum(file.removed for file in one.files)
-    paths = [file.path for file in one.files] + ([f"and {one.more} more"] if one.more else [])
-    notes = [*(["put back"] if one.restored else []), *([] if one.on_branch else ["on another branch"])]
-    files = ", ".join(paths) or ("the files as they were found" if one.part < 0 else "no file")
-    part = str(one.part) if one.part >= 0 else "-"
-    told = files + "".join(f" ({note})" for note in notes)
-    counted = added or removed or not one.restored  # what a move of files changed in lines is not in the log
-    return [str(one.seq), moment(one.at), part, one.author, f"+{added} -{removed}" if counted else "", told]
+def _row(checkpoint: Checkpoint) -> list[str]:
+    added = sum(file.added for file in checkpoint.files)
+    removed = sum(file.removed for file in checkpoint.files)
+    paths = [file.path for file in checkpoint.files] + (
+        [f"and {checkpoint.more} more"] if checkpoint.more else []
+    )
+    notes = [
+        *(["restored"] if checkpoint.restored else []),
+        *([] if checkpoint.on_branch else ["on another branch"]),
+    ]
+    files = ", ".join(paths) or ("the files before the session" if checkpoint.part < 0 else "no files")
+    part = str(checkpoint.part) if checkpoint.part >= 0 else "-"
+    description = files + "".join(f" ({note})" for note in notes)
+    has_counts = added or removed or not checkpoint.restored  # the log has no line counts of a restore
+    return [
+        str(checkpoint.seq),
+        moment(checkpoint.at),
+        part,
+        checkpoint.author,
+        f"+{added} -{removed}" if has_counts else "",
+        description,
+    ]

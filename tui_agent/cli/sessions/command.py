@@ -1,4 +1,4 @@
-"""The recorded sessions: list them, or show one's events as they stand in its log."""
+"""List the recorded sessions, or show a session's events."""
 
 import argparse
 from collections.abc import Sequence
@@ -50,19 +50,19 @@ examples:
 
 
 def configure(parser: Parser) -> None:
-    """The verbs below `sessions`."""
+    """Add the verbs below `sessions`."""
     verbs = parser.add_subparsers(
         required=True,
         metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | revert | rename | rm | verify | prune | export | import",
     )
     listing = add_verb(
-        verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
+        verbs, "list", list_sessions, help="list this workspace's sessions, newest first", examples=EXAMPLES
     )
-    listing.add_argument("--all", action="store_true", help="those of every workspace")
+    listing.add_argument("--all", action="store_true", help="sessions of every workspace")
     listing.add_argument(
         "--id",
         metavar="BEGINNING",
-        help="only the one of this id, or those that begin so; latest: the one used last",
+        help="only the session with this id, or ids that begin so; latest: the one used last",
     )
     session_preview.add_verbs(verbs)
     session_name.add_verbs(verbs)
@@ -74,21 +74,23 @@ def configure(parser: Parser) -> None:
     session_what_if.add_verbs(verbs)
     session_revert.add_verbs(verbs)
     session_care.add_verbs(verbs)
-    show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
+    show = add_verb(verbs, "show", show_session, help="show a session's events", examples=EXAMPLES)
     show.add_argument(
         "id",
         metavar="ID",
         help=WHICH,
     )
-    show.add_argument("--branch", action="store_true", help="only what is on the current branch")
-    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="from this event on")
-    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="up to this event")
+    show.add_argument("--branch", action="store_true", help="only events of the current branch")
+    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="start at this event")
+    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="end at this event")
     forms = show.add_mutually_exclusive_group()
     forms.add_argument(
-        "--actions", action="store_true", help="as actions and observations, each with its event"
+        "--actions", action="store_true", help="print actions and observations, each with its event"
     )
     forms.add_argument(
-        "--state", action="store_true", help="the state after the last of these events, as one JSON object"
+        "--state",
+        action="store_true",
+        help="print the state after the last of these events, as one JSON object",
     )
 
 
@@ -96,24 +98,28 @@ def list_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each session."""
     options = session_options(arguments, client="headless", interactive=False)
     store = ground(options).store
-    found = store.list(None if arguments.all else str(options.cwd))
+    summaries = store.list(None if arguments.all else str(options.cwd))
     if arguments.id == "latest":
-        found = found[:1]
+        summaries = summaries[:1]
     elif arguments.id:
-        named = [summary for summary in found if summary.id == arguments.id]
-        found = named or [summary for summary in found if summary.id.startswith(arguments.id)]
+        exact = [summary for summary in summaries if summary.id == arguments.id]
+        summaries = exact or [summary for summary in summaries if summary.id.startswith(arguments.id)]
     if arguments.json:
-        say_json_lines(as_json(summary) for summary in found)
+        say_json_lines(as_json(summary) for summary in summaries)
         return 0
-    if not found:
-        say("No sessions yet." if arguments.all else f"No sessions of {options.cwd} yet. Others: --all")
+    if not summaries:
+        say(
+            "No sessions yet."
+            if arguments.all
+            else f"No sessions in {options.cwd} yet. For all folders: --all"
+        )
         return 0
-    table([row(summary, everywhere=arguments.all) for summary in found], heads(everywhere=arguments.all))
+    table([row(summary, everywhere=arguments.all) for summary in summaries], heads(everywhere=arguments.all))
     return 0
 
 
 def as_json(summary: SessionSummary) -> dict[str, object]:
-    """A session as one JSON object. Times are seconds since the epoch."""
+    """Return a session as a JSON object. Times are seconds since the epoch."""
     return {
         "id": summary.id,
         "path": str(summary.path),
@@ -136,15 +142,17 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
 
 
 def heads(*, everywhere: bool) -> Sequence[str]:
-    """The columns' names."""
+    """Return the column names."""
     return ["id", "used", "events", "size", *(["workspace"] if everywhere else []), "title"]
 
 
 def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
-    """The columns of one session."""
+    """Return the table cells of one session."""
     place = [summary.workspace] if everywhere else []
     notes = {"open": summary.locked, "damaged": summary.damaged, "newer version": summary.newer}
-    title = (summary.title or "(untitled)") + "".join(f" ({note})" for note, so in notes.items() if so)
+    title = (summary.title or "(untitled)") + "".join(
+        f" ({note})" for note, applies in notes.items() if applies
+    )
     return [summary.id, moment(summary.updated), str(summary.events), size(summary.size_bytes), *place, title]
 
 
@@ -180,28 +188,28 @@ def show_session(arguments: argparse.Namespace) -> int:
 
 
 def show_entry(entry: Entry, *, as_object: bool) -> None:
-    """Print one action or observation: its event, the event that it answers, and itself."""
+    """Print one action or observation with its event and the event that it answers."""
     plain = entry.item.to_dict()
     if as_object:
         say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.answers, **plain})
         return
     kind = plain.get("action") or plain.get("observation")
     answers = "" if entry.answers is None else f"of {entry.answers}"
-    why = plain.get("content", "") if kind == "error" else ""
-    said = f"{plain['message']} {why.get('preview', '') if isinstance(why, dict) else why}"
-    words = printable(" ".join(said.split()))
+    error = plain.get("content", "") if kind == "error" else ""
+    message = f"{plain['message']} {error.get('preview', '') if isinstance(error, dict) else error}"
+    words = printable(" ".join(message.split()))
     room = max(20, width() - 32)
     say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {words if len(words) <= room else words[: room - 1] + '…'}")
 
 
 def line(record: Record) -> str:
-    """One event for a person: number, time, who, what, and the beginning of its content."""
+    """Format one event: number, time, agent, kind, and the start of its content."""
     kind = str(record.payload.kind if isinstance(record, Envelope) else record.kind)
     if isinstance(record, Envelope):
         content = record.payload.model_dump_json(exclude={"kind"}, exclude_defaults=True)
     else:
-        content = "(not known to this version)"
+        content = "(unknown to this version)"
     room = max(20, width() - 60)
     text = printable(content if len(content) <= room else content[: room - 1] + "…")
-    who = "" if record.agent == "main" else f"{record.agent} "
-    return f"{record.seq:>6}  {moment(record.at)}  {printable(who)}{kind:<24} {faint(text)}"
+    agent = "" if record.agent == "main" else f"{record.agent} "
+    return f"{record.seq:>6}  {moment(record.at)}  {printable(agent)}{kind:<24} {faint(text)}"

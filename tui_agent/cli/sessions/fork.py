@@ -1,6 +1,6 @@
-"""The verb `sessions fork`: a new session that goes on from an event of another, with something different in it.
+"""The verb `sessions fork`: a new session that continues from an event of another, with changes.
 
-Invariant: the parent's log and files stay as they are; a fork whose folder cannot be made is not made.
+Invariant: the parent's log and files do not change; if the fork's folder cannot be created, no fork is created.
 """
 
 import argparse
@@ -32,14 +32,14 @@ examples:
   tui-agent sessions fork ses_01 --at 40 --folder ../another-way --model openai/MODEL
   tui-agent sessions fork ses_01 --at 57 --result "2 passed, 1 failed"
 
-Without --worktree or --folder the fork works where its parent does, with the files as they are by then.
-What is different is taken on when the fork is opened first; `run --go-on --session FORK` lets it go on.
+Without --worktree or --folder the fork works in its parent's folder, with the files as they are then.
+Changes take effect when the fork is first opened. To continue it: tui-agent run --go-on --session FORK
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A fork that is there. `note` says where its files come from, if that is not just the event."""
+    """A created fork. `note` tells where its files come from, if not from the event's checkpoint."""
 
     id: SessionId
     path: Path
@@ -51,72 +51,70 @@ class Made:
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `fork`."""
+    """Add the verb `fork`."""
     fork = add_verb(
         verbs,
         "fork",
         fork_session,
-        help="a new session that goes on from an event of another",
+        help="continue from an event of a session in a new session",
         examples=EXAMPLES,
     )
     add_arguments(fork)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which event, where to work, and what is different."""
+    """Add the event, the folder and the changes."""
     parser.add_argument("id", metavar="ID", help=WHICH)
-    parser.add_argument(
-        "--at", metavar="SEQ", type=int, required=True, help="the last event that it takes over"
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
+    parser.add_argument("--at", metavar="SEQ", type=int, required=True, help="the last event to include")
+    location = parser.add_mutually_exclusive_group()
+    location.add_argument(
         "--worktree",
         metavar="DIR",
         type=Path,
-        help="work in a new git work tree at DIR, with the files as they were at that event",
+        help="work in a new git worktree at DIR, with the files as they were at that event",
     )
-    where.add_argument(
+    location.add_argument(
         "--folder",
         metavar="DIR",
         type=Path,
         help="work in the new folder DIR, with the files as they were at that event (no git repository needed)",
     )
-    group = parser.add_argument_group("what is different")
-    group.add_argument("-m", "--model", metavar="NAME", help="another model, as everywhere")
-    group.add_argument("--reasoning-effort", choices=EFFORTS, help="another reasoning effort")
-    group.add_argument("--context-mode", choices=CONTEXT_MODES, help="another context mode")
+    group = parser.add_argument_group("changes")
+    group.add_argument("-m", "--model", metavar="NAME", help="use another model")
+    group.add_argument("--reasoning-effort", choices=EFFORTS, help="use another reasoning effort")
+    group.add_argument("--context-mode", choices=CONTEXT_MODES, help="use another context mode")
     group.add_argument(
         "--result",
         metavar="TEXT",
-        help="another result of a tool call: SEQ is an event of that call, or one at which only it is open",
+        help="replace a tool call's result: SEQ is an event of that call, or one at which only it is open",
     )
     group.add_argument(
         "--message",
         metavar="TEXT",
-        help="another message of yours: SEQ is the message that it takes the place of, or the event before",
+        help="replace your message: SEQ is that message or the event before it",
     )
 
 
 def fork_session(arguments: argparse.Namespace) -> int:
-    """Make a fork and say how to open it."""
+    """Create a fork and print how to open it."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    made = make_fork(base, arguments, arguments.worktree, arguments.folder)
+    fork = make_fork(base, arguments, arguments.worktree, arguments.folder)
     if arguments.json:
-        say_json(as_json(made))
+        say_json(as_json(fork))
         return Exit.DONE
-    say(f"{made.id}  a fork of {made.parent} after event {made.at}, in {made.workspace or '(unknown)'}")
-    different = fork_changes(made.changed.model_copy(update={"workspace": ""}))
-    if different:
-        say(f"Different: {'; '.join(different)}.")
-    if made.note:
-        say(made.note)
-    say(f"Open it: tui-agent --session {made.id}")
-    say(f"Let it go on: tui-agent run --go-on --session {made.id}")
+    say(f"{fork.id}  a fork of {fork.parent} after event {fork.at}, in {fork.workspace or '(unknown)'}")
+    changes = fork_changes(fork.changed.model_copy(update={"workspace": ""}))
+    if changes:
+        say(f"Changes: {'; '.join(changes)}.")
+    if fork.note:
+        say(fork.note)
+    say(f"To open it: tui-agent --session {fork.id}")
+    say(f"To continue it: tui-agent run --go-on --session {fork.id}")
     return Exit.DONE
 
 
 def as_json(made: Made) -> dict[str, object]:
-    """A fork as one JSON object; of `changed` only what is different."""
+    """Return a fork as a JSON object; `changed` contains only actual changes."""
     return {
         "id": made.id,
         "path": str(made.path),
@@ -128,7 +126,7 @@ def as_json(made: Made) -> dict[str, object]:
 
 
 def wished(arguments: argparse.Namespace) -> ForkChange:
-    """What the options say is to be different."""
+    """Return the changes given by the options."""
     return ForkChange(
         model=arguments.model or "",
         reasoning_effort=arguments.reasoning_effort,
@@ -146,48 +144,50 @@ def make_fork(
     *,
     own: bool = False,
 ) -> Made:
-    """Make the fork that the options name. `own`: in a folder of its own below the fork's, where no other is named.
+    """Create the fork given by the options. `own`: in a folder below the fork's own, unless another is given.
 
-    Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError`, `StoreError`; nothing is left then.
+    Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError`, `StoreError`; then nothing is left behind.
     """
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)
     home = store.folder(parent)
     fork_point(home, arguments.at)
-    wish = beginning(records_until(home, arguments.at), arguments.at, wished(arguments))
-    if wish.change.model or wish.change.reasoning_effort:
-        import_module("tui_agent.cli.sessions.fork_model").check(base, home, wish)
-    place = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
+    request = beginning(records_until(home, arguments.at), arguments.at, wished(arguments))
+    if request.change.model or request.change.reasoning_effort:
+        import_module("tui_agent.cli.sessions.fork_model").check(base, home, request)
+    own_folder = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
     try:
-        below, note = anyio.run(_place, home, wish.at_seq, _whole(worktree), _whole(folder) or place)
-        changed = wish.change.model_copy(update={"workspace": str(below) if below else ""})
-        store.fork(parent, wish.at_seq, child, changed)
+        workdir, note = anyio.run(
+            _make_folder, home, request.at_seq, _absolute(worktree), _absolute(folder) or own_folder
+        )
+        changed = request.change.model_copy(update={"workspace": str(workdir) if workdir else ""})
+        store.fork(parent, request.at_seq, child, changed)
     except BaseException:
-        if place is not None:
+        if own_folder is not None:
             shutil.rmtree(store.folder(child), ignore_errors=True)
         raise
-    owner = fork_point(home, wish.at_seq).parent_session
+    owner = fork_point(home, request.at_seq).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
     workspace = state_of(store.folder(child)).workspace
-    return Made(child, store.folder(child), parent, wish.at_seq, workspace, changed, note)
+    return Made(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
 
 
-def _whole(path: Path | None) -> Path | None:
+def _absolute(path: Path | None) -> Path | None:
     return None if path is None else path.expanduser().resolve()
 
 
-async def _place(
+async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None
 ) -> tuple[Path | None, str]:
-    """Make the folder in which the fork works; None where it is its parent's. And what there is to say of it."""
+    """Create the fork's folder; return it (None for the parent's folder) and a note for the user."""
     if worktree is None and folder is None:
         return None, ""
     files = files_then(home, at_seq)
     if worktree is not None:
-        below = await add_worktree(files.workspace, worktree, files.store, files.commit)
+        workdir = await add_worktree(files.workspace, worktree, files.store, files.commit)
         if files.commit:
-            return below, files.note
-        return below, "No checkpoint was taken then: the files are those of the repository's newest commit."
+            return workdir, files.note
+        return workdir, "There was no checkpoint then: the files are those of the repository's newest commit."
     assert folder is not None
     await add_folder(files, folder)
     return folder, files.note

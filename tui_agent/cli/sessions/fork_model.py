@@ -1,4 +1,4 @@
-"""Whether the model that a fork is to have can be used. Apart from `session_fork`, since it loads plugins."""
+"""Check of a fork's model. A separate module because it loads plugins."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from tui_agent.wiring.models import model_factory
 
 
 def check(base: Ground, parent: Path, wish: Beginning) -> None:
-    """Raise `ConfigError` where the model is not there, or does not take the effort; nothing is made then."""
+    """Raise `ConfigError` if the model is not found or does not support the effort."""
     state = state_of(parent, wish.at_seq)
     if state.settings is None:
-        raise UsageError(f"The session {parent.name} does not say which model it has there.")
+        raise UsageError(f"The log of {parent.name} does not contain its model at that event.")
     known, change = state.settings.model, wish.change
     base_url = "" if change.model else known.base_url
     effort = change.reasoning_effort or known.effort

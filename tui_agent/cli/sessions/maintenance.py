@@ -1,4 +1,4 @@
-"""The verbs of `sessions` that check and remove sessions. Invariant: nothing goes without being asked for."""
+"""The verbs of `sessions` that check and remove sessions. Invariant: nothing is removed unasked."""
 
 import argparse
 import sys
@@ -31,86 +31,84 @@ examples:
   tui-agent sessions rm ses_01
   tui-agent sessions prune --older-than 90
 """
-WHICH = "a session's id, the beginning of one, or latest"
+WHICH = "a session id, its beginning, or latest"
 WASTE = {
     "empty": "nothing was said in it",
     "old": "not used for that long",
-    "texts": "texts that no event names",
+    "texts": "texts that no event refers to",
     "draft": "half-written files",
     "rest": "left by an interrupted removal",
 }
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verbs `rm`, `verify` and `prune`."""
-    remove = add_verb(verbs, "rm", remove_sessions, help="delete a session for good", examples=EXAMPLES)
+    """Add the verbs `rm`, `verify` and `prune`."""
+    remove = add_verb(verbs, "rm", remove_sessions, help="delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=WHICH)
     remove.add_argument("--yes", action="store_true", help="without asking")
     check = add_verb(
         verbs,
         "verify",
         verify_sessions,
-        help="whether all that was stored is there and whole",
+        help="check that stored data is complete and undamaged",
         examples=EXAMPLES,
     )
-    which = check.add_mutually_exclusive_group(required=True)
-    which.add_argument("id", metavar="ID", nargs="?", help=f"{WHICH}, or the path of a log")
-    which.add_argument("--all", action="store_true", help="every session")
+    scope = check.add_mutually_exclusive_group(required=True)
+    scope.add_argument("id", metavar="ID", nargs="?", help=f"{WHICH}, or the path of a log")
+    scope.add_argument("--all", action="store_true", help="every session")
     prune = add_verb(
         verbs,
         "prune",
         prune_sessions,
-        help="what the store could do without; --yes removes it",
+        help="list data that can be removed; --yes removes it",
         examples=EXAMPLES,
     )
-    prune.add_argument("--older-than", metavar="DAYS", type=amount, help="also sessions not used for so long")
+    prune.add_argument("--older-than", metavar="DAYS", type=amount, help="also sessions unused for that long")
     prune.add_argument("--yes", action="store_true", help="remove it")
 
 
-def _base(arguments: argparse.Namespace) -> Ground:
+def _open_ground(arguments: argparse.Namespace) -> Ground:
     return ground(session_options(arguments, client="headless", interactive=False))
 
 
 def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
-    """Delete sessions, each after a question."""
-    store = _base(arguments).store
+    """Delete sessions, asking before each."""
+    store = _open_ground(arguments).store
     for name in dict.fromkeys(store.resolve(name) for name in arguments.id):
         folder = store.folder(name)
         total = sum(sizes(folder).values())
         if not arguments.yes:
             _require_terminal()
             forks = store.forks(name)
-            also = f" Its {len(forks)} forks get a copy of what they take from it." if forks else ""
-            also += (
-                " The files that it worked on in its folder go too."
-                if (folder / "workspace").is_dir()
-                else ""
+            warning = f" Its {len(forks)} forks get a copy of the shared events." if forks else ""
+            warning += (
+                " The workspace inside its folder is deleted too." if (folder / "workspace").is_dir() else ""
             )
-            answer = ask(f"Delete {name} ({size(total)}) for good?{also} [y/N] ")
+            answer = ask(f"Delete {name} ({size(total)}) permanently?{warning} [y/N] ")
             if answer.strip().lower() not in ("y", "yes"):
-                say(f"{name} stays.")
+                say(f"Kept {name}.")
                 continue
         store.remove(name, detach_checkpoints)
         if arguments.json:
             say_json({"id": name, "removed": True, "bytes": total})
         else:
-            say(f"{name} is gone ({size(total)}).")
+            say(f"Deleted {name} ({size(total)}).")
     return Exit.DONE
 
 
 def _require_terminal() -> None:
     if not sys.stdin.isatty():
-        raise UsageError("Nobody can be asked here.", hint="--yes deletes without asking.")
+        raise UsageError("Cannot ask: no terminal.", hint="To delete without asking, add --yes.")
 
 
 def verify_sessions(arguments: argparse.Namespace) -> int:
-    """Say what is wrong; 1 if anything is."""
-    base = _base(arguments)
+    """Print what is damaged or missing; return 1 if anything is."""
+    base = _open_ground(arguments)
     store = base.store
     folders = sorted(store.folders()) if arguments.all else [store.find(arguments.id)]
     worst = Exit.DONE
     for folder in folders:
-        problems = verify(folder, _look_at_checkpoints)
+        problems = verify(folder, _verify_checkpoints)
         worst = Exit.FAILED if problems else worst
         if arguments.json:
             notes = _notes(base, folder)
@@ -121,13 +119,13 @@ def verify_sessions(arguments: argparse.Namespace) -> int:
         for note in _notes(base, folder):
             say(f"{folder.name}  Note: {note}")
         if not problems and not arguments.all:
-            say(f"{folder.name} is whole: {len(read_records(folder))} events.")
+            say(f"{folder.name} is undamaged: {len(read_records(folder))} events.")
     if arguments.all and not arguments.json and worst is Exit.DONE:
-        say(f"{len(folders)} sessions are whole.")
+        say(f"{len(folders)} sessions are undamaged.")
     return worst
 
 
-def _look_at_checkpoints(folder: Path) -> list[str]:
+def _verify_checkpoints(folder: Path) -> list[str]:
     try:
         return anyio.run(verify_checkpoints, folder)
     except CheckpointError as error:
@@ -138,59 +136,63 @@ def _notes(base: Ground, folder: Path) -> list[str]:
     try:
         return anyio.run(checkpoint_notes, folder, base.config.checkpoints)
     except CheckpointError:
-        return []  # the look before has told what is wrong
+        return []  # already reported as a problem
 
 
 def prune_sessions(arguments: argparse.Namespace) -> int:
-    """Show what could go, or remove it."""
-    base = _base(arguments)
+    """List data that can be removed, or remove it."""
+    base = _open_ground(arguments)
     days = arguments.older_than
     since = None if days is None else base.clock.now() - days * DAY
-    found = list(waste(base.store, unused_since=since))
-    for each in found:
+    entries = list(waste(base.store, unused_since=since))
+    for entry in entries:
         if arguments.json:
-            say_json(_as_json(each, removed=arguments.yes))
-    status = _clear(base.store, found) if arguments.yes else Exit.DONE
+            say_json(_as_json(entry, removed=arguments.yes))
+    status = _remove_waste(base.store, entries) if arguments.yes else Exit.DONE
     if not arguments.json:
-        _report(base.store, found, removed=arguments.yes)
+        _print_waste(base.store, entries, removed=arguments.yes)
     return status
 
 
-def _as_json(each: Waste, *, removed: bool) -> dict[str, object]:
+def _as_json(entry: Waste, *, removed: bool) -> dict[str, object]:
     return {
-        "session": each.session,
-        "kind": each.kind,
-        "files": len(each.paths),
-        "bytes": each.size_bytes,
+        "session": entry.session,
+        "kind": entry.kind,
+        "files": len(entry.paths),
+        "bytes": entry.size_bytes,
         "remove": removed,
     }
 
 
-def _clear(store: SessionStore, found: Sequence[Waste]) -> Exit:
+def _remove_waste(store: SessionStore, entries: Sequence[Waste]) -> Exit:
     status = Exit.DONE
-    for each in found:
+    for entry in entries:
         try:
-            clear(store, each, detach_checkpoints)
+            clear(store, entry, detach_checkpoints)
         except (TuiAgentError, OSError) as error:
             status = Exit.FAILED
-            warn(f"{each.session}: {error}")
+            warn(f"{entry.session}: {error}")
     return status
 
 
-def _report(store: SessionStore, found: Sequence[Waste], *, removed: bool) -> None:
-    rows = [[each.session, size(each.size_bytes), str(len(each.paths)), WASTE[each.kind]] for each in found]
+def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool) -> None:
+    rows = [
+        [entry.session, size(entry.size_bytes), str(len(entry.paths)), WASTE[entry.kind]] for entry in entries
+    ]
     if rows:
-        table(rows, ["session", "size", "files", "why"])
+        table(rows, ["session", "size", "files", "reason"])
         say("")
-    total = size(sum(each.size_bytes for each in found))
+    total = size(sum(entry.size_bytes for entry in entries))
     if removed:
-        say(f"{total} were removed.")
+        say(f"Removed {total}.")
     else:
-        say(f"{total} could go." + (" --yes removes it." if found else ""))
-    left = [sizes(folder) for folder in store.folders()]
-    words = ", ".join(
-        f"{what} {size(sum(each[what] for each in left))}"
+        say(f"{total} can be removed." + (" To remove it, add --yes." if entries else ""))
+    remaining = [sizes(folder) for folder in store.folders()]
+    totals = ", ".join(
+        f"{what} {size(sum(session_sizes[what] for session_sizes in remaining))}"
         for what in ("log", "texts", "checkpoints", "workspace")
     )
     quota = size(Limits().total_bytes)
-    say(f"{len(left)} sessions: {words}. The checkpoints of each may grow by {quota} after the first.")
+    say(
+        f"{len(remaining)} sessions: {totals}. Each may add up to {quota} of checkpoints after the first one."
+    )

@@ -1,4 +1,4 @@
-"""The verb of `sessions` that names one. Invariant: a name is an event of the session's log, as everything is."""
+"""The verb `sessions rename`. Invariant: a name is an event of the session's log."""
 
 import argparse
 
@@ -15,22 +15,22 @@ examples:
   tui-agent sessions rename ses_01 "the slow test" --json
 """
 MOST = 200
-"""Letters of a name."""
+"""Maximum characters of a name."""
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `rename`."""
+    """Add the verb `rename`."""
     rename = add_verb(verbs, "rename", rename_session, help="give a session a name", examples=EXAMPLES)
-    rename.add_argument("id", metavar="ID", help="a session's id, the beginning of one, or latest")
+    rename.add_argument("id", metavar="ID", help="a session id, its beginning, or latest")
     rename.add_argument("title", metavar="NAME", nargs="+", help="the name")
 
 
 def rename_session(arguments: argparse.Namespace) -> int:
-    """Name a session that no process holds."""
+    """Rename a session that no process has open."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     name, title = store.resolve(arguments.id), " ".join(" ".join(arguments.title).split())[:MOST]
     if not title:
-        raise UsageError("A name has letters.", hint=f"tui-agent sessions rename {name} NAME")
+        raise UsageError("The name cannot be empty.", hint=f"Example: tui-agent sessions rename {name} NAME")
     log = store.open(name, wait_s=0.5)
     try:
         log.append(SessionTitled(title=title, by="user"))
@@ -39,5 +39,5 @@ def rename_session(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"id": name, "title": title})
     else:
-        say(f"{name} is called {title} now.")
+        say(f"Renamed {name} to {title}.")
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""What is worth knowing of one session before it is opened. Invariant: reads a bounded part of its log, from the end."""
+"""Preview of one session before it is opened. Invariant: reads a limited part of its log, from the end."""
 
 import argparse
 from collections.abc import Sequence
@@ -31,41 +31,41 @@ examples:
   tui-agent sessions preview ses_01 --json | jq .files
 """
 WORDS = 2_000
-"""Characters of a message or an answer."""
+"""Maximum characters of a message or answer."""
 MOST_FORKS = 8
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `preview`."""
+    """Add the verb `preview`."""
     preview = add_verb(
         verbs,
         "preview",
         preview_session,
-        help="what a session was about, and how it stands",
+        help="show what a session is about and its state",
         examples=EXAMPLES,
     )
-    preview.add_argument("id", metavar="ID", help="a session's id, the beginning of one, or latest")
+    preview.add_argument("id", metavar="ID", help="a session id, its beginning, or latest")
 
 
 def preview_session(arguments: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the preview."""
     base: Ground = ground(session_options(arguments, client="headless", interactive=False))
-    shown = preview(base.store, base.store.resolve(arguments.id))
+    data = preview(base.store, base.store.resolve(arguments.id))
     if arguments.json:
-        say_json(shown)
+        say_json(data)
     else:
-        _say(shown)
+        _print_preview(data)
     return 0
 
 
 def preview(store: SessionStore, name: str) -> dict[str, object]:
-    """A session as one JSON object. Times are seconds since the epoch; what is not known is null.
+    """Return a session as a JSON object. Times are seconds since the epoch; unknown values are null.
 
-    `whole` says whether all of the log was read; where not, what is told stands in its end. Raises `SessionNotFound`.
+    `whole`: the log was read completely; if not, the data comes from its end. Raises `SessionNotFound`.
     """
     summary = store.index.summary(store.folder(name))
-    seen = glimpse(summary.path, summary.size_bytes)
-    records = branch(seen.records)
+    log_part = glimpse(summary.path, summary.size_bytes)
+    records = branch(log_part.records)
     state = fold(SessionState(), records)
     return {
         "session": summary.id,
@@ -83,44 +83,44 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
         "newer": summary.newer,
         "parent": summary.parent or None,
         "forked_at": summary.forked_at,
-        "whole": seen.whole,
-        "first_seq": seen.records[0].seq if seen.records else None,
-        "flaws": flaws(summary.path, seen.records) if seen.whole else None,
-        **_said(records, seen),
+        "whole": log_part.whole,
+        "first_seq": log_part.records[0].seq if log_part.records else None,
+        "flaws": flaws(summary.path, log_part.records) if log_part.whole else None,
+        **_conversation(records, log_part),
         **_work(records),
-        "waiting": _waiting(state, summary.path),
-        "branches": [*_left(seen, records), *_forks(store, summary)],
+        "waiting": _pending_input(state, summary.path),
+        "branches": [*_abandoned_branches(log_part, records), *_forks(store, summary)],
     }
 
 
-def _said(records: list[Record], seen: Glimpse) -> dict[str, object]:
-    """The first and the last message, and the last answer."""
-    said = [
+def _conversation(records: list[Record], log_part: Glimpse) -> dict[str, object]:
+    """Return the first and last message, the last answer and the test counts."""
+    messages = [
         (record.seq, record.at, text_preview(record.payload.text))
         for record in records
         if isinstance(record, Envelope)
         and record.agent == MAIN_AGENT
         and isinstance(record.payload, UserMessageReceived)
     ]
-    first = said[0] if seen.whole and said else None
-    if seen.first is not None:
-        first = (seen.first.seq, seen.first.at, text_preview(seen.first_message))
-    last = said[-1] if said and (first is None or said[-1][0] != first[0]) else None
+    first = messages[0] if log_part.whole and messages else None
+    if log_part.first is not None:
+        first = (log_part.first.seq, log_part.first.at, text_preview(log_part.first_message))
+    last = messages[-1] if messages and (first is None or messages[-1][0] != first[0]) else None
     metrics = fold(Metrics(), records)
     return {
         "first": _message(first),
         "last": _message(last),
         "answer": metrics.final_answer[:WORDS] or None,
-        "tests": _tests(records),
+        "tests": _newest_tests(records),
     }
 
 
-def _message(one: tuple[int, float, str] | None) -> dict[str, object] | None:
-    return None if one is None else {"seq": one[0], "at": one[1], "text": one[2][:WORDS]}
+def _message(entry: tuple[int, float, str] | None) -> dict[str, object] | None:
+    return None if entry is None else {"seq": entry[0], "at": entry[1], "text": entry[2][:WORDS]}
 
 
-def _tests(records: list[Record]) -> dict[str, int] | None:
-    """The newest test run of which the counts are known."""
+def _newest_tests(records: list[Record]) -> dict[str, int] | None:
+    """Return the counts of the newest test run with known counts."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, TestFinished) and (payload.passed >= 0 or payload.failed >= 0):
@@ -131,7 +131,7 @@ def _tests(records: list[Record]) -> dict[str, int] | None:
 def _work(records: list[Record]) -> dict[str, object]:
     files, todo, meter = (fold(FilesChanged(), records), fold(Todo(), records), fold(ContextMeter(), records))
     return {
-        "files": [{"path": one.path, "added": one.added, "removed": one.removed} for one in files.files],
+        "files": [{"path": file.path, "added": file.added, "removed": file.removed} for file in files.files],
         "todo": {"done": todo.done, "total": len(todo.items)} if todo.items else None,
         "context": {"used": meter.used, "window": meter.window, "fraction": round(meter.fraction, 4)}
         if meter.used
@@ -139,45 +139,47 @@ def _work(records: list[Record]) -> dict[str, object]:
     }
 
 
-def _waiting(state: SessionStateView, folder: Path) -> dict[str, object]:
-    """What waits for the user: what is asked, what is queued, what was typed and not sent."""
+def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
+    """Return what waits for the user: approvals, questions, queued messages and an unsent draft."""
     try:
         draft = (folder / "draft").stat().st_size > 0
     except OSError:
         draft = False
     return {
-        "approval": [f"{one.verb or one.tool} {one.target}".strip() for one in state.permissions],
+        "approval": [
+            f"{request.verb or request.tool} {request.target}".strip() for request in state.permissions
+        ],
         "question": list(state.open_questions),
-        "queued": [text_preview(one.text)[:200] for one in state.queue],
+        "queued": [text_preview(message.text)[:200] for message in state.queue],
         "draft": draft,
     }
 
 
-def _left(seen: Glimpse, here: Sequence[Record]) -> list[dict[str, object]]:
-    """The branches that were left in the session itself, and not gone back to."""
+def _abandoned_branches(log_part: Glimpse, here: Sequence[Record]) -> list[dict[str, object]]:
+    """Return branches of the session itself that were left and not returned to."""
     on_branch = {record.seq for record in here}
     moves = [
         record
-        for record in seen.records
+        for record in log_part.records
         if isinstance(record, Envelope)
         and isinstance(record.payload, SessionHeadMoved)
         and record.payload.from_seq not in on_branch
     ]
     return [
-        {"kind": "branch", "at_seq": one.payload.to_seq, "started": one.at, "outcome": "left"}
-        for one in moves[-MOST_FORKS:]
-        if isinstance(one.payload, SessionHeadMoved)
+        {"kind": "branch", "at_seq": move.payload.to_seq, "started": move.at, "outcome": "left"}
+        for move in moves[-MOST_FORKS:]
+        if isinstance(move.payload, SessionHeadMoved)
     ]
 
 
 def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
+    forks: list[dict[str, object]] = []
     names = store.index.forks(summary.id)
     for name in (store.forks(summary.id) if names is None else names)[:MOST_FORKS]:
         if not (store.folder(name) / "events.jsonl").is_file():
             continue
         fork = store.index.summary(store.folder(name))
-        found.append(
+        forks.append(
             {
                 "kind": "fork",
                 "session": fork.id,
@@ -185,19 +187,21 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
                 "at_seq": fork.forked_at,
                 "started": fork.started,
                 "outcome": fork.state,
-                "tests": _tests(list(glimpse(fork.path, fork.size_bytes, most=64 * 1024, own=True).records)),
+                "tests": _newest_tests(
+                    list(glimpse(fork.path, fork.size_bytes, most=64 * 1024, own=True).records)
+                ),
             }
         )
-    return found
+    return forks
 
 
-def _say(shown: dict[str, object]) -> None:
-    """The same for a person."""
+def _print_preview(shown: dict[str, object]) -> None:
+    """Print the preview for a person."""
     say(f"{shown['title'] or '(untitled)'}  {shown['session']}")
     say(f"{shown['workspace']}, {shown['model'] or 'no model'}")
     say(f"{moment(float(str(shown['updated'])))}, {shown['events']} events, {shown['outcome']}")
     if not shown["whole"]:
-        say("The log is long: what follows is from its end only.")
+        say("The log is long; the following is from its end only.")
     for name in ("first", "last"):
         message = shown[name]
         if isinstance(message, dict):
@@ -207,8 +211,8 @@ def _say(shown: dict[str, object]) -> None:
     files = shown["files"]
     if isinstance(files, list) and files:
         say("\nFiles")
-        for one in files:
-            say(f"  +{one['added']} -{one['removed']}  {one['path']}")
+        for file in files:
+            say(f"  +{file['added']} -{file['removed']}  {file['path']}")
     for title, rows in (
         ("Todo", _todo_rows(shown["todo"])),
         ("Context", _context_rows(shown["context"])),
@@ -230,10 +234,10 @@ def _context_rows(meter: object) -> list[str]:
 
 
 def _waiting_rows(waiting: object) -> list[str]:
-    """What waits for the user, one a row; nothing where nothing does."""
+    """Return a row for everything that waits for the user."""
     if not isinstance(waiting, dict):
         return []
-    rows = [f"{name}: {one}" for name in ("approval", "question", "queued") for one in waiting[name]]
+    rows = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
     return [*rows, *(["a draft"] if waiting["draft"] else [])]
 
 
@@ -241,7 +245,7 @@ def _branch_rows(branches: object) -> list[str]:
     if not isinstance(branches, list):
         return []
     return [
-        f"{one['kind']} at event {one['at_seq']}, {one['outcome']}, {moment(one['started'])}"
-        + (f"  {one['session']}  {one['title']}" if one["kind"] == "fork" else "")
-        for one in branches
+        f"{entry['kind']} at event {entry['at_seq']}, {entry['outcome']}, {moment(entry['started'])}"
+        + (f"  {entry['session']}  {entry['title']}" if entry["kind"] == "fork" else "")
+        for entry in branches
     ]

@@ -1,6 +1,6 @@
-"""Which earlier session `--resume` means; asks on the terminal where no id is given.
+"""Choice of the session for `--resume`; asks on the terminal if no id is given.
 
-Invariant: what it returns is a session that exists.
+Invariant: the returned session exists.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ SHOWN = 20
 
 
 def chosen(options: SessionOptions, wanted: str) -> str:
-    """The session that `wanted` names (an id, its beginning, or `latest`), or the one that the user picks."""
+    """Return the session given by an id, its beginning or `latest`; if empty, ask the user."""
     store = ground(options).store
     if wanted:
         return store.resolve(wanted)
@@ -23,17 +23,20 @@ def chosen(options: SessionOptions, wanted: str) -> str:
 
 
 def pick(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
-    """Show this workspace's newest sessions and ask for one. Raises `SessionNotFound` where there are none."""
-    found = store.list(workspace)[:SHOWN]
-    if not found:
-        raise SessionNotFound(f"There are no sessions of {workspace} yet.", hint="tui-agent starts one.")
-    rows = [[str(at), moment(each.updated), each.title or "(untitled)"] for at, each in enumerate(found, 1)]
+    """List this workspace's newest sessions and ask for one. Raises `SessionNotFound` if there are none."""
+    summaries = store.list(workspace)[:SHOWN]
+    if not summaries:
+        raise SessionNotFound(f"No sessions in {workspace} yet.", hint="To start one: tui-agent")
+    rows = [
+        [str(number), moment(summary.updated), summary.title or "(untitled)"]
+        for number, summary in enumerate(summaries, 1)
+    ]
     table(rows, ["", "used", "title"])
     try:
-        answer = ask(f"Which one? [1-{len(found)}] ").strip() or "1"
+        answer = ask(f"Which session? [1-{len(summaries)}] ").strip() or "1"
     except EOFError:
         answer = ""
-    if not answer.isdigit() or not 1 <= int(answer) <= len(found):
-        raise UsageError(f"{answer!r} is none of them.", hint="Nothing was opened.")
+    if not answer.isdigit() or not 1 <= int(answer) <= len(summaries):
+        raise UsageError(f"{answer!r} is not in the list.", hint="No session was opened.")
     say("")
-    return found[int(answer) - 1].id
+    return summaries[int(answer) - 1].id

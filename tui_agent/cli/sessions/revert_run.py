@@ -1,7 +1,7 @@
-"""Goes back in a session without a screen: opens it, asks its engine for the plan, and carries it out.
+"""Revert without the app: open the session, get the engine's plan, and carry it out.
 
-Apart from `session_revert`, since it loads the engine. Invariant: nothing is changed where every file that would change
-asks first and none was named.
+A separate module because it loads the engine. Invariant: nothing is changed if every file to change was also changed by
+someone else and none was named.
 """
 
 import sys
@@ -30,7 +30,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to go back, and which files of others may be overwritten."""
+    """The parts to revert, and the files of others that may be overwritten."""
 
     to_seq: int
     conversation: bool
@@ -40,84 +40,99 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """The plan, and what was done: `moved` and `restored` are None where that was not done."""
+    """The plan and its result; `moved` and `restored` are None if that was not done."""
 
     plan: CheckpointPlanned
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """Nothing was done, because each of the files asks first."""
+    """Nothing was done, because each file was also changed by someone else."""
     blocked: tuple[str, ...] = ()
-    """Why files could not be put back whatever is answered, as sentences."""
+    """Reasons why files could not be restored in any case, as sentences."""
 
 
 def revert(base: Ground, wish: Wish) -> Reverted:
-    """Open the session that the ground's options name, go back, and let go of it. Raises `TuiAgentError` where the engine refuses,
-    `SessionLocked`, `StoreError`."""
-    with redirect_stdout(sys.stderr):  # what plugins print is no part of the output
+    """Open the session given by the ground's options, go back, and close it.
+
+    Raises `TuiAgentError` if the engine rejects a command, `SessionLocked`, `StoreError`.
+    """
+    with redirect_stdout(sys.stderr):  # plugins may print; that is not part of the output
         return anyio.run(_revert, base, wish)
 
 
-async def _revert(base: Ground, wish: Wish) -> Reverted:
-    troubles: list[TuiAgentError] = []
-    running = anyio.CancelScope()
+async def _revert(base: Ground, request: Wish) -> Reverted:
+    errors: list[TuiAgentError] = []
+    scope = anyio.CancelScope()
 
     def give_up(error: TuiAgentError) -> None:
-        troubles.append(error)
-        running.cancel()
+        errors.append(error)
+        scope.cancel()
 
     async with opened(base.options, base, give_up) as session:
-        with running:
-            return await _go(session, wish)
-    raise troubles[0]
+        with scope:
+            return await _plan_and_revert(session, request)
+    raise errors[0]
 
 
-async def _go(session: LocalSession, wish: Wish) -> Reverted:
+async def _plan_and_revert(session: LocalSession, request: Wish) -> Reverted:
     follower = session.log.follow(session.log.last_seq)
     try:
-        plan = _one(await _done(session, follower, PlanRevert(to_seq=wish.to_seq)), CheckpointPlanned)
+        plan = _first_payload(
+            await _run_command(session, follower, PlanRevert(to_seq=request.to_seq)), CheckpointPlanned
+        )
         assert plan is not None, "the engine answers or refuses"
-        asking = [act.path for act in plan.acts if act.conflict and act.path not in wish.overwrite]
-        stuck = bool(asking) and not wish.conversation and len(asking) == len(plan.acts) and not plan.more
+        conflicts = [act.path for act in plan.acts if act.conflict and act.path not in request.overwrite]
+        stuck = (
+            bool(conflicts)
+            and not request.conversation
+            and len(conflicts) == len(plan.acts)
+            and not plan.more
+        )
         if stuck:
             return Reverted(plan, needs_answer=True)
-        if wish.files and not wish.conversation and plan.unavailable:
-            raise TuiAgentError(plan.unavailable, hint="The conversation can go back without the files.")
-        events = await _done(
+        if request.files and not request.conversation and plan.unavailable:
+            raise TuiAgentError(
+                plan.unavailable, hint="You can revert the conversation alone with --conversation."
+            )
+        events = await _run_command(
             session,
             follower,
             Revert(
-                to_seq=wish.to_seq, conversation=wish.conversation, files=wish.files, overwrite=wish.overwrite
+                to_seq=request.to_seq,
+                conversation=request.conversation,
+                files=request.files,
+                overwrite=request.overwrite,
             ),
         )
-        said = [event.payload for event in events if isinstance(event.payload, ErrorRaised)]
-        blocked = tuple(one.message for one in said if one.where == "checkpoints")
-        restored = _one(events, CheckpointRestored)
-        return Reverted(plan, _one(events, SessionHeadMoved), restored, blocked=blocked if restored else ())
+        errors = [event.payload for event in events if isinstance(event.payload, ErrorRaised)]
+        blocked = tuple(error.message for error in errors if error.where == "checkpoints")
+        restored = _first_payload(events, CheckpointRestored)
+        moved = _first_payload(events, SessionHeadMoved)
+        return Reverted(plan, moved, restored, blocked=blocked if restored else ())
     finally:
         follower.close()
 
 
-async def _done(session: LocalSession, follower: Follower, command: Command) -> Sequence[Envelope]:
-    """Submit a command and wait until it was carried out; what it led to. Raises `TuiAgentError` where it is refused."""
-    wanted = session.submit(command)
-    found: list[Envelope] = []
+async def _run_command(session: LocalSession, follower: Follower, command: Command) -> Sequence[Envelope]:
+    """Submit a command, wait until it is done, return its events. Raises `TuiAgentError` if it is rejected."""
+    command_id = session.submit(command)
+    events: list[Envelope] = []
     while True:
         batch = await follower.next()
         if not batch:
-            raise TuiAgentError("The session ended before it went back.")
+            raise TuiAgentError("The session ended before the command was done.")
         for record in batch:
-            if not isinstance(record, Envelope) or record.cause != wanted:
+            if not isinstance(record, Envelope) or record.cause != command_id:
                 continue
-            found.append(record)
+            events.append(record)
             match record.payload:
                 case CommandRejected(reason=reason, hint=hint):
                     raise TuiAgentError(reason, hint=hint)
                 case AgentStateChanged(state=AgentState.IDLE):
-                    return found
+                    return events
                 case _:
                     pass
 
 
-def _one(events: Sequence[Envelope], kind: type[PayloadT]) -> PayloadT | None:
+def _first_payload(events: Sequence[Envelope], kind: type[PayloadT]) -> PayloadT | None:
     return next((event.payload for event in events if isinstance(event.payload, kind)), None)

@@ -1,4 +1,4 @@
-"""The verbs of `sessions` that find what was said and done. Invariant: the logs are only read; the index is derived."""
+"""Search of recorded sessions. Invariant: the logs are only read; the index is derived from them."""
 
 import argparse
 import sqlite3
@@ -27,62 +27,62 @@ KINDS = {
     "session.titled": "title",
 }
 MOST = 50
-BEHIND = "Another process holds the index of the sessions. What was said most recently may be missing; search again later."
+BEHIND = "Another process is using the session index. The newest messages may be missing; search again later."
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verbs `search` and `reindex`."""
+    """Add the verbs `search` and `reindex`."""
     search = add_verb(
         verbs,
         "search",
         search_sessions,
-        help="where words were said: messages, answers, what tools were called on and gave",
+        help="search messages, answers, tool calls and results",
         examples=EXAMPLES,
     )
-    search.add_argument("text", metavar="TEXT", nargs="+", help="words, or how they begin; all must be there")
-    where = search.add_mutually_exclusive_group()
-    where.add_argument(
+    search.add_argument("text", metavar="TEXT", nargs="+", help="words or their beginnings; all must occur")
+    scope = search.add_mutually_exclusive_group()
+    scope.add_argument(
         "--workspace", action="store_true", help="only this workspace's sessions (the default)"
     )
-    where.add_argument("--all", action="store_true", help="those of every workspace")
+    scope.add_argument("--all", action="store_true", help="sessions of every workspace")
     search.add_argument(
         "--sessions",
         action="store_true",
-        help="each session once, with the newest place and how many there are",
+        help="list each session once, with its newest match and the number of matches",
     )
-    search.add_argument("--limit", metavar="N", type=count, default=MOST, help=f"at most N places ({MOST})")
-    add_verb(verbs, "reindex", reindex, help="make the index of all sessions anew", examples=EXAMPLES)
+    search.add_argument("--limit", metavar="N", type=count, default=MOST, help=f"at most N matches ({MOST})")
+    add_verb(verbs, "reindex", reindex, help="rebuild the index of all sessions", examples=EXAMPLES)
 
 
-def _base(arguments: argparse.Namespace) -> Ground:
+def _open_ground(arguments: argparse.Namespace) -> Ground:
     return ground(session_options(arguments, client="headless", interactive=False))
 
 
 def search_sessions(arguments: argparse.Namespace) -> int:
-    """Print a line for each place."""
-    base = _base(arguments)
+    """Print a line for each match."""
+    base = _open_ground(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
-    text, index, stands = " ".join(arguments.text), base.store.index, base.store.stands()
-    held: list[str] = []
-    behind = partial(held.append, BEHIND)
+    text, index, session_files = " ".join(arguments.text), base.store.index, base.store.stands()
+    warnings: list[str] = []
+    behind = partial(warnings.append, BEHIND)
     if arguments.sessions:
-        found: Sequence[Found] = index.sessions_with(stands, text, workspace, behind=behind)
+        matches: Sequence[Found] = index.sessions_with(session_files, text, workspace, behind=behind)
     else:
-        found = index.search(stands, text, workspace, arguments.limit, behind=behind)
-    for words in held:
-        warn(words)
+        matches = index.search(session_files, text, workspace, arguments.limit, behind=behind)
+    for warning in warnings:
+        warn(warning)
     if arguments.json:
-        say_json_lines(as_json(each) | {"behind": bool(held)} for each in found)
-        return Exit.DONE if found else Exit.FAILED
-    for each in found:
-        say(line(each, everywhere=arguments.all))
-    if not found:
-        say("Nothing was found." + ("" if arguments.all else " In other workspaces: --all"))
-    return Exit.DONE if found else Exit.FAILED
+        say_json_lines(as_json(match) | {"behind": bool(warnings)} for match in matches)
+        return Exit.DONE if matches else Exit.FAILED
+    for match in matches:
+        say(line(match, everywhere=arguments.all))
+    if not matches:
+        say("No matches." + ("" if arguments.all else " To search all workspaces, add --all."))
+    return Exit.DONE if matches else Exit.FAILED
 
 
 def as_json(found: Found) -> dict[str, object]:
-    """A place as one JSON object. `at` is seconds since the epoch."""
+    """Return a match as a JSON object. `at`: seconds since the epoch."""
     return {
         "session": found.session,
         "seq": found.seq,
@@ -96,7 +96,7 @@ def as_json(found: Found) -> dict[str, object]:
 
 
 def line(found: Found, *, everywhere: bool) -> str:
-    """A place for a person: session, event, time, who, and the words around it."""
+    """Format a match: session, event, time, kind, and the words around it."""
     place = f"  {Path(found.workspace).name}" if everywhere else ""
     head = f"{found.session} {found.seq:>6}  {moment(found.at)}{place}  {KINDS.get(found.kind, found.kind)}"
     room = max(30, width() - len(head) - 2)
@@ -105,22 +105,22 @@ def line(found: Found, *, everywhere: bool) -> str:
 
 
 def reindex(arguments: argparse.Namespace) -> int:
-    """Make the index anew and say how large it is."""
-    store = _base(arguments).store
-    stands = store.stands()
-    if not stands:
+    """Rebuild the index and print its size."""
+    store = _open_ground(arguments).store
+    session_files = store.stands()
+    if not session_files:
         say("No sessions yet.")
         return Exit.DONE
     try:
-        store.index.rebuild(stands)
+        store.index.rebuild(session_files)
     except (sqlite3.Error, OSError) as fault:
         raise StoreError(
-            f"The index {store.index.path} could not be made: {fault}.",
-            hint="Sessions are listed and found without it, only slower.",
+            f"The index {store.index.path} could not be built: {fault}.",
+            hint="Sessions can be listed and searched without it, but slower.",
         ) from fault
-    taken = store.index.path.stat().st_size
+    size_bytes = store.index.path.stat().st_size
     if arguments.json:
-        say_json({"path": str(store.index.path), "sessions": len(stands), "bytes": taken})
+        say_json({"path": str(store.index.path), "sessions": len(session_files), "bytes": size_bytes})
     else:
-        say(f"{len(stands)} sessions are in {store.index.path} ({size(taken)}).")
+        say(f"Indexed {len(session_files)} sessions in {store.index.path} ({size(size_bytes)}).")
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""The verb `sessions tree`: a session's branches, and the sessions that it was forked from and that were forked from it."""
+"""The verb `sessions tree`: a session's branches, its parents and its forks."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -26,39 +26,39 @@ examples:
   tui-agent sessions tree latest
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
-WHICH = "a session's id, the beginning of one, or latest"
+WHICH = "a session id, its beginning, or latest"
 TEXT, ANSWER = 2000, 1200
-"""Characters of a message and of an answer that are told."""
+"""Maximum characters of a message and of an answer in the output."""
 MARK, ELBOW = ">", "└ "
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `tree`."""
+    """Add the verb `tree`."""
     parser = add_verb(
         verbs,
         "tree",
         show_tree,
-        help="a session's branches, its forks, and where it was forked from",
+        help="show a session's branches, forks and parents",
         examples=EXAMPLES,
     )
     parser.add_argument("id", metavar="ID", help=WHICH)
 
 
 def show_tree(arguments: argparse.Namespace) -> int:
-    """Print the family of a session, a node a line, each with its messages below it."""
+    """Print all related sessions, a branch per line, each with its messages below."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     for node in nodes(folder, store.folders()):
         if arguments.json:
             say_json(node.as_json())
         else:
-            _draw(node)
+            _print_node(node)
     return Exit.DONE
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A session of the family with its branches."""
+    """A related session with its branches."""
 
     relative: Relative
     summary: SessionSummary
@@ -67,13 +67,13 @@ class Member:
 
     @property
     def forked_at(self) -> int | None:
-        """The event after which it goes on from its parent."""
+        """The event of its parent after which the session continues."""
         return self.relative.origin.at_seq if self.relative.origin is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch in its place. `current`: the session that was asked for stands on it; `head`: its own session does."""
+    """One branch in the tree. `current`: it is the current branch of the requested session."""
 
     member: Member
     index: int
@@ -82,17 +82,17 @@ class Node:
 
     @property
     def branch(self) -> Branch:
-        """The branch itself."""
+        """The branch."""
         return self.member.view.branches[self.index]
 
     @property
     def kind(self) -> str:
-        """`main`, `branch`, or `fork`: the first branch of a session that was forked."""
+        """`main`, `branch`, or `fork` for the first branch of a forked session."""
         return "branch" if self.index else "main" if self.member.forked_at is None else "fork"
 
     @property
     def at_seq(self) -> int | None:
-        """The event after which it leaves what stands above it."""
+        """The event after which it leaves its parent branch."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property
@@ -102,127 +102,132 @@ class Node:
 
     @property
     def outcome(self) -> Outcome:
-        """How it stands; what has no end and is held by a process runs."""
-        found = self.branch.outcome
-        running = found.state == "open" and self.branch.current and self.member.summary.locked
-        return Outcome("open", "running") if running else found
+        """The branch's outcome; an unfinished one that a process has open is running."""
+        recorded = self.branch.outcome
+        running = recorded.state == "open" and self.branch.current and self.member.summary.locked
+        return Outcome("open", "running") if running else recorded
 
     def as_json(self) -> dict[str, object]:
-        """As one JSON object. Times are seconds since the epoch."""
-        summary, one = self.member.summary, self.branch
-        costs = [said.cost_usd for said in one.said if said.cost_usd is not None]
+        """Return the branch as a JSON object. Times are seconds since the epoch."""
+        summary, branch = self.member.summary, self.branch
+        costs = [message.cost_usd for message in branch.said if message.cost_usd is not None]
         return {
             "session": summary.id,
             "path": str(summary.path),
             "title": summary.title,
             "kind": self.kind,
             "at_seq": self.at_seq,
-            "first_seq": one.first if self.index or self.at_seq is None else self.at_seq + 1,
-            "last_seq": one.last,
+            "first_seq": branch.first if self.index or self.at_seq is None else self.at_seq + 1,
+            "last_seq": branch.last,
             "depth": self.depth,
             "current": self.current,
-            "head": one.current,
-            "started": one.started if self.index else summary.started,
-            "ended": one.ended,
+            "head": branch.current,
+            "started": branch.started if self.index else summary.started,
+            "ended": branch.ended,
             "workspace": summary.workspace,
             "changed": self.member.changed if self.kind == "fork" else (),
             "outcome": asdict(self.outcome),
-            "turns": len(one.said),
+            "turns": len(branch.said),
             "cost_usd": round(sum(costs), 9) if costs else None,
-            "prompts": [_prompt(said) for said in one.said],
+            "prompts": [_prompt(message) for message in branch.said],
         }
 
 
-def _prompt(said: Said) -> dict[str, object]:
-    told = asdict(said)
-    told["text"], told["answer"] = said.text[:TEXT], said.answer[:ANSWER]
-    told["files"] = [
-        {"path": path, "added": added, "removed": removed} for path, added, removed in said.files
+def _prompt(message: Said) -> dict[str, object]:
+    data = asdict(message)
+    data["text"], data["answer"] = message.text[:TEXT], message.answer[:ANSWER]
+    data["files"] = [
+        {"path": path, "added": added, "removed": removed} for path, added, removed in message.files
     ]
-    return told
+    return data
 
 
 def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
-    """The branches of a session and of its relatives in drawing order: each followed by what leaves it."""
-    members = {
-        one.relative.folder.name: one for one in map(_member, family(folder, folders)) if one is not None
-    }
-    attached = _attached(members)
-    found: list[Node] = []
-    waiting = [(one, 0, 0) for one in reversed(_tops(members))]
-    while waiting:
-        member, index, depth = waiting.pop()
+    """Return the branches of all related sessions in drawing order: each followed by its children."""
+    relatives = map(_load_member, family(folder, folders))
+    members = {member.relative.folder.name: member for member in relatives if member is not None}
+    forks = _forks_by_branch(members)
+    tree_nodes: list[Node] = []
+    pending = [(member, 0, 0) for member in reversed(_roots(members))]
+    while pending:
+        member, index, depth = pending.pop()
         here = member.relative.folder.name
         if not member.view.branches:
             continue
-        standing = member.view.branches[index].current
-        if _shown(member, index, attached):
-            found.append(Node(member, index, depth, standing and here == folder.name))
-        kids = [(member.view.branches[child].started, member, child) for child in member.view.children(index)]
-        kids += [(fork.summary.started, fork, 0) for fork in attached.get((here, index), [])]
-        for _, kin, child in sorted(kids, key=lambda kid: -kid[0]):
-            waiting.append((kin, child, depth + 1))
-    return found
+        is_current = member.view.branches[index].current
+        if _is_shown(member, index, forks):
+            tree_nodes.append(Node(member, index, depth, is_current and here == folder.name))
+        children = [
+            (member.view.branches[child].started, member, child) for child in member.view.children(index)
+        ]
+        children += [(fork.summary.started, fork, 0) for fork in forks.get((here, index), [])]
+        for _, relative, child in sorted(children, key=lambda entry: -entry[0]):
+            pending.append((relative, child, depth + 1))
+    return tree_nodes
 
 
-def _shown(member: Member, index: int, attached: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Whether a branch is worth showing, by itself or since a fork hangs on it."""
-    below = [index]
-    while below:
-        at = below.pop()
-        if (member.relative.folder.name, at) in attached:
+def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
+    """Return True if the branch has something to show, or a fork below it does."""
+    pending = [index]
+    while pending:
+        current = pending.pop()
+        if (member.relative.folder.name, current) in forks:
             return True
-        below.extend(member.view.children(at))
+        pending.extend(member.view.children(current))
     return member.view.worth_showing(index)
 
 
-def _member(relative: Relative) -> Member | None:
+def _load_member(relative: Relative) -> Member | None:
     summary = summarise(relative.folder)
     if summary is None:
         return None
     after = relative.origin.at_seq if relative.origin is not None else -1
     view = tree(iterate_records(relative.folder), after)
-    return Member(relative, summary, view, _changed(relative.folder))
+    return Member(relative, summary, view, _fork_changes(relative.folder))
 
 
-def _changed(folder: Path) -> tuple[str, ...]:
+def _fork_changes(folder: Path) -> tuple[str, ...]:
     record = decode(first_line(folder))
     payload = record.payload if isinstance(record, Envelope) else None
     return fork_changes(payload.changed) if isinstance(payload, SessionForked) else ()
 
 
-def _attached(members: Mapping[str, Member]) -> dict[tuple[str, int], list[Member]]:
-    """The forks that hang on each branch: (session, index)."""
-    found: dict[tuple[str, int], list[Member]] = {}
+def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], list[Member]]:
+    """Return the forks of each branch: (session, branch index)."""
+    forks: dict[tuple[str, int], list[Member]] = {}
     for member in members.values():
         origin = member.relative.origin
         parent = members.get(origin.parent) if origin is not None else None
         if origin is None or parent is None:
             continue
-        on = [at for at, one in enumerate(parent.view.branches) if on_branch(origin.at_seq, one.own)]
-        found.setdefault((origin.parent, on[0] if on else 0), []).append(member)
-    return found
+        indexes = [
+            index
+            for index, candidate in enumerate(parent.view.branches)
+            if on_branch(origin.at_seq, candidate.own)
+        ]
+        forks.setdefault((origin.parent, indexes[0] if indexes else 0), []).append(member)
+    return forks
 
 
-def _tops(members: Mapping[str, Member]) -> list[Member]:
-    """Those that hang on nothing that is there."""
+def _roots(members: Mapping[str, Member]) -> list[Member]:
+    """Return the members whose parent is not among them."""
     return [
-        one
-        for one in members.values()
-        if one.relative.origin is None or one.relative.origin.parent not in members
+        member
+        for member in members.values()
+        if member.relative.origin is None or member.relative.origin.parent not in members
     ]
 
 
-def _draw(node: Node) -> None:
-    one, summary = node.branch, node.member.summary
+def _print_node(node: Node) -> None:
+    branch, summary = node.branch, node.member.summary
     mark = MARK if node.current else " "
     indent = "  " * max(0, node.depth - 1) + (ELBOW if node.depth else "")
     who = f"  {summary.id}" if node.index == 0 else ""
     title = f"  {summary.title}" if node.index == 0 and summary.title else ""
     facts = [
         node.outcome.words,
-        _turns(len(one.said)),
-        moment(one.started if node.index else summary.started),
+        _turns(len(branch.said)),
+        moment(branch.started if node.index else summary.started),
     ]
     facts += [*node.member.changed] if node.kind == "fork" else []
     say(
@@ -230,9 +235,9 @@ def _draw(node: Node) -> None:
     )
     inner = " " * (len(indent) + 4)
     room = max(20, width() - len(inner) - 10)
-    for said in one.said:
-        text = printable(" ".join(said.text.split())) or "(went on without a new message)"
-        say(f"{inner}{said.seq:>6}  {text if len(text) <= room else text[: room - 1] + '…'}")
+    for message in branch.said:
+        text = printable(" ".join(message.text.split())) or "(continued without a message)"
+        say(f"{inner}{message.seq:>6}  {text if len(text) <= room else text[: room - 1] + '…'}")
 
 
 def _turns(count: int) -> str:

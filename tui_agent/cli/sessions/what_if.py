@@ -1,7 +1,7 @@
-"""The verb `sessions what-if`: a fork with one thing different runs on, and is held against its original.
+"""The verb `sessions what-if`: run a fork with one change and compare it with the original.
 
-Invariant: both never write into one folder. What the policy of the session would ask is denied, as in every headless
-run, because nobody is there to answer.
+Invariant: the two never write into the same folder. Actions that the policy would ask about are denied, as in every
+headless run, because nobody is there to answer.
 """
 
 import argparse
@@ -33,19 +33,19 @@ examples:
   tui-agent sessions what-if ses_01 --at 12 --message "the same, but without new dependencies" --json
   tui-agent sessions what-if ses_01 --at 40 --reasoning-effort high --worktree ../try-harder
 
-The fork works in a folder of its own (below its session's folder, where no other is named), with the files as they were
-at that event; ignored and very large files are not in it. What the session's policy would ask is denied. The exit
-status is that of the run; `tui-agent compare` prints the comparison again.
+The fork works in its own folder (below its session's folder, unless you name one), with the files as they were at that
+event, without ignored and very large ones. Actions that the policy would ask about are denied. The exit status is that
+of the run. To print the comparison again: tui-agent compare
 """
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verb `what-if`."""
+    """Add the verb `what-if`."""
     parser = add_verb(
         verbs,
         "what-if",
         what_if,
-        help="run on from an event with one thing different, and compare",
+        help="run on from an event with one change, and compare",
         examples=EXAMPLES,
         groups=("place", "limits", "project"),
     )
@@ -53,11 +53,11 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def what_if(arguments: argparse.Namespace) -> int:
-    """Fork, go on, print the comparison with the original; the run's exit status."""
+    """Create the fork, run it and print the comparison; return the run's exit status."""
     change = wished(arguments)
     if len(fork_changes(change)) != 1:
         raise UsageError(
-            "A what-if differs in one thing.",
+            "A what-if has exactly one change.",
             hint="Give one of --model, --reasoning-effort, --context-mode, --result, --message.",
         )
     options = replace(
@@ -66,42 +66,40 @@ def what_if(arguments: argparse.Namespace) -> int:
     base = ground(options)
     home = base.store.folder(base.store.resolve(arguments.id))
     _require_open_end(home, arguments.at, change)
-    made = make_fork(base, arguments, arguments.worktree, arguments.folder, own=True)
-    _tell(made)
-    place = options.cwd if arguments.cwd is not None else _workspace(home) or options.cwd
-    status: int = import_module("tui_agent.cli.run.command").go_on(
-        replace(options, session=made.id, cwd=place)
-    )
-    compare_sessions(base, made.parent, made.id, as_json=arguments.json)
+    fork = make_fork(base, arguments, arguments.worktree, arguments.folder, own=True)
+    _print_fork(fork)
+    cwd = options.cwd if arguments.cwd is not None else _workspace(home) or options.cwd
+    status: int = import_module("tui_agent.cli.run.command").go_on(replace(options, session=fork.id, cwd=cwd))
+    compare_sessions(base, fork.parent, fork.id, as_json=arguments.json)
     return status
 
 
-def _tell(made: Made) -> None:
-    """What is made, beside the output: also a run that fails leaves the fork."""
-    different = "; ".join(fork_changes(made.changed.model_copy(update={"workspace": ""})))
-    say(f"{made.id}  what if: {different}, after event {made.at} of {made.parent}", file=sys.stderr)
-    for line in (f"It works in {made.workspace}", made.note):
+def _print_fork(fork: Made) -> None:
+    """Print the fork on standard error, because it remains even if the run fails."""
+    changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
+    say(f"{fork.id}  what if: {changes}, after event {fork.at} of {fork.parent}", file=sys.stderr)
+    for line in (f"Its workspace is {fork.workspace}", fork.note):
         if line:
             say(line, file=sys.stderr)
 
 
 def _workspace(home: Path) -> Path | None:
-    """The original's workspace, whose project's configuration holds for the fork too."""
+    """Return the original's workspace, whose project configuration is used for the fork too; None if it is gone."""
     known = Path(state_of(home).workspace)
     return known if known.is_dir() else None
 
 
 def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
-    """Raise `UsageError` where the agent would have nothing to answer."""
-    wish = beginning(records_until(home, at_seq), at_seq, change)
+    """Raise `UsageError` if the agent would have nothing to answer."""
+    request = beginning(records_until(home, at_seq), at_seq, change)
     if change.message is not None:
         return
-    records = branch(records_until(home, wish.at_seq))
+    records = branch(records_until(home, request.at_seq))
     if fold(SessionState(), records).open_calls:
         return
-    why = nothing_to_answer(fold(ModelMessages(), records))
-    if why is not None:
+    rejection = nothing_to_answer(fold(ModelMessages(), records))
+    if rejection is not None:
         raise UsageError(
-            f"At event {wish.at_seq} there is nothing to go on from: {why.reason}",
-            hint="Name an event behind a message or a tool result, or give another --message.",
+            f"The session cannot continue from event {request.at_seq}: {rejection.reason}",
+            hint="Choose an event after a message or tool result, or replace the message with --message.",
         )

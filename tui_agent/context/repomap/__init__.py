@@ -1,1 +1,1 @@
-"""The map of a repository: its files ranked for a question, with the symbols that matter, within a budget of tokens."""
+"""Map of a repository: its files ranked for a question, with relevant symbols, within a token budget."""

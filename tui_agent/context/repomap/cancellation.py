@@ -1,4 +1,4 @@
-"""The end of a map, told to who is in the middle of a look at many files."""
+"""Cancellation of long scans when a map is closed."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Ending:
-    """Whether a map has been closed; from any thread."""
+    """Flag for a closed map, usable from any thread."""
 
     def __init__(self) -> None:
         self._ended = False
@@ -18,16 +18,16 @@ class Ending:
         return self._ended
 
     def end(self) -> None:
-        """It is closed: nobody waits for an answer."""
+        """Mark the map as closed."""
         self._ended = True
 
     def require_open(self) -> None:
-        """Raises `EnvironmentFault` once it is closed."""
+        """Raise `EnvironmentFault` if the map is closed."""
         if self._ended:
             raise EnvironmentFault("The map was closed.")
 
     def until(self, items: Iterable[T]) -> Iterator[T]:
-        """These items, as long as it is open. Raises `EnvironmentFault` then."""
+        """Yield the items while the map is open. Raises `EnvironmentFault` once it is closed."""
         for item in items:
             self.require_open()
             yield item

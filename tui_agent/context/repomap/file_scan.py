@@ -1,7 +1,7 @@
-"""The list of a repository's files as it is now, with as little looking as will do.
+"""Up-to-date list of a repository's files with as little file access as possible.
 
-Invariant: a list is never older than the changes that the kernel tells of, nor, for those that it does not tell of, than
-`WHOLE_S`; where the kernel tells nothing every file is looked at each time.
+Invariant: the list is never older than the changes the watcher reports, nor, for changes it does not report, older than
+`WHOLE_S`; without a watcher every file is checked each time.
 """
 
 import os
@@ -26,29 +26,28 @@ from tui_agent.context.repomap.file_list import (
 
 WATCHING = "tui_agent.context.repomap.inotify"
 WHOLE_S = 10.0
-"""Time after which all files are looked at again, whatever the kernel says."""
+"""Seconds after which all files are checked again even if the watcher reported nothing."""
 
 
 class Unwatched(Exception):
-    """What is watched can no longer be told: begin anew, with a look at everything."""
+    """Raised when watching was interrupted: check all files again."""
 
 
 class Watches(Protocol):
-    """Watches folders. See `watching.Watch`, which is loaded when there is something to watch."""
+    """Watcher of folders; see `WATCHING`, which is loaded when there is something to watch."""
 
     def follow(self, folders: Iterable[str]) -> None:
-        """Watch these too."""
+        """Watch these folders too."""
 
     def changed(self) -> set[str] | None:
-        """The files that were written since the last call; None where names came or went."""
+        """Return the files written since the last call; None if names were added or removed."""
 
     def close(self) -> None:
-        """Let go of all watches."""
+        """Stop watching."""
 
 
 class Look:
-    """Lists the files of one folder, again and again. `whole_s`: seconds for which the kernel is believed; `watching`: the
-    module that watches."""
+    """Lists the files of one folder repeatedly. `whole_s`: seconds for which the watcher is trusted."""
 
     def __init__(
         self,
@@ -70,29 +69,31 @@ class Look:
         self._watchable = True
 
     def now(self, *, anew: bool = False) -> Listing:
-        """The files; the same object as before where nothing changed. `anew`: whatever is known. Raises OSError where the
-        folder cannot be read."""
+        """Return the files; the same object as before if nothing changed. `anew`: ignore what is known.
+
+        Raises OSError if the folder cannot be read.
+        """
         if anew:
             self._listing = None
         if self._listing is None:
             self._folder, self._since = self._identity(), time.time_ns()
             self._listing, self._names = list_once(self._root, self._may_show)
         else:
-            self._listing = self._told(self._listing) or self._again(self._listing)
+            self._listing = self._watched(self._listing) or self._rescan(self._listing)
         return self._listing
 
     def close(self) -> None:
-        """Let go of what watches."""
+        """Stop watching."""
         if self._watch is not None:
             self._watch.close()
         self._watch, self._whole = None, float("-inf")
 
     def _identity(self) -> tuple[int, int]:
-        seen = self._root.stat()
-        return (seen.st_dev, seen.st_ino)
+        info = self._root.stat()
+        return (info.st_dev, info.st_ino)
 
-    def _told(self, known: Listing) -> Listing | None:
-        """The list by what the kernel tells; None where that does not do."""
+    def _watched(self, known: Listing) -> Listing | None:
+        """Return the list updated by the watcher; None if that is not possible."""
         if self._watch is None or time.monotonic() - self._whole > self._whole_s:
             return None
         try:
@@ -106,28 +107,28 @@ class Look:
             or index_key(repository_of(self._root)) != known.index_key
         ):
             return None
-        return self._with(known, changed) if changed else known
+        return self._with_changes(known, changed) if changed else known
 
-    def _with(self, known: Listing, changed: Iterable[str]) -> Listing | None:
+    def _with_changes(self, known: Listing, changed: Iterable[str]) -> Listing | None:
         entries = list(known.entries)
         for path in changed:
-            at = bisect_left(entries, (path,))
+            index = bisect_left(entries, (path,))
             if path.endswith(".gitignore"):
                 return None
-            if at == len(entries) or entries[at].path != path:
+            if index == len(entries) or entries[index].path != path:
                 continue
             try:
-                seen = os.lstat(f"{self._root}/{path}")
+                info = os.lstat(f"{self._root}/{path}")
             except OSError:
                 return None
-            if unfit(path, seen):
+            if unfit(path, info):
                 return None
-            entries[at] = Entry(path, seen.st_size, seen.st_mtime_ns, seen.st_ino)
+            entries[index] = Entry(path, info.st_size, info.st_mtime_ns, info.st_ino)
         same = all(new is old or new == old for new, old in zip(entries, known.entries, strict=True))
         return known if same else known._replace(entries=tuple(entries))
 
-    def _again(self, known: Listing) -> Listing:
-        """Every file looked at; what is watched from before on need not be for a while."""
+    def _rescan(self, known: Listing) -> Listing:
+        """Check every file; watching starts before, so that no change is missed."""
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
             self._names = None
@@ -135,19 +136,19 @@ class Look:
             bare = bare_folders(self._root, known.folders, self._since)
             known = known._replace(folders=known.folders | bare)
             self._widened = known.folders
-        self._begin(known)
+        self._start_watching(known)
         folder = self._identity()
         if folder != self._folder:
             self.close()
         self._folder, since = folder, time.time_ns()
-        found = looked_again(self._root, known, self._may_show)
+        fresh = looked_again(self._root, known, self._may_show)
         self._whole = time.monotonic()
-        if found.folders is not known.folders:
+        if fresh.folders is not known.folders:
             self._whole, self._since = float("-inf"), since
-        return found
+        return fresh
 
-    def _begin(self, known: Listing) -> None:
-        """Watch the folders, and let go of what was told until now."""
+    def _start_watching(self, known: Listing) -> None:
+        """Watch the folders and discard the changes reported so far."""
         if not self._watchable:
             return
         try:

@@ -1,7 +1,7 @@
-"""A file's bytes, where they are text that someone wrote.
+"""Reading of a file's bytes if they are text written by a person.
 
-Invariant: never more than `MAX_BYTES` are read, no link is followed at the end of a path, and what is returned is UTF-8
-(other text is turned into it, broken bytes stay as they are and are replaced when shown).
+Invariant: at most `MAX_BYTES` are read, a link at the end of a path is not followed, and the result is UTF-8 (other
+encodings are converted, invalid bytes are kept and replaced when shown).
 """
 
 import os
@@ -23,7 +23,7 @@ _EXPORT = re.compile(
     rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"at\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
     rb"|<!doctype html>[^\0]*?<meta name=\"generator\" content=\"tui-agent )"
 )
-"""How our own exports of sessions begin: they speak of every file of the repository, and are none of it."""
+"""Beginnings of our own session exports: they mention every file, but are not part of the repository."""
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -33,25 +33,25 @@ _BOMS = (
 
 
 class Source(NamedTuple):
-    """A file's text as UTF-8, or why it is left out."""
+    """A file's text as UTF-8, or the reason why it is left out."""
 
     data: bytes
     reason: str = ""
 
 
 def read(path: str) -> Source:
-    """The text of the file at `path`."""
+    """Read the file at `path`."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError):
         return Source(b"", "unreadable")
     try:
-        seen = os.fstat(fd)
-        if not stat.S_ISREG(seen.st_mode):
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
             return Source(b"", "special")
-        if seen.st_size > MAX_BYTES:
+        if info.st_size > MAX_BYTES:
             return Source(b"", "too large")
-        data = os.read(fd, seen.st_size + 1)
+        data = os.read(fd, info.st_size + 1)
     except OSError:
         return Source(b"", "unreadable")
     finally:
@@ -60,7 +60,7 @@ def read(path: str) -> Source:
 
 
 def judged(data: bytes) -> Source:
-    """The same for bytes that are at hand."""
+    """Check bytes that have already been read."""
     for bom, coding in _BOMS:
         if data.startswith(bom):
             data = data.decode(coding, "replace").encode("utf-8", "replace")
@@ -78,23 +78,23 @@ def judged(data: bytes) -> Source:
 
 
 def _is_generated(head: bytes) -> bool:
-    """The pattern is asked only where its words are: it is slow to find that they are not."""
-    small = head.lower()
-    return any(sign in small for sign in _SIGNS) and _GENERATED.search(head) is not None
+    """Return True for generated code. The slow pattern is used only if its words occur."""
+    lowered = head.lower()
+    return any(sign in lowered for sign in _SIGNS) and _GENERATED.search(head) is not None
 
 
 def _is_binary(head: bytes) -> bool:
-    """NULs, or more signs that no text has than a stray few: a parser takes seconds for a large file of noise."""
+    """Return True for NUL bytes or many control characters: a parser takes seconds for a large file of noise."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)
 
 
 def _has_long_line(data: bytes) -> bool:
-    at = 0
-    while at + LONGEST_LINE < len(data):
-        end = data.rfind(b"\n", at, at + LONGEST_LINE + 1)
+    start = 0
+    while start + LONGEST_LINE < len(data):
+        end = data.rfind(b"\n", start, start + LONGEST_LINE + 1)
         if end < 0:
             return True
-        at = end + 1
+        start = end + 1
     return False

@@ -1,7 +1,7 @@
-"""Which file speaks of what which other file defines, and what that says of each.
+"""Graph of files that use names defined in other files, and the rank that results from it.
 
-Invariant: bounded work: a name that more than `MAX_DEFINERS` files define makes no edge, and only the strongest
-`MAX_OUT` edges of a file count. The result does not depend on the order in which files came into the index.
+Invariant: the work is limited: a name with more than `MAX_DEFINERS` definers makes no edge, and only the strongest
+`MAX_OUT` edges of a file count. The result does not depend on the order in which files were indexed.
 """
 
 from array import array
@@ -17,53 +17,53 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Of each file, by its place in the order of paths, those that it speaks of."""
+"""For each file, by its index in path order, the files whose names it uses."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """The files that define each name, as hashes; only names that tell files apart."""
-    found: dict[int, list[int]] = {}
-    for at, packed in enumerate(defs):
+    """Return the files that define each name (as hash), for names with few definers."""
+    files_by_name: dict[int, list[int]] = {}
+    for index, packed in enumerate(defs):
         for name in _hashes(packed):
-            found.setdefault(name, []).append(at)
-    return {name: tuple(ats) for name, ats in found.items() if len(ats) <= MAX_DEFINERS}
+            files_by_name.setdefault(name, []).append(index)
+    return {name: tuple(indexes) for name, indexes in files_by_name.items() if len(indexes) <= MAX_DEFINERS}
 
 
 def edges_of(at: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """The files that a file speaks of, with how much, strongest first."""
-    found: dict[int, float] = {}
-    get = found.get
+    """Return the files whose names a file uses, with weights, strongest first."""
+    weights: dict[int, float] = {}
+    get = weights.get
     for others in filter(None, map(known.get, _hashes(refs))):
         share = 1.0 / len(others)
         for other in others:
-            found[other] = get(other, 0.0) + share
-    found.pop(at, None)
-    return {other: found[other] for other in _strongest(found)[:MAX_OUT]}
+            weights[other] = get(other, 0.0) + share
+    weights.pop(at, None)
+    return {other: weights[other] for other in _strongest(weights)[:MAX_OUT]}
 
 
 def _strongest(found: Mapping[int, float]) -> list[int]:
-    """Equal ones in the order of their paths."""
+    """Return the files by weight, equal ones in path order."""
     return sorted(sorted(found), key=found.__getitem__, reverse=True)
 
 
 def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
-    """The whole graph."""
+    """Return the whole graph."""
     known = definers(defs for _, _, defs in rows)
-    return [edges_of(at, refs, known) for at, (_, refs, _) in enumerate(rows)]
+    return [edges_of(index, refs, known) for index, (_, refs, _) in enumerate(rows)]
 
 
 def _hashes(packed: bytes) -> "array[int]":
-    found = array("I")
-    found.frombytes(packed)
-    return found
+    hashes = array("I")
+    hashes.frombytes(packed)
+    return hashes
 
 
 def page_rank(edges: Edges) -> list[float]:
-    """The share of attention that each file gets, times the number of files."""
+    """Return each file's PageRank times the number of files."""
     outs = []
-    for found in edges:
-        total = sum(found.values())
-        outs.append([(to, weight / total) for to, weight in found.items()])
+    for weights in edges:
+        total = sum(weights.values())
+        outs.append([(to, weight / total) for to, weight in weights.items()])
     rank = [1.0] * len(edges)
     for _ in range(ROUNDS):
         lost = sum([value for value, out in zip(rank, outs, strict=True) if not out])
@@ -77,17 +77,17 @@ def page_rank(edges: Edges) -> list[float]:
 
 
 def write(kept: Kept) -> None:
-    """Compute every file's rank and neighbours and keep them."""
+    """Compute and store every file's rank and neighbours."""
     rows = list(kept.all_names())
     ids = [row for row, _, _ in rows]
     edges = all_edges(rows)
     ins: Edges = [{} for _ in edges]
-    for at, outs in enumerate(edges):
+    for index, outs in enumerate(edges):
         for to, weight in outs.items():
-            ins[to][at] = weight
+            ins[to][index] = weight
     ranks = [(round(log(1 + rank), 6), row) for rank, row in zip(page_rank(edges), ids, strict=True)]
     packed = [
-        (row, _packed(out, list(out), ids), _packed(into, _strongest(into), ids))
+        (row, _pack_edges(out, list(out), ids), _pack_edges(into, _strongest(into), ids))
         for row, out, into in zip(ids, edges, ins, strict=True)
     ]
     with kept.writing():
@@ -95,10 +95,10 @@ def write(kept: Kept) -> None:
         kept.set_meta("graph", "ready")
 
 
-def _packed(found: Mapping[int, float], order: Sequence[int], ids: Sequence[int]) -> bytes:
-    return b"".join([_PAIR.pack(ids[other], found[other]) for other in order[:MAX_NEIGHBOURS]])
+def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequence[int]) -> bytes:
+    return b"".join([_PAIR.pack(ids[other], weights[other]) for other in order[:MAX_NEIGHBOURS]])
 
 
 def unpacked(data: bytes) -> list[tuple[int, float]]:
-    """Files with weights, strongest first."""
+    """Return files with weights, strongest first."""
     return list(_PAIR.iter_unpack(data))

@@ -1,7 +1,7 @@
-"""What is kept of a repository between maps: one SQLite file in the user's cache folder.
+"""Index of a repository: one SQLite file in the user's cache folder.
 
-Invariant: it can be deleted at any time, and whatever is wrong with it costs only the time to build it anew; nothing is
-unpickled; readers never wait for a writer. The same files give the same content, however it came about.
+Invariant: it can be deleted at any time, and any damage costs only the time to rebuild it; nothing is unpickled; readers
+never wait for a writer. The same files give the same content, in whatever order they were indexed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8
-"""Of the tables and of how words are cut; another one is built anew."""
+"""Version of the tables and of word splitting; another version is rebuilt."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
@@ -38,8 +38,10 @@ CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 
 
 class Found(NamedTuple):
-    """What was found in one file. `reason` says why it has no words; `refs` are packed hashes of the names in it, `defs`
-    of those that it defines."""
+    """The indexed content of one file.
+
+    `reason`: why it has no words; `refs`: packed hashes of the names it uses; `defs`: of those it defines.
+    """
 
     entry: Entry
     language: str
@@ -63,23 +65,23 @@ class Known(NamedTuple):
 
 
 def place(folder: Path, root: Path, variant: str = "") -> Path:
-    """Where the index of the repository at `root` is kept; another `variant` has another one."""
+    """Return the path of the index for the repository at `root`; each `variant` has its own."""
     mark = hashlib.sha256(os.fsencode(os.path.realpath(root)) + variant.encode()).hexdigest()[:16]
     name = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in root.name)
     return folder / f"{name[:40] or 'root'}-{mark}.sqlite3"
 
 
 def remove(path: Path) -> None:
-    """Delete an index with what SQLite keeps beside it."""
+    """Delete an index and the files that SQLite keeps beside it."""
     for end in ("", "-wal", "-shm"):
         with suppress(OSError):
             Path(f"{path}{end}").unlink()
 
 
 class Kept:
-    """An open index. `key` is what it depends on beside the files; another one makes it empty. Not thread-safe.
+    """An open index. `key`: what it depends on besides the files; another key empties it. Not thread-safe.
 
-    Raises `sqlite3.Error` where it cannot be used; see `opened`.
+    Raises `sqlite3.Error` if it cannot be used; see `opened`.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -92,7 +94,7 @@ class Kept:
             self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            if not self._fits(key):
+            if not self._is_current(key):
                 self._rebuild(key)
             path.chmod(0o600)
             self._path, self._inode = path, path.stat().st_ino
@@ -101,17 +103,17 @@ class Kept:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def in_place(self) -> bool:
-        """Whether the file is still the one at its path: nobody has deleted it."""
+        """Return True if the open file is still at its path and was not deleted."""
         try:
             return self._path.stat().st_ino == self._inode
         except OSError:
             return False
 
-    def _fits(self, key: str) -> bool:
+    def _is_current(self, key: str) -> bool:
         if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
             return False
         return self.meta("key") == key
@@ -130,7 +132,7 @@ class Kept:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction; all of it or nothing."""
+        """Context manager for one transaction."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -140,72 +142,78 @@ class Kept:
         self._db.execute("COMMIT")
 
     def meta(self, name: str) -> str:
-        """A remembered value; empty where there is none."""
+        """Return a stored value; empty if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
     def set_meta(self, name: str, value: str) -> None:
-        """Remember a value."""
+        """Store a value."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (name, value))
 
     @property
     def data_version(self) -> int:
-        """Changes when another connection has written."""
+        """A number that changes when another connection has written."""
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def is_sound(self) -> bool:
-        """Whether every page holds what was written; takes as long as reading the file."""
+        """Return True if no page is damaged; takes as long as reading the file."""
         try:
             pages = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
             for table in ("words", "messages"):
                 self._db.execute(f"INSERT INTO {table}({table}) VALUES('integrity-check')")
         except sqlite3.OperationalError:
-            return True  # held by another: not known to be broken
+            return True  # locked by another process: no damage is known
         except sqlite3.DatabaseError:
             return False
         return bool(pages == "ok")
 
     def files(self) -> dict[str, Known]:
-        """All files of the index by their paths."""
-        return self._known(self._db.execute(f"SELECT {_FIELDS} FROM files"))
+        """Return all files of the index by path."""
+        return self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files"))
 
     def some(self, paths: Iterable[str]) -> dict[str, Known]:
-        """Those of these files that the index has."""
-        found: dict[str, Known] = {}
+        """Return those of these files that the index has, by path."""
+        files: dict[str, Known] = {}
         for path in paths:
             name = (os.fsencode(path),)
-            found |= self._known(self._db.execute(f"SELECT {_FIELDS} FROM files WHERE path=?", name))
-        return found
+            files |= self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files WHERE path=?", name))
+        return files
 
-    def _known(self, rows: "sqlite3.Cursor") -> dict[str, Known]:
-        found, new = {}, tuple.__new__  # thousands, each time that a process begins
-        for at, name, size, mtime, inode, reason, language, rank in rows:
+    def _parse_rows(self, rows: "sqlite3.Cursor") -> dict[str, Known]:
+        files, new = {}, tuple.__new__  # bypasses the constructor: thousands of rows at every start
+        for row_id, name, size, mtime, inode, reason, language, rank in rows:
             path = name.decode() if name.isascii() else os.fsdecode(name)
             entry = new(Entry, (path, size, mtime, inode))
-            found[path] = new(Known, (at, entry, reason, language, rank))
-        return found
+            files[path] = new(Known, (row_id, entry, reason, language, rank))
+        return files
 
     def put(self, found: Iterable[Found]) -> None:
-        """Write files anew; call it inside `writing`."""
-        for one in found:
-            path = os.fsencode(one.entry.path)
+        """Write files; call it inside `writing`."""
+        for item in found:
+            path = os.fsencode(item.entry.path)
             self._forget(path)
             cursor = self._db.execute(
                 "INSERT INTO files(path,size,mtime,inode,language,reason) VALUES(?,?,?,?,?,?)",
-                (path, one.entry.size, one.entry.mtime_ns, one.entry.inode, one.language, one.reason),
+                (path, item.entry.size, item.entry.mtime_ns, item.entry.inode, item.language, item.reason),
             )
-            if one.reason:
+            if item.reason:
                 continue
-            texts = (one.path_words, one.name_words, one.body_words)
+            texts = (item.path_words, item.name_words, item.body_words)
             row = cursor.lastrowid
             self._db.execute("INSERT INTO words(rowid,path,names,body) VALUES(?,?,?,?)", (row, *texts))
             self._db.execute(
                 "INSERT INTO details VALUES(?,?,?,?,?)",
-                (row, _packed(one.symbols), one.refs, one.defs, zlib.compress("\n".join(texts).encode(), 1)),
+                (
+                    row,
+                    _pack_symbols(item.symbols),
+                    item.refs,
+                    item.defs,
+                    zlib.compress("\n".join(texts).encode(), 1),
+                ),
             )
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Take files out; call it inside `writing`."""
+        """Remove files; call it inside `writing`."""
         for path in paths:
             self._forget(os.fsencode(path))
 
@@ -213,9 +221,9 @@ class Kept:
         row = self._db.execute("SELECT id FROM files WHERE path=?", (path,)).fetchone()
         if row is None:
             return
-        kept = self._db.execute("SELECT words FROM details WHERE id=?", row).fetchone()
-        if kept is not None:
-            texts = zlib.decompress(kept[0]).decode().split("\n")
+        details = self._db.execute("SELECT words FROM details WHERE id=?", row).fetchone()
+        if details is not None:
+            texts = zlib.decompress(details[0]).decode().split("\n")
             self._db.execute(
                 "INSERT INTO words(words,rowid,path,names,body) VALUES('delete',?,?,?,?)", (row[0], *texts)
             )
@@ -223,67 +231,66 @@ class Kept:
         self._db.execute("DELETE FROM files WHERE id=?", row)
 
     def symbols(self, at: int) -> tuple[Symbol, ...]:
-        """The symbols of a file, in its order."""
+        """Return a file's symbols in file order."""
         row = self._db.execute("SELECT symbols FROM details WHERE id=?", (at,)).fetchone()
-        return _unpacked(row[0]) if row else ()
+        return _unpack_symbols(row[0]) if row else ()
 
     def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Every file's packed hashes of the names in it, and of those that it defines, in the order of their paths."""
+        """Yield every file's id, packed hashes of used names, and of defined names, in path order."""
         yield from self._db.execute(
             "SELECT details.id, refs, defs FROM files JOIN details ON details.id = files.id ORDER BY path"
         )
 
     def neighbours(self, at: int) -> tuple[bytes, bytes]:
-        """What a file speaks of and what speaks of it, as the graph packed it; empty where it is not computed."""
+        """Return the packed files that a file uses, and those that use it; empty if not computed."""
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (at,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 
     def put_graph(
         self, ranks: Iterable[tuple[float, int]], edges: Iterable[tuple[int, bytes, bytes]]
     ) -> None:
-        """Keep every file's rank and neighbours in place of the old ones; call it inside `writing`."""
+        """Replace every file's rank and neighbours; call it inside `writing`."""
         self._db.executemany("UPDATE files SET rank=? WHERE id=?", ranks)
         self._db.execute("DELETE FROM edges")
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
 
     def scores(self, term: str, weights: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        """The numbers of the files in which a word occurs, and its BM25 in each; that of several words is the sum."""
+        """Return the ids of files that contain a word, and its BM25 score in each."""
         rows = self._db.execute(
             "SELECT rowid, -bm25(words,?,?,?) FROM words WHERE words MATCH ? ORDER BY rowid",
             (*weights, f'"{term}"'),
         ).fetchall()
-        return array("q", [at for at, _ in rows]), array("d", [score for _, score in rows])
+        return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Files among whose names there is what FTS5's `expression` says, all where it is empty, the most important first,
-        with their symbols."""
-        fitting = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
+        """Yield files whose names match the FTS5 `expression` (all if empty), by rank, with their symbols."""
+        condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(
-            f"SELECT path, symbols FROM files JOIN details USING (id) {fitting}ORDER BY rank DESC, path LIMIT ?",
+            f"SELECT path, symbols FROM files JOIN details USING (id) {condition}ORDER BY rank DESC, path LIMIT ?",
             (*([f"names : ({expression})"] if expression else []), most),
         )
         for path, symbols in rows:
-            yield os.fsdecode(path), _unpacked(symbols)
+            yield os.fsdecode(path), _unpack_symbols(symbols)
 
     @property
     def count(self) -> int:
-        """How many files it has."""
+        """The number of files."""
         count: int = self._db.execute("SELECT count(*) FROM files").fetchone()[0]
         return count
 
 
-def _packed(symbols: Sequence[Symbol]) -> bytes:
+def _pack_symbols(symbols: Sequence[Symbol]) -> bytes:
     return zlib.compress(
         json.dumps(symbols, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace"), 1
     )
 
 
-def _unpacked(data: bytes) -> tuple[Symbol, ...]:
-    return tuple(Symbol(*one) for one in json.loads(zlib.decompress(data)))
+def _unpack_symbols(data: bytes) -> tuple[Symbol, ...]:
+    return tuple(Symbol(*fields) for fields in json.loads(zlib.decompress(data)))
 
 
 def opened(path: Path, key: str) -> Kept:
-    """The index, built anew where it is broken. Raises `sqlite3.Error` or OSError where none can be kept at all."""
+    """Open the index, rebuilt if it is damaged. Raises `sqlite3.Error` or OSError if that is impossible."""
     try:
         return Kept(path, key)
     except sqlite3.OperationalError:

@@ -1,7 +1,6 @@
-"""From files to what the index keeps of them.
+"""Indexing of files.
 
-Invariant: one file never costs the others: whatever is in it, it ends up in the index, at worst with a reason and no
-words.
+Invariant: a file never stops the others: whatever it contains, it is indexed, if need be with a reason and no words.
 """
 
 import time
@@ -21,26 +20,26 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""In place of the time of a file that could be written again within the same tick of its file system."""
+"""Replaces the time of a file that could be written again within the same tick of its file system."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 
 
 def find(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> Found:
-    """Read one file. Without `parse` it has words and no symbols."""
-    entry = _settled(entry)
+    """Index one file. Without `parse` it has words but no symbols."""
+    entry = _with_safe_key(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
         return Found(entry, "", source.reason)
     language, symbols = symbols_of(entry.path, source.data, known, parse=parse, cleaner=cleaner)
-    spoken_of, body = told(times_of(cleaner.body(source.data)))
+    references, body = told(times_of(cleaner.body(source.data)))
     return Found(
         entry,
         language,
         "",
         symbols,
-        array("I", spoken_of).tobytes(),
+        array("I", references).tobytes(),
         definitions(symbols),
         pieces_of(entry.path.encode("utf-8", "replace").decode()),
         pieces_of_names({symbol.name for symbol in symbols}),
@@ -49,9 +48,11 @@ def find(
 
 
 def definitions(symbols: Sequence[Symbol]) -> bytes:
-    """The names that a file defines and by which files can be told apart, as packed hashes in order."""
-    found = {one.name for one in symbols if len(one.name) > SHORT and one.kind not in _NO_DEFINITION}
-    return array("I", sorted({name_hash(name) for name in found})).tobytes()
+    """Return the names that a file defines and that can tell files apart, as sorted packed hashes."""
+    names = {
+        symbol.name for symbol in symbols if len(symbol.name) > SHORT and symbol.kind not in _NO_DEFINITION
+    }
+    return array("I", sorted({name_hash(name) for name in names})).tobytes()
 
 
 def update(
@@ -62,16 +63,16 @@ def update(
     known: Languages = KNOWN,
     cleaner: Cleaner = PLAIN,
 ) -> None:
-    """Bring the index up to date with these files, in one transaction."""
-    found = [find(root, entry, known, cleaner=cleaner) for entry in entries]
+    """Update the index for these files in one transaction."""
+    items = [find(root, entry, known, cleaner=cleaner) for entry in entries]
     with kept.writing():
         kept.forget(gone)
-        kept.put(found)
+        kept.put(items)
         kept.set_meta("graph", "")
 
 
-def _settled(entry: Entry) -> Entry:
-    """With a key that will not hold, where the file could be written again within the same tick of its file system."""
+def _with_safe_key(entry: Entry) -> Entry:
+    """Return the entry with a key that never matches if the file may be written again within the same tick."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry

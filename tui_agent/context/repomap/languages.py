@@ -1,7 +1,7 @@
-"""Which language a file is in, and how its symbols are found.
+"""Languages of files, and how their symbols are found.
 
-Invariant: a grammar is loaded when the first file of its language is parsed, never before; where it is not installed,
-the table of patterns stands in for it. One parser and one compiled query for each language are kept in a process.
+Invariant: a grammar is loaded when the first file of its language is parsed; if it is not installed, regular
+expressions replace it. A process keeps one parser and one compiled query per language.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ QUERIES = Path(__file__).with_name("queries")
 
 
 class Grammar(NamedTuple):
-    """Where a language's grammar is: a module's function, and the name of its query.
+    """The module, function and query of a language's grammar.
 
-    `most`: bytes up to which it is used, 0 for any; patterns read what is longer. `ascii`: it takes no other characters.
-    `idle`: a pattern in whose first group nothing stands that the query asks for, whatever is in it.
+    `most`: maximum bytes of a file, 0 for any; longer files use patterns. `ascii`: it accepts ASCII only. `idle`: a pattern
+    whose first group never contains anything that the query looks for.
     """
 
     module: str
@@ -38,7 +38,7 @@ class Grammar(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A language that can be parsed. `most`, `ascii` and `idle` as in `Grammar`."""
+    """A language ready for parsing. `most`, `ascii` and `idle`: see `Grammar`."""
 
     parser: "Parser"
     cursor: "QueryCursor"
@@ -55,7 +55,7 @@ _ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\
     _STRINGS,
     *(_EXPRESSION,) * 3,
 )
-"""Brackets of Python, which hold expressions only; strings and comments are passed over."""
+"""Python brackets that contain only expressions; strings and comments are skipped."""
 _COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
 _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _LONG_STRINGS,
@@ -64,7 +64,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""What stands in Java behind parameters or a condition: without brackets of its own it defines nothing."""
+"""Java blocks after parameters or a condition: without nested braces they define nothing."""
 
 GRAMMARS: dict[str, Grammar] = {
     "python": Grammar("tree_sitter_python", "language", "python", idle=_ARGUMENTS),
@@ -77,7 +77,7 @@ GRAMMARS: dict[str, Grammar] = {
     "c": Grammar("tree_sitter_c", "language", "c"),
     "cpp": Grammar("tree_sitter_cpp", "language", "cpp"),
     "ruby": Grammar("tree_sitter_ruby", "language", "ruby"),
-    # It needs squared time for many heredocs in one line, and looks characters up in a table of bytes.
+    # Its time grows with the square of the heredocs in a line, and it looks characters up in a table of bytes.
     "bash": Grammar("tree_sitter_bash", "language", "bash", most=40_000, ascii=True),
     "markdown": Grammar("tree_sitter_markdown", "language", "markdown"),
     "csharp": Grammar("tree_sitter_c_sharp", "language", "csharp"),
@@ -122,26 +122,26 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The languages that are known: the product's, and those that plugins `added`, which win for their suffixes.
+    """The known languages: built-in ones, and those `added` by plugins, which win for their suffixes.
 
-    The patterns of an added language stand in where its grammar cannot be loaded here.
+    An added language uses its patterns if its grammar cannot be loaded.
     """
 
     def __init__(self, added: Sequence[MapLanguage] = ()) -> None:
         self.added = tuple(added)
-        self._added = {one.name: one for one in added}
-        taught = {suffix.lower(): one.name for one in added for suffix in one.suffixes}
-        self._suffixes = {**_SUFFIXES, **taught}
+        self._added = {language.name: language for language in added}
+        added_suffixes = {suffix.lower(): language.name for language in added for suffix in language.suffixes}
+        self._suffixes = {**_SUFFIXES, **added_suffixes}
         self._ready: dict[str, Ready | None] = {}
         self._patterns: dict[str, Patterns] = {}
 
     def language_of(self, path: str, head: bytes = b"") -> str:
-        """The language of a file by its name, else by its first line; empty where it is not known."""
+        """Return a file's language by its name, else by its first line; empty if unknown."""
         base = path.rpartition("/")[2]
         suffix = base.rpartition(".")[2].lower() if "." in base else ""
-        found = _NAMES.get(base) or self._suffixes.get(suffix)
-        if found:
-            return found
+        language = _NAMES.get(base) or self._suffixes.get(suffix)
+        if language:
+            return language
         if base.startswith("Dockerfile."):
             return "docker"
         if head.startswith(b"#!"):
@@ -150,38 +150,37 @@ class Languages:
         return ""
 
     def ready(self, name: str) -> Ready | None:
-        """The parser and the query of a language; None where there is no grammar for it here."""
-        one = self._added.get(name)
-        if one is None:
+        """Return the parser and query of a language; None if its grammar is not available."""
+        language = self._added.get(name)
+        if language is None:
             return _builtin(name)
         if name not in self._ready:
-            self._ready[name] = _taught(one)
+            self._ready[name] = _load_added(language)
         return self._ready[name]
 
     def patterns_of(self, name: str) -> Patterns:
-        """The patterns of a language; none where only its words are known."""
-        found = self._patterns.get(name)
-        if found is None:
-            one = self._added.get(name)
-            texts = one.patterns if one is not None else PATTERNS.get(name, ())
-            found = self._patterns[name] = compiled(texts)
-        return found
+        """Return the patterns of a language; empty if only its words are indexed."""
+        patterns = self._patterns.get(name)
+        if patterns is None:
+            language = self._added.get(name)
+            texts = language.patterns if language is not None else PATTERNS.get(name, ())
+            patterns = self._patterns[name] = compiled(texts)
+        return patterns
 
     def digest(self) -> str:
-        """What decides which symbols are found in the same file: queries, patterns, which grammars are installed, what
-        was added."""
+        """Return a hash of everything that decides a file's symbols: queries, patterns, grammars, added languages."""
         return f"{_builtin_digest()}{self.added_digest}"
 
     @property
     def added_digest(self) -> str:
-        """The same for what was added alone; empty where nothing was."""
-        modules = [one.grammar.partition(":")[0] for one in self.added if one.grammar]
-        there = [(name, _is_installed(name)) for name in modules]
-        return _short(repr((self.added, there))) if self.added else ""
+        """A hash of the added languages only; empty if there are none."""
+        modules = [language.grammar.partition(":")[0] for language in self.added if language.grammar]
+        installed = [(name, _is_installed(name)) for name in modules]
+        return _short_hash(repr((self.added, installed))) if self.added else ""
 
 
 KNOWN = Languages()
-"""The product's own."""
+"""The built-in languages."""
 
 
 @cache
@@ -194,25 +193,25 @@ def _builtin(name: str) -> Ready | None:
     except ImportError:
         return None
     query = (QUERIES / f"{known.query}.scm").read_text(encoding="utf-8")
-    made = _made(getattr(module, known.function)(), query)
+    ready = _make_ready(getattr(module, known.function)(), query)
     idle = re.compile(known.idle) if known.idle else None
-    return made._replace(most=known.most, ascii=known.ascii, idle=idle)
+    return ready._replace(most=known.most, ascii=known.ascii, idle=idle)
 
 
-def _taught(one: MapLanguage) -> Ready | None:
-    """None also where the grammar is for another tree-sitter, is a bare address, or the query does not fit it."""
-    module, _, function = one.grammar.partition(":")
+def _load_added(language: MapLanguage) -> Ready | None:
+    """Load an added grammar; None also if it is for another tree-sitter or its query does not match."""
+    module, _, function = language.grammar.partition(":")
     if not module:
         return None
     try:
         grammar = getattr(import_module(module), function)()
-        return None if isinstance(grammar, int) else _made(grammar, one.query)
+        return None if isinstance(grammar, int) else _make_ready(grammar, language.query)
     except (ImportError, AttributeError, TypeError, ValueError, SyntaxError):
         return None
 
 
-def _made(grammar: object, query: str) -> Ready:
-    from tree_sitter import Language, Parser, Query, QueryCursor  # noqa: PLC0415 - slow: only what parses needs it
+def _make_ready(grammar: object, query: str) -> Ready:
+    from tree_sitter import Language, Parser, Query, QueryCursor  # noqa: PLC0415 - slow; needed only for parsing
 
     language = Language(grammar)
     return Ready(Parser(language), QueryCursor(Query(language, query)))
@@ -225,7 +224,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _short(text: str) -> str:
+def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -235,7 +234,7 @@ def _builtin_digest() -> str:
     parts += [
         repr(sorted(PATTERNS.items())),
         repr(sorted(_SUFFIXES.items())),
-        repr([name for name, one in GRAMMARS.items() if find_spec(one.module) is None]),
-        repr([one.idle for one in GRAMMARS.values()]),
+        repr([name for name, grammar in GRAMMARS.items() if find_spec(grammar.module) is None]),
+        repr([grammar.idle for grammar in GRAMMARS.values()]),
     ]
-    return _short("\n".join(parts))
+    return _short_hash("\n".join(parts))

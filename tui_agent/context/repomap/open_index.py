@@ -1,8 +1,6 @@
-"""The index that one map holds: opened where it can be, read again where others wrote, let go or thrown away where it
-cannot be read.
-
-Invariant: whatever is wrong with the file, nobody is told of it by an error: there is no index then, or a new one. What is
-known of it belongs to the file that is open now. Not thread-safe.
+"""The open index of one map: opened, reloaded after others wrote to it, and discarded if it is damaged.
+Invariant: damage never raises an error; there is then no index or a new one. Cached content always belongs to the file
+that is open now. Not thread-safe.
 """
 
 import sqlite3
@@ -15,27 +13,27 @@ from tui_agent.context.repomap.index_db import Kept, Known, opened, remove
 from tui_agent.context.repomap.snapshot import Snapshot
 
 BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
-"""What reading an index raises that someone else has written into."""
+"""Errors raised by reading an index that something else has written to."""
 
 
 class Held:
-    """The index at `path`. `key` tells what it depends on beside the files; another one makes it empty."""
+    """The index at `path`. `key`: what it depends on besides the files; another key empties it."""
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
         self.kept: Kept | None = None
-        """The file, where it is open."""
+        """The open file, if any."""
         self.snapshot: Snapshot | None = None
-        """What was read of it."""
+        """The content that was read from it, if any."""
         self._version = -1
 
     @property
     def known(self) -> Mapping[str, Known]:
-        """The files that it has, by their paths."""
+        """The indexed files by path."""
         return self.snapshot.known if self.snapshot is not None else {}
 
     def open(self) -> Kept | None:
-        """The file at the path; None where none can be kept."""
+        """Open the file at the path; return None if that is impossible."""
         if self.kept is not None and not self.kept.in_place():
             self.drop()
         if self.kept is None:
@@ -47,31 +45,31 @@ class Held:
         return self.kept
 
     def drop(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self.kept is not None:
             self.kept.close()
         self.kept, self.snapshot, self._version = None, None, -1
 
     def discard(self) -> None:
-        """Throw the index away, to be built anew."""
+        """Delete the index, so that it is rebuilt."""
         self.drop()
         remove(self._path)
 
     def fail(self, error: sqlite3.Error) -> None:
-        """It could not be read: an index that is broken is thrown away, one that only another process holds is tried again."""
+        """Handle a read error: delete a damaged index, close one that another process has locked."""
         if isinstance(error, sqlite3.OperationalError):
             self.drop()
         else:
             self.discard()
 
     def require_sound(self) -> None:
-        """Throw an index away whose pages do not hold what SQLite wrote, though it opens."""
+        """Delete an index whose pages are damaged although it opens."""
         kept = self.open()
         if kept is not None and not kept.is_sound():
             self.discard()
 
     def reload(self) -> None:
-        """Read again what it knows, where someone has written into it."""
+        """Reload the content if another process has written to the file."""
         kept = self.open()
         if kept is None:
             return
@@ -83,13 +81,13 @@ class Held:
             self.fail(error)
 
     def learn(self, kept: Kept, written: Collection[str], gone: Collection[str]) -> None:
-        """Know what was just written into it here, without reading all of it. Raises what is `BROKEN`."""
-        out = {*written, *gone}
-        others = {path: one for path, one in self.known.items() if path not in out}
-        self.snapshot = Snapshot(kept, others | kept.some(written), self.snapshot)
+        """Update the content after writing to the file, without reading all of it. Raises `BROKEN` errors."""
+        changed = {*written, *gone}
+        unchanged = {path: item for path, item in self.known.items() if path not in changed}
+        self.snapshot = Snapshot(kept, unchanged | kept.some(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
-        """Keep which paths are not to be shown, as hashes, and learn of others', so that no process need ask again."""
+        """Store hidden paths as hashes and load those of other processes, so that each is judged only once."""
         kept = self.open()
         if kept is None:
             return

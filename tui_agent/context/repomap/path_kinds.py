@@ -1,6 +1,6 @@
-"""What a path alone says about a file: a test, a document, foreign code, a beginning.
+"""Kinds of files by path alone: tests, documents, foreign code, entry points.
 
-Invariant: pure; the same for every spelling of letter case.
+Invariant: pure; letter case does not matter.
 """
 
 import re
@@ -11,22 +11,21 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""What a match counts in a document, a test, configuration or foreign code. Documents least: they say the same as a
-question, in the same words, of everything."""
+"""Weight of a match by kind of file. Documents have the lowest: they use a question's words about everything."""
 SPOKEN_OF = 0.7
-"""The same where the question speaks of such."""
+"""Weight if the question mentions that kind of file."""
 DECLARING = 0.85
-"""What a match counts in a file that gives names and types to what other files do."""
+"""Weight of a match in a file that mainly declares names and types."""
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
-"""What is told of changes, and in other languages: but for what is compiled, which does the telling."""
+"""Folders of change notes and translations, except for compiled code, which implements them."""
 _TOLD = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )
-"""The same in a file of its own: but for what is code, as history.rs."""
+"""Files of the same kind, except for code such as history.rs."""
 _COMPILED = re.compile(r"\.(?:c|cc|cpp|cs|go|h|hpp|java|kt|rs|scala|swift)$")
 _CODE = re.compile(
     r"\.(?:c|cc|clj|cpp|cs|cxx|dart|exs?|go|hh?|hpp|hs|java|jl|[cm]?js|jsx|kts?|lua|mm?|ml|nim|php|p[lmy]|py[ix]|rb|rs|scala|sh|svelte|swift"
@@ -36,7 +35,7 @@ _FOREIGN = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""What was built lies at the top of a repository or of a part of it; a folder `build` among the sources builds."""
+"""Build output is at the top of a repository or of one of its parts; `build` among the sources is code."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )
@@ -50,27 +49,27 @@ _ENTRY = re.compile(
 
 @lru_cache(maxsize=65_536)
 def kind_of(path: str) -> str:
-    """`test`, `doc`, `foreign`, `settings`, or empty for what the repository is about."""
-    small = path.lower()
+    """Return `test`, `doc`, `foreign` or `settings`; empty for the repository's own code."""
+    lowered = path.lower()
     if is_test(path):
         return "test"
-    if _FOREIGN.search(small):
+    if _FOREIGN.search(lowered):
         return "foreign"
-    if _is_doc(small):
+    if _is_doc(lowered):
         return "doc"
-    return "settings" if _SETTINGS.search(small) else ""
+    return "settings" if _SETTINGS.search(lowered) else ""
 
 
-def _is_doc(small: str) -> bool:
+def _is_doc(lowered: str) -> bool:
     return (
-        _DOC.search(small) is not None
-        or (_TRANSLATED.search(small) is not None and not _COMPILED.search(small))
-        or (_TOLD.search(small) is not None and not _CODE.search(small))
+        _DOC.search(lowered) is not None
+        or (_TRANSLATED.search(lowered) is not None and not _COMPILED.search(lowered))
+        or (_TOLD.search(lowered) is not None and not _CODE.search(lowered))
     )
 
 
 def weight_of(path: str, query: Query) -> float:
-    """What a match in this file counts, for this question."""
+    """Return the weight of a match in this file for this question."""
     kind = kind_of(path)
     if not kind:
         return DECLARING if _is_declaring(path) else 1.0
@@ -84,20 +83,20 @@ def _is_declaring(path: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def is_entry(path: str) -> bool:
-    """Whether a program is likely to begin here."""
+    """Return True if a program probably starts in this file."""
     return _ENTRY.search(path.lower()) is not None and not kind_of(path)
 
 
 @lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
-    """The first word of a file's name, which files of one matter share: `page` of `lib/page__meta.go`."""
+    """Return the first word of a file's name, which related files share: `page` of `lib/page__meta.go`."""
     name = path.rpartition("/")[2].partition(".")[0]
     return name.partition("_")[0].partition("-")[0].lower()
 
 
 def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Files by the first word of their names."""
-    found: dict[str, list[str]] = {}
+    """Group files by the first word of their names."""
+    groups: dict[str, list[str]] = {}
     for path in paths:
-        found.setdefault(first_name(path), []).append(path)
-    return found
+        groups.setdefault(first_name(path), []).append(path)
+    return groups

@@ -1,4 +1,4 @@
-"""A question as its comparable words, and the names of code in it."""
+"""A question as comparable words, and the code names in it."""
 
 import re
 from itertools import islice, pairwise
@@ -13,16 +13,16 @@ _IDENTIFIER = re.compile(
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBERED = re.compile(r"\b([A-Za-z]{2,})[-/]([0-9]{1,5})\b")
-"""A name that is written apart from its number, as UTF-8 or HTTP/2."""
+"""A name separated from its number, such as UTF-8 or HTTP/2."""
 _NUMBER = re.compile(r"[\d_]+")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3.0
 NUMBERED_WEIGHT = 0.5
-"""What a name with its number counts beside the name alone: enough to tell files apart that have both."""
+"""Weight of a name with its number besides the name alone: enough to distinguish files that have both."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""What a word late in a question still weighs, and after how many words half of what a place is worth is lost."""
+"""Minimum weight of a late word, and the number of words after which half of the rest is lost."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -44,18 +44,18 @@ ABOUT: dict[str, frozenset[str]] = {
         ),
     }.items()
 }
-"""Words of a question that speak of a kind of file."""
+"""Words of a question that refer to a kind of file."""
 SUBJECT = 8
-"""Words at the beginning of a question that say what it is about; what comes behind may only be told beside it."""
+"""Number of first words that define the topic; later words may be asides."""
 Pair = tuple[str, str]
 
 
 class Query:
-    """A question: its comparable words with their weights, those of them that stand beside one another (`pairs`), the names
-    of code in it, whole and cut (`strong`), and the kinds of files that it is about (see `places.kind_of`).
+    """A question as weighted words.
 
-    What is said first weighs most: a question begins with what it is about and goes on with how it came to be asked.
-    What a form asks beside that says nothing (see `telling`). Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
+    `pairs`: words next to each other; `strong`: words of code names, whole and split; `about`: kinds of files (see
+    `path_kinds.kind_of`). Early words weigh most, because a question starts with its topic. Form texts are removed (see
+    `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words count.
     """
 
     def __init__(self, text: str) -> None:
@@ -63,23 +63,23 @@ class Query:
         text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", unframed(self.text)))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
-        said = [
+        words = [
             piece
             for word in raw_words(text)
             for piece in split(word)
             if not piece.isdigit() or not _NUMBER.fullmatch(word)
         ]
-        ordered = dict.fromkeys(said)
+        ordered = dict.fromkeys(words)
         self.strong = strong = frozenset(piece for name in names for piece in pieces(name))
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
-        places = {term: place for place, term in enumerate(ordered)}
+        positions = {term: place for place, term in enumerate(ordered)}
         self.weights = {
             term: (IDENTIFIER_WEIGHT if term in strong else 1.0)
-            * (NUMBERED_WEIGHT if stem(term.rstrip(_DIGITS)) in places and term[-1] in _DIGITS else 1.0)
-            * _worth_of_place(places[term])
+            * (NUMBERED_WEIGHT if stem(term.rstrip(_DIGITS)) in positions and term[-1] in _DIGITS else 1.0)
+            * _position_weight(positions[term])
             for term in terms
         }
-        self.pairs = _pairs([piece for piece in said if piece in self.weights])
+        self.pairs = _pairs([piece for piece in words if piece in self.weights])
         subject = frozenset(islice(ordered, SUBJECT))
         self.about = frozenset(kind for kind, words in ABOUT.items() if words & subject)
 
@@ -87,10 +87,10 @@ class Query:
         return bool(self.weights)
 
 
-def _pairs(said: list[str]) -> tuple[Pair, ...]:
-    """Those words, two by two in one order, that stand beside one another."""
-    return tuple(dict.fromkeys((min(two), max(two)) for two in pairwise(said) if two[0] != two[1]))
+def _pairs(words: list[str]) -> tuple[Pair, ...]:
+    """Return neighbouring words as sorted pairs."""
+    return tuple(dict.fromkeys((min(pair), max(pair)) for pair in pairwise(words) if pair[0] != pair[1]))
 
 
-def _worth_of_place(place: int) -> float:
+def _position_weight(place: int) -> float:
     return LEAST_PLACE + (1 - LEAST_PLACE) * HALF_PLACE / (HALF_PLACE + place)

@@ -1,7 +1,7 @@
-"""Behind the first files, which the question's own words chose, come those that hang together with them.
+"""Ranking of files related to the best ones, placed after those that match the question's own words.
 
-Invariant: the first `FIRM` files stay as they are; ties keep the order before, then that of paths; scores never rise
-from one file to the next.
+Invariant: the first `FIRM` files do not move; ties keep the earlier order, then path order; scores never increase from
+one file to the next.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,10 +15,10 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Files that nothing moves; files that are chosen without regard to what else is a test; files whose kin count."""
+"""Files that never move; files ranked regardless of their kind; files whose relatives count."""
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
-"""What being kin counts for a test, a document, foreign code or settings."""
+"""Factor for a relation to a test, a document, foreign code or settings."""
 MOST_NAMESAKES, MOST_ALIKE = 20, 100
 _SHORT = 2
 _SCORE = attrgetter("score")
@@ -27,73 +27,81 @@ _SCORE = attrgetter("score")
 def completed(
     order: Sequence[Ranked], index: Snapshot, past: Mapping[str, float], hidden: Collection[str], query: Query
 ) -> list[Ranked]:
-    """The same files and kin of the first ones. `past` is what commits of similar messages touched."""
-    kin = _kin(order[:SEEDS], index, hidden)
-    firm = list(order[:FIRM])
-    taken = {one.path for one in order}
-    rest = [*order[FIRM:], *(Ranked(path, 0.0, ()) for path in sorted(kin) if path not in taken)]
-    moved = [
-        _moved(one, kin.get(one.path, 0.0), past.get(one.path, 0.0))
-        if one.path in kin or one.path in past
-        else one
-        for one in rest
+    """Return the files with relatives of the best ones added. `past`: scores from commits with similar messages."""
+    relatives = _find_relatives(order[:SEEDS], index, hidden)
+    fixed = list(order[:FIRM])
+    listed = {file.path for file in order}
+    rest = [*order[FIRM:], *(Ranked(path, 0.0, ()) for path in sorted(relatives) if path not in listed)]
+    rescored = [
+        _raise_score(file, relatives.get(file.path, 0.0), past.get(file.path, 0.0))
+        if file.path in relatives or file.path in past
+        else file
+        for file in rest
     ]
-    moved.sort(key=_SCORE, reverse=True)
-    near = FIRST - FIRM
-    later = sorted([_later(one, query) for one in moved[near:]], key=_SCORE, reverse=True)
-    return _falling(firm + moved[:near] + later)
+    rescored.sort(key=_SCORE, reverse=True)
+    near_count = FIRST - FIRM
+    lowered = sorted(
+        [_lower_side_files(file, query) for file in rescored[near_count:]], key=_SCORE, reverse=True
+    )
+    return _non_increasing(fixed + rescored[:near_count] + lowered)
 
 
-def _kin(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
-    """How much each file hangs together with the seeds: it speaks of them, they of it, or they bear one name."""
-    worth: dict[str, float] = {}
+def _find_relatives(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
+    """Return how closely each file is related to the seeds, by used names and by file names."""
+    scores: dict[str, float] = {}
     for seed in seeds:
-        for path, share in (*_linked(seed.path, index), *_namesakes(seed.path, index)):
+        for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):
             if path != seed.path and path not in hidden:
                 factor = UNEQUAL if kind_of(path) else 1.0
-                worth[path] = worth.get(path, 0.0) + seed.score * share * factor
-    return worth
+                scores[path] = scores.get(path, 0.0) + seed.score * share * factor
+    return scores
 
 
-def _linked(path: str, index: Snapshot) -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
+def _linked_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
+    links: list[tuple[str, float]] = []
     for packed in index.neighbours(path):
         pairs = unpacked(packed)
         total = sum(weight for _, weight in pairs) or 1.0
-        found += [(index.paths[at], LINK_SHARE * weight / total) for at, weight in pairs if at in index.paths]
-    return found
+        links += [
+            (index.paths[row_id], LINK_SHARE * weight / total)
+            for row_id, weight in pairs
+            if row_id in index.paths
+        ]
+    return links
 
 
-def _namesakes(path: str, index: Snapshot) -> list[tuple[str, float]]:
-    """Files named alike, but for tests and documents; a name that very many bear says nothing."""
+def _same_named_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
+    """Return files with the same first word, without tests and documents; a very common word is ignored."""
     alike = index.namesakes(path)
     if len(first_name(path)) <= _SHORT or len(alike) > MOST_ALIKE:
         return []
-    found = [other for other in alike if other != path and not kind_of(other)]
-    return [(other, NAME_SHARE / sqrt(len(found))) for other in found] if len(found) <= MOST_NAMESAKES else []
+    others = [other for other in alike if other != path and not kind_of(other)]
+    return (
+        [(other, NAME_SHARE / sqrt(len(others))) for other in others] if len(others) <= MOST_NAMESAKES else []
+    )
 
 
-def _moved(one: Ranked, kin: float, past: float) -> Ranked:
-    score = round(one.score + kin + PAST_SHARE * past, 4)
-    return one._replace(score=score, reasons=(*one.reasons, "neighbour") if kin > 0 else one.reasons)
+def _raise_score(file: Ranked, kin: float, past: float) -> Ranked:
+    score = round(file.score + kin + PAST_SHARE * past, 4)
+    return file._replace(score=score, reasons=(*file.reasons, "neighbour") if kin > 0 else file.reasons)
 
 
-def _later(one: Ranked, query: Query) -> Ranked:
-    """Behind the first files, what the repository is about comes before tests, documents and settings."""
-    kind = kind_of(one.path)
+def _lower_side_files(file: Ranked, query: Query) -> Ranked:
+    """Reduce the score of tests, documents and settings, so that the repository's own code comes first."""
+    kind = kind_of(file.path)
     if not kind or kind in query.about:
-        return one
-    path, score, reasons, lines, line = one
+        return file
+    path, score, reasons, lines, line = file
     return Ranked(path, round(score * LATER_SHARE, 4), reasons, lines, line)
 
 
-def _falling(order: Sequence[Ranked]) -> list[Ranked]:
-    found: list[Ranked] = []
+def _non_increasing(order: Sequence[Ranked]) -> list[Ranked]:
+    result: list[Ranked] = []
     least = float("inf")
-    for one in order:
-        if one.score <= least:
-            least = one.score
+    for file in order:
+        if file.score <= least:
+            least = file.score
         else:
-            one = one._replace(score=least)
-        found.append(one)
-    return found
+            file = file._replace(score=least)
+        result.append(file)
+    return result

@@ -1,7 +1,6 @@
-"""The map as a text for a model: the best files with their best symbols, then paths, then folders.
+"""The map as text for a model: the best files with their best symbols, then paths, then folders.
 
-Invariant: pure, and the same input gives the same bytes; the order of files is the order of ranks; never longer than
-the room that it is given.
+Invariant: pure; the same input gives the same bytes. Files are in rank order, and the text never exceeds its room.
 """
 
 from collections import Counter
@@ -14,10 +13,10 @@ from tui_agent.protocol.unicode_text import counted, replaced
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _THINGS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""The reasons for leaving files out that are things; the others say how a file is."""
+"""Reasons for leaving files out that are nouns; the others are adjectives."""
 IN_ORDER = 10
 MANY_TOPS = 4
-"""From so many names at the top on those are told, below it the folders in them."""
+"""With at least this many top-level names, those are listed, else the folders below them."""
 
 
 def rendered(
@@ -30,45 +29,45 @@ def rendered(
     partial: bool,
     asked: bool,
 ) -> tuple[str, int, int]:
-    """The text, how many of `files` and then `others` are in it, and how many of them in detail.
+    """Return the text, the number of `files` and then `others` in it, and the number of files with symbols.
 
-    `others` are the paths that come next in rank, for which there is room as paths at most; `rest` have no rank.
+    `others` are the next paths in rank, shown without symbols at most; `rest` are paths without rank.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
     note = _note(skipped, partial=partial)
-    left = room - len(head) - len(note)
-    detail = int(left * DETAIL_SHARE)
+    remaining = room - len(head) - len(note)
+    detail_room = int(remaining * DETAIL_SHARE)
     blocks: list[str] = []
-    for one in files[: detailed_files(max_tokens)]:
-        block = _fitting(one, detail)
+    for file in files[: detailed_files(max_tokens)]:
+        block = _fit_file(file, detail_room)
         if not block:
             break
         blocks.append(block)
-        detail -= len(block)
-        left -= len(block)
-    bare = [*(one.path for one in files[len(blocks) :]), *others]
-    paths, used = _paths(bare, left - int(room * TAIL))
-    tail = _folders([*bare[len(paths) :], *rest], left - used)
+        detail_room -= len(block)
+        remaining -= len(block)
+    plain_paths = [*(file.path for file in files[len(blocks) :]), *others]
+    paths, used = _fit_paths(plain_paths, remaining - int(room * TAIL))
+    tail = _folders([*plain_paths[len(paths) :], *rest], remaining - used)
     shown = len(blocks) + len(paths)
-    grouped = "".join(f"{clean(path)}\n" for path in _ordered(paths, len(blocks)))
+    grouped = "".join(f"{clean(path)}\n" for path in _group_by_folder(paths, len(blocks)))
     return f"{head}{''.join(blocks)}{grouped}{tail}{note}", shown, len(blocks)
 
 
 def _head(total: int, *, asked: bool) -> str:
-    order = "best matches first" if asked else "most leaned on first"
+    order = "best matches first" if asked else "most used first"
     return f"Files of the repository ({total}), {order}; lines and symbols below a path.\n"
 
 
 def left_out(reason: str, count: int) -> str:
-    """How many files are left out for a reason: `2 links`, `3 binary`."""
+    """Describe how many files were left out for a reason: `2 links`, `3 binary`."""
     return counted(count, reason, "" if reason in _THINGS else reason)
 
 
 def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
     parts = [
         left_out(reason, count)
-        for reason, count in sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
+        for reason, count in sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
     ]
     note = f"Left out: {', '.join(parts)}.\n" if parts else ""
     if len(note) > NOTE_ROOM:
@@ -76,12 +75,12 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
     return note + ("The index is still being built: this map is partial.\n" if partial else "")
 
 
-def _fitting(one: RankedFile, room: int) -> str:
-    """The file with as many of its symbols as fit; empty where not even its path does."""
-    lines = [f"{clean(one.path)}\n", *(_line(symbol) for symbol in one.symbols)]
+def _fit_file(file: RankedFile, room: int) -> str:
+    """Return the file with as many symbols as fit; empty if not even its path fits."""
+    lines = [f"{clean(file.path)}\n", *(_line(symbol) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:
         lines.pop()
-    return "".join(lines) if sum(map(len, lines)) <= room and (len(lines) > 1 or not one.symbols) else ""
+    return "".join(lines) if sum(map(len, lines)) <= room and (len(lines) > 1 or not file.symbols) else ""
 
 
 def _line(symbol: Symbol) -> str:
@@ -90,55 +89,57 @@ def _line(symbol: Symbol) -> str:
     return f"  {lines} {clean(parent + symbol.signature)}\n"
 
 
-def _paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
-    found: list[str] = []
+def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
+    fitting: list[str] = []
     used = 0
     for path in paths:
         size = len(path) + 1
         if used + size > room:
             break
-        found.append(path)
+        fitting.append(path)
         used += size
-    return found, used
+    return fitting, used
 
 
-def _ordered(paths: Sequence[str], place: int) -> list[str]:
-    """Paths, the first of which has this place: the first `IN_ORDER` files stay in rank order, then paths of one folder
-    come together, folders in the order of their best."""
-    firm = max(0, IN_ORDER - place)
+def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
+    """Keep the first `IN_ORDER` files of the map in rank order and group the other paths by folder.
+
+    `place`: rank of the first path.
+    """
+    fixed_count = max(0, IN_ORDER - place)
     folders: dict[str, list[str]] = {}
-    for path in paths[firm:]:
+    for path in paths[fixed_count:]:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
-    return [*paths[:firm], *(path for found in folders.values() for path in found)]
+    return [*paths[:fixed_count], *(path for grouped in folders.values() for path in grouped)]
 
 
 class _FolderOf(dict[str, str]):
-    """The folder of each path, worked out once. Bounded: it forgets all when it holds `LIMIT` paths."""
+    """Cache of each path's folder; it is cleared when it holds `LIMIT` paths."""
 
     LIMIT = 200_000
 
     def __missing__(self, path: str) -> str:
         if len(self) >= self.LIMIT:
             self.clear()
-        found = self[path] = path.rpartition("/")[0]
-        return found
+        folder = self[path] = path.rpartition("/")[0]
+        return folder
 
 
 _folder_of = _FolderOf()
 
 
 def _folders(paths: Sequence[str], room: int) -> str:
-    """Where the others lie, in one line."""
+    """Describe the folders of the other paths in one line."""
     if not paths:
         return ""
-    lying = Counter(map(_folder_of.__getitem__, paths))
-    tops = {name.partition("/")[0] for name in lying if name}
-    depth = 2 if len(tops) + lying[""] < MANY_TOPS else 1
+    paths_by_folder = Counter(map(_folder_of.__getitem__, paths))
+    tops = {name.partition("/")[0] for name in paths_by_folder if name}
+    depth = 2 if len(tops) + paths_by_folder[""] < MANY_TOPS else 1
     counts: Counter[str] = Counter()
-    for name, count in lying.items():
+    for name, count in paths_by_folder.items():
         counts["/".join(name.split("/")[:depth]) or "."] += count
     text = f"{len(paths)} more:"
-    for number, (folder, count) in enumerate(sorted(counts.items(), key=lambda each: (-each[1], each[0]))):
+    for number, (folder, count) in enumerate(sorted(counts.items(), key=lambda item: (-item[1], item[0]))):
         piece = f" {clean(folder)}/ {count}," if folder != "." else f" top {count},"
         if number >= MAX_FOLDERS or len(text) + len(piece) + 2 > room:
             break
@@ -148,8 +149,10 @@ def _folders(paths: Sequence[str], room: int) -> str:
 
 
 def clean(text: str) -> str:
-    """One line without anything that a terminal obeys or an eye cannot see; bytes of names that are no UTF-8 are escaped,
-    as every tool that lists names does, and takes them."""
+    """Return one line without control and invisible characters; bytes that are not UTF-8 are escaped.
+
+    All tools that list names show them in this form, and accept it.
+    """
     if text.isascii() and text.isprintable():
         return text
     return replaced(text.encode("utf-8", "backslashreplace").decode("utf-8"), "�", "").replace("\n", "�")

@@ -1,7 +1,7 @@
-"""The map of one repository: lists, keeps the index fresh, ranks and renders.
+"""Map of one repository: list files, keep the index fresh, rank and render.
 
-Invariant: every call returns a map, whatever is in the files and in the cache; the index is a cache that can be deleted
-at any time. Synchronous: to be called in a thread. Calls of one object wait for each other.
+Invariant: every call returns a map, whatever the files and the cache contain; the index can be deleted at any time.
+Synchronous, to be called in a thread; calls of one object wait for each other.
 """
 
 import hashlib
@@ -36,28 +36,31 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""What is changed up to here is read at once; more is the worker's."""
+"""Changes up to this size are indexed at once; larger ones by the worker."""
 SOON_BYTES = 1_500_000
-"""An index of up to so much is waited for, as the worker has it in about the time that an answer without it takes."""
+"""Up to this size the map waits for a new index, which takes about as long as an answer without it."""
 ENOUGH = 0.6
-"""The share of files in the index from which it answers."""
+"""Minimum fraction of files in the index for using it."""
 REFRESH_S = 120.0
 MEND_S = 30.0
-"""Time between two looks at whether graph and history are up to date."""
+"""Seconds between checks of the graph and the history."""
 ANSWERS = 8
-"""So many are kept for as long as no file changes."""
+"""Maximum answers that are cached until a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str]]
-"""What is asked for."""
+"""The parameters of a map."""
 
 
 def show_all(path: str) -> bool:
-    """Nothing is secret."""
+    """Allow every path except the empty one."""
     return bool(path)
 
 
 class Showing(NamedTuple):
-    """What of a repository may be shown. `may_show`: whether a path may be listed, read and shown at all; `rules` names what
-    it decides by (another name makes the index anew). `redaction` says what is neither shown nor kept."""
+    """The parts of a repository that may be shown.
+
+    `may_show`: predicate for paths to list, read and show; `rules`: its version (a new one rebuilds the index);
+    `redaction`: content that is neither shown nor stored.
+    """
 
     may_show: Callable[[str], bool] = show_all
     rules: str = ""
@@ -67,16 +70,15 @@ class Showing(NamedTuple):
 ALL = Showing()
 
 
-def _same(one: tuple[object, object], other: tuple[object, object]) -> bool:
-    return one[0] is other[0] and one[1] is other[1]
+def _is_same(first: tuple[object, object], second: tuple[object, object]) -> bool:
+    return first[0] is second[0] and first[1] is second[1]
 
 
 class RepoMap:
-    """The map of the repository, or plain folder, at `root`. Nothing is read before the first call.
+    """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder`: where the index is kept, outside of the repository. `patience`: seconds that an answer may wait for
-    changed files. `lasting`: a worker goes on when this process ends. `languages`: those that plugins teach; they have an
-    index of their own.
+    `cache_folder`: place of the index, outside the repository. `patience`: seconds that an answer may wait for changed
+    files. `lasting`: the worker continues after this process ends. `languages`: added by plugins; they get their own index.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class RepoMap:
         self.root = Path(os.path.realpath(root))
         self._languages = Languages(languages)
         self.index = place(cache_folder, self.root, self._languages.added_digest)
-        self._held = Held(self.index, lambda: self.key)
+        self._index = Held(self.index, lambda: self.key)
         self._may_show, self._rules = showing.may_show, f"{showing.rules}{showing.redaction.table_digest}"
         self._patience, self._lasting = patience, lasting
         self._cleaner = Cleaner(showing.redaction)
@@ -101,12 +103,12 @@ class RepoMap:
         self._texts = Texts(os.fspath(self.root))
         self._complete: tuple[Listing, Snapshot] | None = None
         self._answers: dict[Key, MapView] = {}
-        self._answered: tuple[Listing, Snapshot | None] | None = None
-        self._look = Look(self.root, self._shows)
+        self._answers_state: tuple[Listing, Snapshot | None] | None = None
+        self._look = Look(self.root, self._may_list)
         self._cleared: set[str] = set()
         self._hidden: set[str] = set()
-        self._mended = float("-inf")
-        self._child: subprocess.Popen[bytes] | None = None
+        self._last_mend = float("-inf")
+        self._worker: subprocess.Popen[bytes] | None = None
 
     def map(
         self,
@@ -118,46 +120,54 @@ class RepoMap:
         hidden: Collection[str] = (),
         recent: Collection[str] = (),
     ) -> MapView:
-        """The map for a question, or of the whole. `pinned` come first, `hidden` not at all (also what is pinned), `recent`
-        were touched lately.
+        """Return the map for a question, or of the whole repository.
 
-        `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read, and once
-        the map is closed.
+        `pinned` files come first, `hidden` ones are left out (even if pinned), `recent` ones were used lately. `refresh` waits
+        until every file is indexed. Raises `EnvironmentFault` if the folder cannot be read or the map is closed.
         """
         with self._lock:
             if refresh:
-                self._held.require_sound()
-            listing = self._listed(anew=refresh)
-            complete = self._brought_up(listing, refresh=refresh)
-            first, out = map(self._inside, pinned), map(self._inside, hidden)
-            key = (query or "", max_tokens, max_files, tuple(first), frozenset(out), frozenset(recent))
+                self._index.require_sound()
+            listing = self._list_files(anew=refresh)
+            complete = self._update_index(listing, refresh=refresh)
+            pinned_paths, hidden_paths = map(self._relative, pinned), map(self._relative, hidden)
+            key = (
+                query or "",
+                max_tokens,
+                max_files,
+                tuple(pinned_paths),
+                frozenset(hidden_paths),
+                frozenset(recent),
+            )
             if not complete:
                 return self._answer(listing, key, partial=True)
-            if self._answered is None or not _same(self._answered, (listing, self._held.snapshot)):
+            if self._answers_state is None or not _is_same(
+                self._answers_state, (listing, self._index.snapshot)
+            ):
                 self._answers.clear()
-            found = self._answers.get(key)
-            if found is None:
+            answer = self._answers.get(key)
+            if answer is None:
                 if len(self._answers) >= ANSWERS:
                     self._answers.clear()
-                found = self._answers[key] = self._answer(listing, key, partial=False)
-            self._answered = (listing, self._held.snapshot)
-            return found
+                answer = self._answers[key] = self._answer(listing, key, partial=False)
+            self._answers_state = (listing, self._index.snapshot)
+            return answer
 
-    def _inside(self, path: str) -> str:
-        """A path as the list of files has it: `./a.py`, or the whole of it, is `a.py`."""
+    def _relative(self, path: str) -> str:
+        """Return the path as the file list has it: `./a.py` and the absolute path become `a.py`."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: Listing, key: Key, *, partial: bool) -> MapView:
-        """From the index where it has enough, else from the files themselves."""
+        """Answer from the index if it covers enough files, else by reading the files."""
         ask = Ask(Query(key[0]), *key[1:])
-        index = self._held.snapshot
+        index = self._index.snapshot
         if index is not None and len(index.known) >= ENOUGH * len(listing.entries):
             try:
                 basis = from_index(index, listing, self._texts, ask)
                 clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
                 return view(clean, ask, partial=partial)
             except BROKEN:
-                self._held.discard()
+                self._index.discard()
                 partial = True
         return view(
             from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._ending),
@@ -166,65 +176,65 @@ class RepoMap:
         )
 
     def touched(self, paths: Sequence[str]) -> None:
-        """Files that were just written or removed: their new content counts from the next map on."""
+        """Index files that were just written or removed, so that the next map includes them."""
         with self._lock:
-            if self._held.open() is None:
+            if self._index.open() is None:
                 return
-            names = [name for name in paths if self._shows(name)]
-            now = examine(self.root, sorted(names), self._shows, (0, 0)).entries
-            there = {entry.path for entry in now}
-            self._update([*now], [name for name in names if name not in there])
+            names = [name for name in paths if self._may_list(name)]
+            entries = examine(self.root, sorted(names), self._may_list, (0, 0)).entries
+            existing = {entry.path for entry in entries}
+            self._index_files([*entries], [name for name in names if name not in existing])
 
     def wait(self, seconds: float) -> bool:
-        """Wait until no worker is at work; whether none is."""
-        until = time.monotonic() + seconds
+        """Wait until no worker is running; return False on timeout."""
+        deadline = time.monotonic() + seconds
         while self._is_building():
-            if time.monotonic() >= until or self._ending:
+            if time.monotonic() >= deadline or self._ending:
                 return False
-            if self._child is not None:
+            if self._worker is not None:
                 with suppress(subprocess.TimeoutExpired):
-                    self._child.wait(0.05)
+                    self._worker.wait(0.05)
             else:
                 threading.Event().wait(0.02)
         return True
 
     def state(self) -> tuple[int, bool]:
-        """How many files the index has now, and whether a worker is at work on it."""
+        """Return the number of indexed files, and True if a worker is running."""
         with self._lock:
-            kept = self._held.open()
+            kept = self._index.open()
             try:
                 return 0 if kept is None else kept.count, self._is_building()
             except sqlite3.Error as error:
-                self._held.fail(error)
+                self._index.fail(error)
                 return 0, self._is_building()
 
     def defined(self, name: str, most: int) -> list[Defined]:
-        """Names of the index that hold this, the likeliest first; none where there is no index."""
+        """Return indexed names that contain `name`, the likeliest first; empty if there is no index."""
         with self._lock:
-            kept = self._held.open()
+            kept = self._index.open()
             try:
                 return [] if kept is None else defined(kept, name, most)
             except BROKEN:
                 return []
 
     def close(self) -> None:
-        """End the worker, unless it is to last, and let go of the index. A call that is under way ends soon, without answer."""
+        """Close the index and end the worker, unless it is to last. A running call ends soon without an answer."""
         self._ending.end()
         with self._lock:
-            self._held.drop()
+            self._index.drop()
             self._look.close()
-            if self._child is not None:
-                worker.end(self._child, lasting=self._lasting)
-                self._child = None
+            if self._worker is not None:
+                worker.end(self._worker, lasting=self._lasting)
+                self._worker = None
 
     @property
     def key(self) -> str:
-        """What the index depends on beside the files."""
+        """The version of everything that the index depends on besides the files."""
         return f"{self._languages.digest()} {self._rules}"
 
-    def _shows(self, path: str) -> bool:
+    def _may_list(self, path: str) -> bool:
         self._ending.require_open()
-        if path in self._cleared or path in self._held.known:
+        if path in self._cleared or path in self._index.known:
             return True
         mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         if mark in self._hidden:
@@ -235,92 +245,96 @@ class RepoMap:
         self._hidden.add(mark)
         return False
 
-    def _listed(self, *, anew: bool) -> Listing:
-        self._held.reload()
-        self._held.share(self._hidden)
+    def _list_files(self, *, anew: bool) -> Listing:
+        self._index.reload()
+        self._index.share(self._hidden)
         try:
             listing = self._look.now(anew=anew)
         except OSError as error:
             raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
-        self._held.share(self._hidden)
+        self._index.share(self._hidden)
         return listing
 
-    def _brought_up(self, listing: Listing, *, refresh: bool) -> bool:
-        """Bring the index up to date as far as there is time; whether it has everything."""
-        if self._held.open() is None:
+    def _update_index(self, listing: Listing, *, refresh: bool) -> bool:
+        """Update the index as far as time permits; return True if it is complete."""
+        if self._index.open() is None:
             return False
-        index = self._held.snapshot
+        index = self._index.snapshot
         changed, gone = self._changes(listing)
         if not changed and not gone and index is not None:
             self._complete = (listing, index)
             if not refresh:
-                self._mend()
+                self._refresh_graph()
                 return True
         if (
             len(changed) <= SMALL_FILES
             and sum(entry.size for entry in changed) <= SMALL_BYTES
-            and self._held.known
+            and self._index.known
         ):
-            done = self._update(changed, gone)
+            done = self._index_files(changed, gone)
             if not refresh:
                 return done
             changed, gone = [], []
         size = sum(entry.size for entry in changed)
-        self._begin(changed, gone)
-        self.wait(REFRESH_S if refresh else self._patience if self._held.known or size <= SOON_BYTES else 0.0)
-        self._held.reload()
+        self._start_worker(changed, gone)
+        self.wait(
+            REFRESH_S if refresh else self._patience if self._index.known or size <= SOON_BYTES else 0.0
+        )
+        self._index.reload()
         return not any(self._is_behind(entry) for entry in self._changes(listing)[0])
 
     def _is_behind(self, entry: Entry) -> bool:
-        """Whether the index lacks a changed file: not where it was only read too soon after it was written."""
-        known = self._held.known.get(entry.path)
+        """Return True if the index lacks a changed file, except one that was read right after it was written."""
+        known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
-    def _mend(self) -> None:
-        """Have the graph and the history brought up to date, where they are behind the files; nobody waits for it."""
-        kept = self._held.kept
-        if kept is None or time.monotonic() - self._mended < MEND_S:
+    def _refresh_graph(self) -> None:
+        """Start an update of outdated graph and history without waiting for it."""
+        kept = self._index.kept
+        if kept is None or time.monotonic() - self._last_mend < MEND_S:
             return
-        self._mended = time.monotonic()
+        self._last_mend = time.monotonic()
         try:
-            behind = not kept.meta("graph") or kept.meta("history") != history.head(self.root)
+            is_outdated = not kept.meta("graph") or kept.meta("history") != history.head(self.root)
         except sqlite3.Error as error:
-            self._held.fail(error)
+            self._index.fail(error)
             return
-        if behind and self._held.known:
-            self._begin([], [])
+        if is_outdated and self._index.known:
+            self._start_worker([], [])
 
     def _changes(self, listing: Listing) -> tuple[list[Entry], list[str]]:
-        if self._complete is not None and _same(self._complete, (listing, self._held.snapshot)):
+        if self._complete is not None and _is_same(self._complete, (listing, self._index.snapshot)):
             return [], []
-        known, present = self._held.known, {entry.path for entry in listing.entries}
-        changed = [e for e in listing.entries if (old := known.get(e.path)) is None or old.entry != e]
+        known, present = self._index.known, {entry.path for entry in listing.entries}
+        changed = [
+            entry for entry in listing.entries if (old := known.get(entry.path)) is None or old.entry != entry
+        ]
         return changed, [path for path in known if path not in present]
 
-    def _begin(self, changed: list[Entry], gone: list[str]) -> None:
+    def _start_worker(self, changed: list[Entry], gone: list[str]) -> None:
         if worker.is_building(self.index):
             return
-        if self._child is not None:
-            worker.end(self._child, lasting=False)
+        if self._worker is not None:
+            worker.end(self._worker, lasting=False)
         with suppress(OSError):
             build = worker.Build(
                 self.index, self.key, self.root, self._languages.added, self._cleaner.options
             )
-            self._child = worker.start(build, changed, gone, lasting=self._lasting)
+            self._worker = worker.start(build, changed, gone, lasting=self._lasting)
 
     def _is_building(self) -> bool:
-        if self._child is not None and self._child.poll() is None:
+        if self._worker is not None and self._worker.poll() is None:
             return True
         return worker.is_building(self.index)
 
-    def _update(self, changed: list[Entry], gone: list[str]) -> bool:
-        kept = self._held.open()
+    def _index_files(self, changed: list[Entry], gone: list[str]) -> bool:
+        kept = self._index.open()
         if kept is None:
             return False
         try:
             indexing.update(kept, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
-            self._held.learn(kept, [entry.path for entry in changed], gone)
+            self._index.learn(kept, [entry.path for entry in changed], gone)
         except BROKEN:
-            self._held.discard()
+            self._index.discard()
             return False
         return True

@@ -1,6 +1,6 @@
-"""A first answer without an index: every file is read once and its words are counted where they stand.
+"""Scan for a first answer without an index: every file is read once and its words are counted.
 
-Invariant: nothing is kept and nothing is parsed; memory holds one file at a time.
+Invariant: nothing is stored or parsed; only one file is in memory at a time.
 """
 
 import re
@@ -19,15 +19,17 @@ PATH_TIMES = 4
 
 
 def times_in(small: bytes, sought: bytes) -> int:
-    """How often a word occurs; sha1 not in sha128."""
+    """Count the occurrences of a word; sha1 does not count in sha128."""
     if sought[-1:].isdigit():
         return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
     return small.count(sought)
 
 
 class Scan:
-    """What reading all files found. `words` is what each file is worth; `skipped` counts what was no text, by reason, and
-    `no_text` holds it."""
+    """The result of reading all files.
+
+    `words`: score by path; `skipped`: counts of files that are not text, by reason; `no_text`: their paths.
+    """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
         self.skipped: dict[str, int] = {}
@@ -46,32 +48,32 @@ class Scan:
                 self.skipped[source.reason] = self.skipped.get(source.reason, 0) + 1
                 continue
             self.total += 1
-            found = self._count(entry.path, source.data)
-            if any(found):
-                times[entry.path] = (found, len(source.data) // BYTES_A_WORD + 1)
-        self.words = self._worth(times, query)
+            counts = self._count_words(entry.path, source.data)
+            if any(counts):
+                times[entry.path] = (counts, len(source.data) // BYTES_A_WORD + 1)
+        self.words = self._scores(times, query)
 
-    def _count(self, path: str, data: bytes) -> list[int]:
-        small = data.lower()
-        named = set(pieces(path.encode("utf-8", "replace").decode()))
-        found = []
+    def _count_words(self, path: str, data: bytes) -> list[int]:
+        lowered = data.lower()
+        path_words = set(pieces(path.encode("utf-8", "replace").decode()))
+        counts = []
         for term, sought in zip(self._terms, self._sought, strict=True):
-            n = times_in(small, sought) + (PATH_TIMES if term in named else 0)
-            if n:
+            count = times_in(lowered, sought) + (PATH_TIMES if term in path_words else 0)
+            if count:
                 self.counts[term] = self.counts.get(term, 0) + 1
-            found.append(n)
-        return found
+            counts.append(count)
+        return counts
 
-    def _worth(self, times: dict[str, tuple[list[int], int]], query: Query) -> dict[str, float]:
+    def _scores(self, times: dict[str, tuple[list[int], int]], query: Query) -> dict[str, float]:
         values = values_of(query, self.counts, self.total)
         mean = sum(size for _, size in times.values()) / max(1, len(times))
-        found = {}
+        scores = {}
         for path, (counts, size) in times.items():
             room = K1 * (1 - B + B * size / mean)
             score = sum(
-                values[term] * n * (K1 + 1) / (n + room)
-                for term, n in zip(self._terms, counts, strict=True)
-                if n
+                values[term] * count * (K1 + 1) / (count + room)
+                for term, count in zip(self._terms, counts, strict=True)
+                if count
             )
-            found[path] = score * weight_of(path, query)
-        return found
+            scores[path] = score * weight_of(path, query)
+        return scores

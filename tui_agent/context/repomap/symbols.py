@@ -1,7 +1,7 @@
-"""The symbols of one file.
+"""Symbols of one file.
 
-Invariant: the tree is never walked by recursion and no node outlives the call; a file that no parser takes has its
-words and no symbols, never an error.
+Invariant: the tree is never walked recursively and no node outlives the call; a file that no parser accepts has words but
+no symbols, and never raises an error.
 """
 
 import re
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 MAX_SYMBOLS = 2_000
-"""Of one file; what comes later in it is found by its words only."""
+"""Maximum symbols per file; later ones are found only by their words."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
-"""Bytes of a signature that are looked at, and redacted before it is cut."""
+"""Maximum bytes of a signature that are read; it is redacted before it is cut."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
-"""Of brackets; what is nested more deeply is read by patterns, if at all."""
+"""Maximum depth of brackets; more deeply nested files are read by patterns."""
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _ASCII = bytes(range(128)) + b"x" * 128
-"""Makes letters of what is no ASCII, each byte one, so that places stay."""
+"""Translates non-ASCII bytes to letters one by one, so that positions do not change."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
-"""Kinds of which only the name is shown: values can be secrets, and are noise."""
+"""Kinds shown by name only, because values can be secrets."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""What a grammar leaves out of a definition: `export`, `type`."""
+"""Words that a grammar does not include in a definition: `export`, `type`."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     {
@@ -55,136 +55,142 @@ _SCOPES = frozenset(
 
 
 _Found: TypeAlias = tuple[int, int, str, int, int]
-"""A definition: where it begins and ends, its kind, where its name begins and ends."""
+"""A definition: start, end, kind, start and end of its name."""
 
 
 def symbols_of(
     path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> tuple[str, tuple[Symbol, ...]]:
-    """The language of a file and what it defines, in the file's order; nothing of it without `parse`."""
+    """Return a file's language and its symbols in file order; without `parse` no symbols."""
     language = known.language_of(path, data)
     if not parse:
         return language, ()
-    found = _parsed(known.ready(language) if language else None, data)
-    if found is None:
-        found = _matched(known.patterns_of(language), data)
-    return language, _described(found, data, cleaner)
+    definitions = _parse_definitions(known.ready(language) if language else None, data)
+    if definitions is None:
+        definitions = _match_patterns(known.patterns_of(language), data)
+    return language, _build_symbols(definitions, data, cleaner)
 
 
-def _parsed(known: Ready | None, data: bytes) -> list[_Found] | None:
+def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
     if known is None or 0 < known.most < len(data) or too_deep(data):
         return None
-    tree = _tree(known, data)
-    found: dict[int, _Found] = {}
+    tree = _parse_tree(known, data)
+    definitions: dict[int, _Found] = {}
     for _, captured in known.cursor.matches(tree.root_node):
         name = captured.pop("name")[0]
-        (kind, (node, *_)), at = next(iter(captured.items())), name.start_byte
-        if at not in found or (found[at][2] in _NAMES_ONLY and kind not in _NAMES_ONLY):
-            found[at] = (node.start_byte, node.end_byte, kind, at, name.end_byte)
-            if len(found) >= MAX_SYMBOLS:
+        (kind, (node, *_)), start = next(iter(captured.items())), name.start_byte
+        if start not in definitions or (definitions[start][2] in _NAMES_ONLY and kind not in _NAMES_ONLY):
+            definitions[start] = (node.start_byte, node.end_byte, kind, start, name.end_byte)
+            if len(definitions) >= MAX_SYMBOLS:
                 break
-    return sorted(found.values())
+    return sorted(definitions.values())
 
 
-def _tree(known: Ready, data: bytes) -> "Tree":
-    """The tree of the text with blanks in place of what is idle, for which the parser takes a fourth less time; of all of
-    it where that has errors."""
+def _parse_tree(known: Ready, data: bytes) -> "Tree":
+    """Parse the text with idle parts replaced by spaces, which saves a quarter of the time; parse all of it after errors."""
     if known.ascii:
         data = data.translate(_ASCII)
-    text = _blanked(data, known.idle) if known.idle is not None else data
+    text = _blank_idle(data, known.idle) if known.idle is not None else data
     tree = known.parser.parse(text)
     return known.parser.parse(data) if tree.root_node.has_error and text is not data else tree
 
 
-def _blanked(data: bytes, idle: re.Pattern[bytes]) -> bytes:
+def _blank_idle(data: bytes, idle: re.Pattern[bytes]) -> bytes:
     parts: list[bytes] = []
-    at = 0
+    position = 0
     for start, end in map(_FIRST_GROUP, idle.finditer(data)):
         if start >= 0:
-            parts += data[at:start], b" " * (end - start)
-            at = end
-    return b"".join((*parts, data[at:])) if parts else data
+            parts += data[position:start], b" " * (end - start)
+            position = end
+    return b"".join((*parts, data[position:])) if parts else data
 
 
 def too_deep(data: bytes) -> bool:
-    """Whether brackets are nested so deeply that a query on the tree takes squared time."""
+    """Return True if brackets are nested so deeply that a query takes quadratic time."""
     brackets = data.translate(None, _NO_BRACKETS)
     if len(brackets) < MAX_DEPTH:
         return False
     return max(accumulate(map(_DEPTH.__getitem__, brackets))) > MAX_DEPTH
 
 
-def _matched(patterns: Patterns, data: bytes) -> list[_Found]:
-    found: dict[int, _Found] = {}
+def _match_patterns(patterns: Patterns, data: bytes) -> list[_Found]:
+    definitions: dict[int, _Found] = {}
     for kind, pattern in patterns:
         for match in pattern.finditer(data):
             start, end = match.span("name")
-            found.setdefault(start, (match.start(), match.end(), kind, start, end))
-            if len(found) >= MAX_SYMBOLS:
+            definitions.setdefault(start, (match.start(), match.end(), kind, start, end))
+            if len(definitions) >= MAX_SYMBOLS:
                 break
-    ordered = sorted(found.values())
+    ordered = sorted(definitions.values())
     ends = [*(name for _, _, _, name, _ in ordered[1:]), len(data)]
-    return [(*one[:1], max(one[1], end - 1), *one[2:]) for one, end in zip(ordered, ends, strict=False)]
+    return [
+        (*definition[:1], max(definition[1], end - 1), *definition[2:])
+        for definition, end in zip(ordered, ends, strict=False)
+    ]
 
 
-def _described(found: list[_Found], data: bytes, cleaner: Cleaner) -> tuple[Symbol, ...]:
+def _build_symbols(definitions: list[_Found], data: bytes, cleaner: Cleaner) -> tuple[Symbol, ...]:
     scopes: list[tuple[int, str]] = []
     symbols: list[Symbol] = []
-    count, line, counted, new = data.count, 1, 0, tuple.__new__
-    for start, end, kind, at, name_end in found:
+    count, line, counted_to, new = data.count, 1, 0, tuple.__new__
+    for start, end, kind, name_start, name_end in definitions:
         while scopes and scopes[-1][0] <= start:
             scopes.pop()
-        name = data[at : min(name_end, at + LONG)].decode("utf-8", "replace")
+        name = data[name_start : min(name_end, name_start + LONG)].decode("utf-8", "replace")
         if not name.isidentifier():
             name = " ".join(name.split())
             if not name:
                 continue
-        line += count(b"\n", counted, at) if at >= counted else -count(b"\n", at, counted)
-        counted = at
-        last = line + count(b"\n", at, end - 1 if end > start else start)
-        signature = name if kind in _NAMES_ONLY else _signature(start, end, at, name_end, data)
+        line += (
+            count(b"\n", counted_to, name_start)
+            if name_start >= counted_to
+            else -count(b"\n", name_start, counted_to)
+        )
+        counted_to = name_start
+        last = line + count(b"\n", name_start, end - 1 if end > start else start)
+        signature = name if kind in _NAMES_ONLY else _signature(start, end, name_start, name_end, data)
         symbols.append(new(Symbol, (name, kind, line, last, signature, scopes[-1][1] if scopes else "")))
         if kind in _SCOPES and end > start:
             scopes.append((end, name))
-    return _cleaned(symbols, cleaner)
+    return _redact_symbols(symbols, cleaner)
 
 
-def _cleaned(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
-    """Without secrets, and then cut: half a secret looks like none."""
+def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
+    """Redact the symbols and then cut them, because half a secret is not recognised."""
     count = len(symbols)
-    said = [one.signature for one in symbols] + [one.name for one in symbols]
-    made = cleaner.shown(said, [one.kind for one in symbols] * 2)
-    signatures, names = made[:count], made[count:]
+    texts = [symbol.signature for symbol in symbols] + [symbol.name for symbol in symbols]
+    redacted = cleaner.shown(texts, [symbol.kind for symbol in symbols] * 2)
+    signatures, names = redacted[:count], redacted[count:]
     if (
-        made is said
+        redacted is texts
         and max(map(len, signatures), default=0) <= MAX_SIGNATURE
         and max(map(len, names), default=0) <= MAX_NAME
     ):
         return tuple(symbols)
-    parents = {one.name: name for one, name in zip(symbols, names, strict=True)}
+    parents = {symbol.name: name for symbol, name in zip(symbols, names, strict=True)}
     return tuple(
         Symbol(
             name[:MAX_NAME],
-            one.kind,
-            one.line,
-            one.end,
-            name[:MAX_NAME] if one.kind in _NAMES_ONLY else _cut(text),
-            parents.get(one.parent, one.parent)[:MAX_NAME],
+            symbol.kind,
+            symbol.line,
+            symbol.end,
+            name[:MAX_NAME] if symbol.kind in _NAMES_ONLY else _limit_signature(text),
+            parents.get(symbol.parent, symbol.parent)[:MAX_NAME],
         )
-        for one, name, text in zip(symbols, names, signatures, strict=True)
+        for symbol, name, text in zip(symbols, names, signatures, strict=True)
     )
 
 
 def _signature(start: int, end: int, name_start: int, name_end: int, data: bytes) -> str:
-    """The line of a definition from its beginning on, and those behind it up to the bracket that closes its parameters."""
+    """Return a definition's first line, and following lines up to the bracket that closes its parameters."""
     line_start = data.rfind(b"\n", 0, name_start) + 1
     before = data[line_start:start]
     if start < line_start or (before and not before.isspace() and _WORDS_BEFORE.fullmatch(before)):
         start = line_start
-    last, at = max(end, name_end), name_start - 1
+    last, line_end = max(end, name_end), name_start - 1
     for _ in range(_LINES_OF_SIGNATURE):
-        at = data.find(b"\n", at + 1)
-        end = min(last, at) if at >= 0 else last
+        line_end = data.find(b"\n", line_end + 1)
+        end = min(last, line_end) if line_end >= 0 else last
         text = data[start:end]
         if end == last or end - start >= LONG or text.count(b"(") <= text.count(b")"):
             break
@@ -194,7 +200,7 @@ def _signature(start: int, end: int, name_start: int, name_end: int, data: bytes
     return short
 
 
-def _cut(short: str) -> str:
+def _limit_signature(short: str) -> str:
     return short if len(short) <= MAX_SIGNATURE else short[: MAX_SIGNATURE - 1] + "…"
 
 

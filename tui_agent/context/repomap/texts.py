@@ -1,6 +1,6 @@
-"""The texts of files that were looked into lately, and where words stand in them.
+"""Cache of recently read texts, and positions of words in them.
 
-Invariant: a text is kept for its key and is read anew under another one; what is kept is bounded by `MOST_BYTES`. Not
+Invariant: a text is cached by its key and read again if the key changes; the cache holds at most `MOST_BYTES`. Not
 thread-safe.
 """
 
@@ -12,45 +12,45 @@ from tui_agent.context.repomap.file_text import read
 
 MOST_BYTES = 8_000_000
 TICK_NS = 2_000_000_000
-"""The coarsest time of a file system."""
+"""The coarsest time resolution of a file system, in nanoseconds."""
 MAX_HITS = 400
 _is_letter = [chr(sign).isascii() and chr(sign).isalnum() for sign in range(256)]
 
 
 class Text:
-    """One file's text; the lines of a word are sought once."""
+    """One file's text; the lines of each word are searched once."""
 
-    __slots__ = ("_lines", "_small", "count", "data")
+    __slots__ = ("_lines", "_lowered", "count", "data")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._small = data.lower()
+        self._lowered = data.lower()
         self.count = data.count(b"\n") + 1
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """The lines, from 1, at which a lower-case word begins a piece of an identifier, at most `MAX_HITS` times."""
-        found = self._lines.get(word)
-        if found is None:
-            found = self._lines[word] = _lines(self.data, self._small, word.encode("utf-8", "replace"))
-        return found
+        """Return the lines, from 1, where a lower-case word begins part of an identifier, at most `MAX_HITS`."""
+        lines = self._lines.get(word)
+        if lines is None:
+            lines = self._lines[word] = _find_lines(self.data, self._lowered, word.encode("utf-8", "replace"))
+        return lines
 
 
-class _Kept(NamedTuple):
+class _CachedText(NamedTuple):
     key: tuple[int, int, int]
     text: Text
 
 
 class Texts:
-    """Texts of the files below `root`."""
+    """Cached texts of the files below `root`."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedText] = {}
         self._bytes = 0
 
     def of(self, path: str) -> Text:
-        """The text of a file; empty where it is no text any more."""
+        """Return a file's text; empty if it is no longer text."""
         key = self._key(path)
         known = self._kept.pop(path, None)
         if known is not None and known.key == key:
@@ -60,52 +60,57 @@ class Texts:
             self._bytes -= len(known.text.data)
         text = Text(read(f"{self._root}/{path}").data)
         if key is not None:
-            self._keep(path, _Kept(key, text))
+            self._store(path, _CachedText(key, text))
         return text
 
     def _key(self, path: str) -> tuple[int, int, int] | None:
-        """What a file is the same by; None where it is so new that it could be written again under the same key."""
+        """Return a key that changes with the file; None if the file is so new that it could change without a new key."""
         try:
-            seen = os.lstat(f"{self._root}/{path}")
+            info = os.lstat(f"{self._root}/{path}")
         except (OSError, ValueError):
             return None
-        if time.time_ns() - seen.st_mtime_ns < TICK_NS:
+        if time.time_ns() - info.st_mtime_ns < TICK_NS:
             return None
-        return (seen.st_size, seen.st_mtime_ns, seen.st_ino)
+        return (info.st_size, info.st_mtime_ns, info.st_ino)
 
-    def _keep(self, path: str, one: _Kept) -> None:
-        self._kept[path] = one
-        self._bytes += len(one.text.data)
+    def _store(self, path: str, entry: _CachedText) -> None:
+        self._kept[path] = entry
+        self._bytes += len(entry.text.data)
         while self._bytes > MOST_BYTES:
             self._bytes -= len(self._kept.pop(next(iter(self._kept))).text.data)
 
 
-def _lines(data: bytes, small: bytes, word: bytes) -> list[int]:
-    found: list[int] = []
-    size, short, number, line, counted = len(word), len(word) < 4, word[-1:].isdigit(), 1, 0
-    whole = len(small) != len(data)
-    find, count = small.find, small.count
-    at = find(word)
-    while at >= 0 and len(found) < MAX_HITS:
+def _find_lines(data: bytes, lowered: bytes, word: bytes) -> list[int]:
+    lines: list[int] = []
+    size, short, number, line, counted_to = len(word), len(word) < 4, word[-1:].isdigit(), 1, 0
+    differs_in_length = len(lowered) != len(data)
+    find, count = lowered.find, lowered.count
+    position = find(word)
+    while position >= 0 and len(lines) < MAX_HITS:
         if (
-            (whole or at == 0 or not _is_letter[before := data[at - 1]] or _turns(data, at, before))
-            and not (short and _goes_on(data, at + size))
-            and not (number and data[at + size : at + size + 1].isdigit())
+            (
+                differs_in_length
+                or position == 0
+                or not _is_letter[before := data[position - 1]]
+                or _starts_part(data, position, before)
+            )
+            and not (short and _continues(data, position + size))
+            and not (number and data[position + size : position + size + 1].isdigit())
         ):
-            line += count(b"\n", counted, at)
-            counted = at
-            found.append(line)
-        at = find(word, at + size)
-    return found
+            line += count(b"\n", counted_to, position)
+            counted_to = position
+            lines.append(line)
+        position = find(word, position + size)
+    return lines
 
 
-def _turns(data: bytes, at: int, before: int) -> bool:
-    """Whether a piece of an identifier begins behind this letter or digit."""
+def _starts_part(data: bytes, position: int, before: int) -> bool:
+    """Return True if part of an identifier begins at the position, after this letter or digit."""
     if before <= 57:
-        return not 48 <= data[at] <= 57
-    return data[at] <= 90 and (before >= 97 or data[at + 1 : at + 2] > b"Z")
+        return not 48 <= data[position] <= 57
+    return data[position] <= 90 and (before >= 97 or data[position + 1 : position + 2] > b"Z")
 
 
-def _goes_on(data: bytes, at: int) -> bool:
-    after = data[at : at + 2]
+def _continues(data: bytes, position: int) -> bool:
+    after = data[position : position + 2]
     return after[:1].isalpha() and after[:1] >= b"a" and not (after[:1] == b"s" and not after[1:2].isalpha())

@@ -1,13 +1,13 @@
-"""What the map hands out: plain values.
+"""Values returned by the map.
 
-Invariant: nothing here knows how they were found; a view holds no open file, connection or parser.
+Invariant: independent of how they were computed; a view holds no open file, connection or parser.
 """
 
 from typing import NamedTuple
 
 
 class Symbol(NamedTuple):
-    """Something that a file defines. Lines count from 1, `end` is its last one; `signature` is one line."""
+    """A definition in a file. Lines count from 1, `end` is its last line; `signature` is one line."""
 
     name: str
     kind: str
@@ -18,7 +18,7 @@ class Symbol(NamedTuple):
 
 
 class RankedFile(NamedTuple):
-    """A file and why it stands where it does. `symbols` are those that were chosen to be shown, in the file's order."""
+    """A file with the reasons for its rank. `symbols`: those chosen to be shown, in file order."""
 
     path: str
     score: float
@@ -27,10 +27,10 @@ class RankedFile(NamedTuple):
 
 
 class MapView(NamedTuple):
-    """A map. `files` is in rank order and holds what `text` shows; `tokens` is an estimate.
+    """A map. `files`: in rank order, as shown in `text`; `tokens`: an estimate.
 
-    `partial`: the index is still being built, or did not get all files. `skipped`: how many files were left out, by
-    reason. `unpinned`: what was to come first and is not in it, as it is not there, left out or hidden.
+    `partial`: the index is incomplete. `skipped`: counts of files left out, by reason. `unpinned`: pinned paths that are
+    missing, left out or hidden.
     """
 
     files: tuple[RankedFile, ...]

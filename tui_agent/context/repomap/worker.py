@@ -1,8 +1,8 @@
-"""The process that builds the index, apart from the one that answers.
+"""Process that builds the index separately from the one that answers.
 
-Invariant: it writes every `BATCH` files, so that it can be ended at any moment; a file that ends it, or that takes
-longer than `FILE_S`, is known from the note beside the index and only its words are taken the next time. It reads its
-work from standard input and ends soon after whoever started it, where that one asked for it.
+Invariant: it writes after every chunk, so it can be ended at any time. A file that kills it, or takes longer than `FILE_S`,
+is known from the note beside the index, and next time only its words are indexed. It reads its job from standard input
+and ends soon after the process that started it, unless it is to last.
 """
 
 import fcntl
@@ -31,46 +31,48 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""Time of the processor that one file may take; the system then ends the process. What else the machine does counts not:
-at low priority a second can take ten."""
+"""Processor seconds that one file may take before the system ends the process.
+
+Elapsed time is not used: at low priority one second of work can take ten.
+"""
 SPLIT_BYTES = 3_000_000
-"""From so many bytes on a second process helps."""
+"""Minimum bytes for starting a second process."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 SHARE = 8
-"""One in so many of the bytes that are left is a chunk's."""
+"""A chunk is at most one of this many parts of the remaining bytes."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
 
 
 class Note:
-    """The name of the file that is being read, where the next process finds it if this one dies of it."""
+    """The name of the file being read, stored for the next process in case this one dies of it."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     def say(self, path: str) -> None:
-        """Note the file."""
+        """Write the file's name."""
         os.pwrite(self._fd, os.fsencode(path) + b"\0", 0)
 
     def done(self) -> None:
-        """Nothing is being read any more."""
+        """Remove the note."""
         os.close(self._fd)
         self._path.unlink(missing_ok=True)
 
 
 def ended_by(index: Path) -> frozenset[str]:
-    """Files at which a process ended before its time."""
-    found = set()
+    """Return the files at which an earlier process died."""
+    paths = set()
     for path in index.parent.glob(f"{index.name}.now*"):
         with suppress(OSError):
-            found.add(os.fsdecode(path.read_bytes().partition(b"\0")[0]))
-    return frozenset(found - {""})
+            paths.add(os.fsdecode(path.read_bytes().partition(b"\0")[0]))
+    return frozenset(paths - {""})
 
 
 class Build(NamedTuple):
-    """Which index is built of what: `file` is where it is. `redaction` says what it must not hold."""
+    """The index to build and its input: `file` is its path, `redaction` what it must not contain."""
 
     file: Path
     key: str
@@ -82,12 +84,12 @@ class Build(NamedTuple):
 def start(
     build: Build, entries: Sequence[Entry], gone: Sequence[str], *, lasting: bool
 ) -> subprocess.Popen[bytes]:
-    """Start the process. `lasting`: it goes on when the caller has ended."""
+    """Start the process. `lasting`: it continues after the caller ends."""
     job = {
         "index": str(build.file),
         "key": build.key,
         "root": os.fspath(build.root),
-        "languages": [astuple(one) for one in build.languages],
+        "languages": [astuple(language) for language in build.languages],
         "redaction": build.redaction.to_json(),
         "gone": gone,
         "lasting": lasting,
@@ -108,7 +110,7 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, lasting: bool) -> None:
-    """Let go of a process: it ends when it has written what it has read, at most `END_S` later, or goes on by itself."""
+    """Release the process: it ends after its current chunk, at most `END_S` later, or continues by itself if lasting."""
     if child.stdin is not None:
         child.stdin.close()
     if lasting:
@@ -121,12 +123,12 @@ def end(child: subprocess.Popen[bytes], *, lasting: bool) -> None:
 
 
 def main() -> None:
-    """Do what standard input says."""
+    """Run the job given on standard input."""
     job = json.loads(sys.stdin.buffer.readline() or b"null")
     if job is None:
         return
     os.nice(10)
-    gc.disable()  # nothing here is in a circle, and what is remembered of words is much to go through
+    gc.disable()  # there are no reference cycles, and the word cache would be slow to traverse
     index = Path(job["index"])
     fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w") as lock:
@@ -134,13 +136,13 @@ def main() -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
-        with _discarding(index):
-            _whole(index, [Entry(*one) for one in job["entries"]], job)
+        with _discard_if_broken(index):
+            _build(index, [Entry(*fields) for fields in job["entries"]], job)
 
 
 @contextmanager
-def _discarding(index: Path) -> Iterator[None]:
-    """What cannot be kept is left; an index that is broken is thrown away, for the next map to build it anew."""
+def _discard_if_broken(index: Path) -> Iterator[None]:
+    """Ignore errors of writing; delete a damaged index, so that the next map rebuilds it."""
     try:
         yield
     except (sqlite3.OperationalError, OSError):
@@ -150,7 +152,7 @@ def _discarding(index: Path) -> Iterator[None]:
 
 
 def is_building(index: Path) -> bool:
-    """Whether some process is at work on the index."""
+    """Return True if a process is building the index."""
     try:
         with Path(f"{index}.lock").open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -162,8 +164,10 @@ def is_building(index: Path) -> bool:
 
 
 class _Work(NamedTuple):
-    """What one or two processes do. `queue`: a pipe with the numbers of `chunks` that nobody has begun with; the history
-    has the next number."""
+    """The work of one or two processes.
+
+    `queue`: a pipe with the numbers of chunks that nobody has started; the number after the last chunk is the history.
+    """
 
     file: Path
     key: str
@@ -175,82 +179,83 @@ class _Work(NamedTuple):
     lasting: bool
 
 
-def _whole(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
-    chunks = _chunks(entries)
-    known = Languages([MapLanguage(*one) for one in job["languages"]])
+def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
+    chunks = _split_chunks(entries)
+    known = Languages([MapLanguage(*fields) for fields in job["languages"]])
     cleaner = Cleaner(RedactionOptions.from_json(job["redaction"]))
-    queue = _queue(len(chunks))
+    queue = _make_queue(len(chunks))
     work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["lasting"])
     helper = None
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
-        kept.opened(
-            index, work.key
-        ).close()  # made by one; what is open in two processes must be opened by each
+        kept.opened(index, work.key).close()  # created here once; each process must open its own connection
         _prepare(work, entries)
         helper = _Helper(work)
-    with closing(kept.opened(index, work.key)) as keeping:
-        _read_all(keeping, work, 0)
+    with closing(kept.opened(index, work.key)) as index_file:
+        _read_all(index_file, work, 0)
         os.close(queue)
         if helper is not None:
             helper.join(PATIENCE_S)
         if job["gone"]:
-            with keeping.writing():
-                keeping.forget(job["gone"])
-        if _goes_on(work):
-            graph.write(keeping)
+            with index_file.writing():
+                index_file.forget(job["gone"])
+        if _is_wanted(work):
+            graph.write(index_file)
 
 
 def _prepare(work: _Work, entries: list[Entry]) -> None:
-    """Load what both processes need, before the second begins from the first."""
+    """Load what both processes need before the second one is forked."""
     for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
         work.known.ready(language)
     work.cleaner.prepare()
 
 
 class _Helper:
-    """A second process, which begins with all that this one has loaded and ends when nothing is left to be done."""
+    """A second process, forked from this one, that ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
-        self._alive, ends = os.pipe()
+        self._alive, write_end = os.pipe()
         self._pid = os.fork()
         if not self._pid:
             try:
-                os.setsid()  # the system shares processors out by sessions: two that work have two shares
-                with _discarding(work.file), closing(kept.opened(work.file, work.key)) as keeping:
-                    _read_all(keeping, work, 1)
+                os.setsid()  # the scheduler shares processors among sessions: two sessions get two shares
+                with _discard_if_broken(work.file), closing(kept.opened(work.file, work.key)) as index_file:
+                    _read_all(index_file, work, 1)
             finally:
                 os._exit(0)
-        os.close(ends)
+        os.close(write_end)
 
     def join(self, seconds: float) -> None:
-        """Wait until it has ended, and end it when it takes longer."""
+        """Wait until it ends; kill it after `seconds`."""
         if not select.select([self._alive], [], [], seconds)[0]:
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self._alive)
 
 
-def _chunks(entries: list[Entry]) -> list[list[Entry]]:
-    """Files that are written together: at most `indexing.BATCH`, and so few bytes, the last ones fewest, that two processes
-    end at about the same time."""
-    left = sum(entry.size for entry in entries)
-    largest = max(CHUNK_BYTES, left // MOST_CHUNKS)
-    least = max(LEAST_BYTES, left // MOST_CHUNKS) if left > SPLIT_BYTES else largest
-    found: list[list[Entry]] = []
-    size = most = 0
+def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
+    """Split the files into chunks of at most `indexing.BATCH`; later chunks are smaller, so that both processes end at about
+    the same time.
+    """
+    remaining = sum(entry.size for entry in entries)
+    largest = max(CHUNK_BYTES, remaining // MOST_CHUNKS)
+    smallest = max(LEAST_BYTES, remaining // MOST_CHUNKS) if remaining > SPLIT_BYTES else largest
+    chunks: list[list[Entry]] = []
+    size = limit = 0
     for entry in entries:
-        if size >= most or len(found[-1]) >= indexing.BATCH:
-            found.append([])
-            size, most = 0, min(largest, max(least, left // SHARE))
-        found[-1].append(entry)
+        if size >= limit or len(chunks[-1]) >= indexing.BATCH:
+            chunks.append([])
+            size, limit = 0, min(largest, max(smallest, remaining // SHARE))
+        chunks[-1].append(entry)
         size += entry.size
-        left -= entry.size
-    return found
+        remaining -= entry.size
+    return chunks
 
 
-def _queue(count: int) -> int:
-    """A pipe that holds the numbers up to `count`: whoever reads from it has the next piece of work. The last number is that
-    of the longest, so it does not come last."""
+def _make_queue(count: int) -> int:
+    """Return a pipe with the numbers up to `count`: each reader takes the next one.
+
+    The last number is the longest work, so it is not put last.
+    """
     reads, writes = os.pipe()
     order = [*range(count)]
     order.insert(count * 3 // 4, count)
@@ -259,31 +264,31 @@ def _queue(count: int) -> int:
     return reads
 
 
-def _read_all(keeping: kept.Kept, work: _Work, process: int) -> None:
-    """Do pieces of work as long as there are any."""
-    hard = ended_by(work.file)
+def _read_all(index_file: kept.Kept, work: _Work, process: int) -> None:
+    """Process pieces of work until none is left."""
+    killers = ended_by(work.file)
     note = Note(work.file, process)
-    while _goes_on(work) and (drawn := os.read(work.queue, _NUMBER.size)):
-        (number,) = _NUMBER.unpack(drawn)
+    while _is_wanted(work) and (data := os.read(work.queue, _NUMBER.size)):
+        (number,) = _NUMBER.unpack(data)
         if number == len(work.chunks):
-            history.refresh(keeping, Path(work.root))
+            history.refresh(index_file, Path(work.root))
             continue
-        found = []
+        items = []
         for entry in work.chunks[number]:
             note.say(entry.path)
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
-            parse = entry.path not in hard
-            found.append(indexing.find(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))
+            parse = entry.path not in killers
+            items.append(indexing.find(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))
         signal.setitimer(signal.ITIMER_PROF, 0)
         note.say("")
-        with keeping.writing():
-            keeping.put(found)
-            keeping.set_meta("graph", "")
+        with index_file.writing():
+            index_file.put(items)
+            index_file.set_meta("graph", "")
     note.done()
 
 
-def _goes_on(work: _Work) -> bool:
-    """Whether someone still waits for the index: the other end of standard input is open."""
+def _is_wanted(work: _Work) -> bool:
+    """Return True while someone waits for the index: the other end of standard input is open."""
     if work.lasting:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)

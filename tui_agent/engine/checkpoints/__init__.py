@@ -1,1 +1,1 @@
-"""When checkpoints are taken, who changed what, and undoing turns."""
+"""Checkpoints of a session: when they are taken, who changed each file, and undo."""

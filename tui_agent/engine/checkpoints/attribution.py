@@ -1,7 +1,7 @@
-"""Whose the changes are that no checkpoint holds yet: of a call that failed to be kept, or of a run that broke off.
+"""Attribution of changes that are in no checkpoint yet, after a failed checkpoint or an interrupted run.
 
-Invariant: what the log gives to a call is the session's as long as it stands there as it was told; what anybody may have
-changed since is the session's and a person's, so that going back asks.
+Invariant: a change that the log records for a call belongs to the session while the file is as recorded. A change that
+anybody may have made since belongs to the session and the user, so that restoring it asks first.
 """
 
 import hashlib
@@ -18,20 +18,22 @@ from tui_agent.protocol.events.files import PATHS_NAMED, Author, FileChanged
 from tui_agent.protocol.ids import CallId
 
 GRACE_S = 1.0
-"""Seconds after the newest event of a run that broke off in which what changes still counts as its call's."""
+"""Seconds after the last event of an interrupted run in which changes still count as its call's."""
 
 
 @dataclass
 class Missed:
-    """What calls changed while nothing could be kept: at these paths, or (`anything`) anywhere, but for what was changed
-    after `until`: that may be anybody's."""
+    """Changes of calls that are in no checkpoint: at `paths`, or anywhere (`anything`).
+
+    Changes after the time `until` may be anybody's.
+    """
 
     anything: bool = False
     paths: set[str] = field(default_factory=set)
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """A call of this author changed something; of a command, anything."""
+        """Add the changes of a call; a command may have changed anything."""
         if paths is None or author == "command":
             self.anything = True
         else:
@@ -39,19 +41,19 @@ class Missed:
 
 
 def left_by_a_run(state: SessionStateView) -> Missed:
-    """What the runs before left in no checkpoint."""
-    told = {path: one for path, one in state.unkept.items() if one.session}
+    """Return the changes of earlier runs that are in no checkpoint."""
+    recorded = {path: change for path, change in state.unkept.items() if change.session}
     if state.lost_at is not None:
-        return Missed(anything=True, paths=set(told), until=state.lost_at + GRACE_S)
-    if len(told) >= PATHS_NAMED:  # no more are told of one call, however many it changed
-        until = max(one.at for one in told.values()) + GRACE_S
-        return Missed(anything=True, paths=set(told), until=until)
-    return Missed(paths=set(told))
+        return Missed(anything=True, paths=set(recorded), until=state.lost_at + GRACE_S)
+    if len(recorded) >= PATHS_NAMED:  # a call records no more paths than that, however many it changed
+        until = max(change.at for change in recorded.values()) + GRACE_S
+        return Missed(anything=True, paths=set(recorded), until=until)
+    return Missed(paths=set(recorded))
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Changes to be kept as the session's; `changes.doubtful` are a person's too."""
+    """Changes of the session with their author; those in `changes.doubtful` may be the user's too."""
 
     changes: Changes
     author: Author
@@ -61,38 +63,42 @@ class Sorted:
 async def sort_out(
     store: Checkpoints, changes: Changes, missed: Missed, told: Mapping[str, ToldChange]
 ) -> Sorted:
-    """Whose each of these changes is. Raises `CheckpointError`."""
-    stands = {file.path: file for file in changes.files}
-    known = {path: one for path in changes.paths if (one := told.get(path)) is not None and one.session}
-    as_told = {
-        path: one
-        for path, one in known.items()
-        if one.change.author != "human" and path in stands and holds(one.change, stands[path])
+    """Find the author of these changes. `told` are the recorded changes. Raises `CheckpointError`."""
+    files = {file.path: file for file in changes.files}
+    by_session = {
+        path: record for path in changes.paths if (record := told.get(path)) is not None and record.session
     }
-    others = [path for path in changes.paths if path not in as_told]
+    as_recorded = {
+        path: record
+        for path, record in by_session.items()
+        if record.change.author != "human" and path in files and holds(record.change, files[path])
+    }
+    others = [path for path in changes.paths if path not in as_recorded]
     doubtful: frozenset[str] = frozenset()
     if others and not missed.anything:
-        doubtful = frozenset(others).intersection(known)
+        doubtful = frozenset(others).intersection(by_session)
     elif others and missed.until is not None:
         doubtful = await store.late(others, missed.until)
-    calls = {one.change.call_id for one in as_told.values()}
-    agent = missed.paths.issuperset(others) and all(one.change.author == "agent" for one in as_told.values())
+    calls = {record.change.call_id for record in as_recorded.values()}
+    by_agent = missed.paths.issuperset(others) and all(
+        record.change.author == "agent" for record in as_recorded.values()
+    )
     return Sorted(
         replace(changes, doubtful=tuple(sorted(doubtful))),
-        "agent" if agent and not missed.anything else "command",
+        "agent" if by_agent and not missed.anything else "command",
         calls.pop() if len(calls) == 1 and not others else None,
     )
 
 
-def holds(told: FileChanged, file: FileStand) -> bool:
-    """Whether a file stands as it was told; of a large one its size counts."""
-    if told.mode is not None and file.mode is not None and told.mode != file.mode:
+def holds(recorded: FileChanged, file: FileStand) -> bool:
+    """Return True if a file is as recorded; of a large file only the size is compared."""
+    if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
-    if told.after_size != file.after_size or (told.after_size and file.mode is None):
+    if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
         return False
     if file.after is None:
-        return file.mode is None or told.holds is None
-    return told.holds == hashlib.sha256(file.after).hexdigest()
+        return file.mode is None or recorded.holds is None
+    return recorded.holds == hashlib.sha256(file.after).hexdigest()
 
 
 def file_changed(
@@ -102,11 +108,12 @@ def file_changed(
     call_id: CallId | None,
     told: FileChanged | None = None,
 ) -> FileChanged:
-    """The event of one changed file, its contents stored without secrets. Where a side is too large to be kept, it has no digest.
+    """Return the event of a changed file, with its contents stored without secrets.
 
-    `told` is the newest that was told of it since the checkpoint: the event tells what came after.
+    A content that is too large to store has no digest. `told` is the newest recorded change since the checkpoint; the
+    event then describes only what changed after it.
     """
-    before, after = _before(blobs, file, told), file.after
+    before, after = _content_before(blobs, file, told), file.after
     added, removed = line_counts(before, after)
     old = None if before is None else blobs.put_file(before)
     new = None if after is None else blobs.put_file(after)
@@ -126,21 +133,21 @@ def file_changed(
     )
     if told is None:
         return event
-    since = {"before": told.after, "before_sha256": told.after_sha256, "before_size": told.after_size}
-    return event.model_copy(update=since)
+    start = {"before": told.after, "before_sha256": told.after_sha256, "before_size": told.after_size}
+    return event.model_copy(update=start)
 
 
-def _before(blobs: Blobs, file: FileStand, told: FileChanged | None) -> bytes | None:
-    if told is None:
+def _content_before(blobs: Blobs, file: FileStand, recorded: FileChanged | None) -> bytes | None:
+    if recorded is None:
         return file.before
     try:
-        return None if told.after is None else blobs.read(told.after)
+        return None if recorded.after is None else blobs.read(recorded.after)
     except BlobMissing:
         return file.before  # only the counts of lines come from it
 
 
 def line_counts(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """(added, removed) lines; 0 and 0 where either side is binary."""
+    """Return the numbers of added and removed lines; 0 and 0 if either side is binary."""
     old, new = before or b"", after or b""
     if b"\0" in old[:8192] or b"\0" in new[:8192]:
         return 0, 0

@@ -1,8 +1,8 @@
-"""Checkpoints around whatever changes files: who changed what, kept after the part that did it.
+"""Checkpoints before and after everything that changes files, with the author of each change.
 
-Invariant: before a call that can change files runs, everything that others changed until then is in a checkpoint of
-theirs; after it, what differs is the call's. A store of checkpoints that fails is told once, costs no turn, and is
-tried again; what it missed is kept then.
+Invariant: before a call that can change files runs, all earlier changes of others are in a checkpoint of their own, so
+that the differences after the call are the call's. A failing checkpoint store is reported once, does not end a turn, and
+is tried again; missed changes are checkpointed then.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 ResultT = TypeVar("ResultT")
 
 CLOSING_S = 5.0
-"""Seconds that looking at the files may take when a turn was stopped."""
+"""Maximum seconds for the checkpoint of a stopped turn."""
 LEAVING_S = 10.0
-"""Seconds that upkeep may take when a session ends that nobody attends. What it does not finish it begins again."""
+"""Maximum seconds of maintenance at the end of an unattended session. Unfinished maintenance starts again later."""
 PATIENCE = 10.0
-"""Within a turn a store that failed is tried again after this many times what the failure took."""
+"""A failed store is tried again after this many times the duration of the failure."""
 
 
 class Checkpointing:
-    """One session's checkpoints, taken as the engine runs. Without a store every call does nothing."""
+    """Takes the checkpoints of one session while the engine runs. Without a store every method does nothing."""
 
     def __init__(
         self,
@@ -50,233 +50,243 @@ class Checkpointing:
         self._blobs = blobs
         self._clock = clock
         self.unavailable = "No checkpoints are taken here." if store is None else store.unavailable
-        """Why files cannot be put back, as a sentence; empty where they can."""
-        self._refused = store is not None and bool(self.unavailable)
+        """The reason why files cannot be restored, as a sentence; empty if they can."""
+        self._must_report_refusal = store is not None and bool(self.unavailable)
         self._store = None if self.unavailable else store
         self._guard = anyio.Lock()
-        self._begun = False
-        self._open: tuple[CallId, Author] | None = None
+        self._is_open = False
+        self._open_call: tuple[CallId, Author] | None = None
         self._missed = Missed()
         self._baseline: Baseline | None = None
-        self._trouble = False
-        self._again_at = 0.0
-        self._worth = False
-        """There is more than a first checkpoint of this run."""
+        self._is_fault_reported = False
+        self._retry_at = 0.0
+        self._has_changes = False
+        """True if there is more than the first checkpoint."""
         self._beginning: anyio.CancelScope | None = None
-        self._leaving = False
+        self._is_closing = False
         self._upkeep = None if self._store is None else Upkeep(self._store, clock, self.tell)
 
     @property
     def store(self) -> Checkpoints | None:
-        """The store, where there can be one."""
+        """The checkpoint store, if there is one."""
         return self._store
 
     @property
     def owing(self) -> bool:
-        """Something that calls changed is in no checkpoint yet: to be kept before anybody else changes more."""
+        """True if changes of calls are in no checkpoint yet."""
         return self._store is not None and self._missed != Missed()
 
     def take_up(self) -> bool:
-        """See what the runs before left in no checkpoint; True where that is to be kept before anybody changes more. To be
-        called once, before anything else."""
+        """Load changes that earlier runs did not checkpoint. Return True if there are any.
+
+        Call it once, before anything else; these changes must be checkpointed before anybody changes more.
+        """
         self._missed = left_by_a_run(self._recorder.state)
-        self._worth = bool(self._recorder.state.commit)
+        self._has_changes = bool(self._recorder.state.commit)
         return self.owing
 
     async def begin(self) -> None:
-        """Keep the files as the session found them; to be started early, since it may take a while.
+        """Take the first checkpoint. Start it early, since it may take a while.
 
-        Raises `CheckpointError`; it is tried again by whatever comes next.
+        Raises `CheckpointError`; the next method that needs it tries again.
         """
         async with self._guard:
             with anyio.CancelScope() as self._beginning:
-                if not self._leaving:
-                    await self._begin()
+                if not self._is_closing:
+                    await self._open_store()
             self._beginning = None
 
     async def before(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """A call is about to run that may change files, those at `paths` for certain: what others changed since the
-        last look is theirs."""
+        """Checkpoint the changes of others before a call that may change files, and certainly those at `paths`."""
         if self._store is None:
-            if self._refused:  # say once, before the first change, that there can be none
-                hint = "What is changed here cannot be taken back with /undo."
+            if self._must_report_refusal:  # once, before the first change
+                hint = "/undo cannot restore files here."
                 self._emit(ErrorRaised(where="checkpoints", message=self.unavailable, hint=hint))
-            self._refused = False
+            self._must_report_refusal = False
             return
         async with self._guard:
-            self._open = (call_id, author)
-            if self._begun or self._clock.monotonic() >= self._again_at:
-                with self._going_on():
-                    await self._theirs(sorted(set(paths)))
+            self._open_call = (call_id, author)
+            if self._is_open or self._clock.monotonic() >= self._retry_at:
+                with self._reporting_faults():
+                    await self._checkpoint_others(sorted(set(paths)))
 
     async def changed(self, paths: Iterable[str] | None) -> Changes | None:
-        """What the open call changed: at `paths` only, or (None) anywhere; told as `file.changed` where its tool
-        did not. To be followed by `keep`."""
-        if self._store is None or self._open is None:
+        """Return what the open call changed at `paths` (None: anywhere), and record it unless its tool did.
+
+        Call `keep` afterwards.
+        """
+        if self._store is None or self._open_call is None:
             return None
-        named = None if paths is None else sorted(set(paths))
-        call_id, author = self._open
+        sorted_paths = None if paths is None else sorted(set(paths))
+        call_id, author = self._open_call
         changes = None
         async with self._guard:
-            with self._going_on():
-                if self._begun:
-                    changes = await self._ask(lambda store: store.look(named))
+            with self._reporting_faults():
+                if self._is_open:
+                    changes = await self._use_store(lambda store: store.look(sorted_paths))
             if changes is None:
-                self._missed.add(author, named)
-        if changes and named is None:
-            await self._tell(changes, author, call_id)
+                self._missed.add(author, sorted_paths)
+        if changes and sorted_paths is None:
+            await self._record_changes(changes, author, call_id)
         return changes
 
     async def keep(self, changes: Changes | None, part: int) -> None:
-        """Take the checkpoint after part `part`, where anything changed. Who cancels waits for it, but not for long: what
-        a finished call changed is never taken for somebody else's."""
-        opened, self._open = self._open, None
-        if self._store is None or not changes or opened is None:
+        """Take the checkpoint after part `part` if anything changed.
+
+        Cancellation waits for it, up to `CLOSING_S`, so that a finished call's changes are not attributed to others.
+        """
+        call, self._open_call = self._open_call, None
+        if self._store is None or not changes or call is None:
             return
-        call_id, author = opened
-        kept = False
+        call_id, author = call
+        committed = False
         with anyio.move_on_after(CLOSING_S, shield=True):
             async with self._guard:
-                with self._going_on():
+                with self._reporting_faults():
                     await self._commit(changes, part, author, call_id)
-                    kept = True
-        if not kept:
+                    committed = True
+        if not committed:
             self._missed.add(author, changes.paths)
 
     async def close(self) -> None:
-        """The turn ends. Where it was stopped inside a call, what that call had changed is kept as its own."""
-        if self._open is None:
-            self._tell_baseline()
+        """End the turn. If it was stopped inside a call, checkpoint that call's changes as its own."""
+        if self._open_call is None:
+            self._record_baseline()
             return
         with anyio.move_on_after(CLOSING_S):
             changes = await self.changed(None)
             await self.keep(changes, self._recorder.state.parts - 1)
-        self._open = None
+        self._open_call = None
 
     async def settle(self) -> None:
-        """Keep what others changed, so that the newest checkpoint is the workspace as it stands.
+        """Checkpoint the changes of others, so that the newest checkpoint equals the workspace.
 
         Raises `CheckpointError`.
         """
         if self._store is not None:
             async with self._guard:
-                await self._theirs()
+                await self._checkpoint_others()
 
     def tell(self, fault: CheckpointError) -> None:
-        """Say what failed, once until it works again: the work goes on without checkpoints."""
-        if not self._trouble:
-            hint = f"{fault.hint} The work goes on; what changes meanwhile is kept as soon as it works again."
+        """Report a fault, once until checkpoints work again; the session continues without them."""
+        if not self._is_fault_reported:
+            hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
-        self._trouble = True
+        self._is_fault_reported = True
 
     def busy(self) -> None:
-        """Something runs that may change files: upkeep ends at once."""
+        """Stop maintenance, because something that may change files runs."""
         if self._upkeep is not None:
             self._upkeep.stop()
 
     def idle(self) -> None:
-        """Nothing runs any more."""
-        if self._upkeep is not None and self._begun:
+        """Allow maintenance, because nothing runs any more."""
+        if self._upkeep is not None and self._is_open:
             self._upkeep.rest()
 
     async def run(self) -> None:
-        """Look after the store in the background, until cancelled."""
+        """Run maintenance in the background until cancelled."""
         if self._upkeep is not None:
             await self._upkeep.run()
 
     async def aclose(self, *, unattended: bool = False) -> None:
-        """Stop what the store does in the background. A first checkpoint that is not taken yet is left: whatever changes files
-        waits for it, so that it lacks none of the session's changes. `unattended`: there was nobody to rest for, so that what
-        upkeep would do is done now, for a while."""
+        """Stop background work. An unfinished first checkpoint is abandoned; nothing changed files before it.
+
+        `unattended`: the session was never idle, so run maintenance now, for up to `LEAVING_S`.
+        """
         self.busy()
-        self._leaving = True
+        self._is_closing = True
         if self._beginning is not None:
             self._beginning.cancel()
         if self._store is None:
             return
         await self._store.aclose()
-        if unattended and self._begun and self._worth:
-            with anyio.move_on_after(LEAVING_S), self._going_on():
+        if unattended and self._is_open and self._has_changes:
+            with anyio.move_on_after(LEAVING_S), self._reporting_faults():
                 await self._store.settle()
 
     # -- with the guard held ---------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _going_on(self) -> Iterator[None]:
-        """What fails in it is told, and ends only this."""
+    def _reporting_faults(self) -> Iterator[None]:
+        """Report a `CheckpointError` of the block instead of raising it."""
         try:
             yield
         except CheckpointError as fault:
             self.tell(fault)
 
-    async def _begin(self) -> None:
-        if self._begun or self._store is None:
+    async def _open_store(self) -> None:
+        if self._is_open or self._store is None:
             return
         known = self._recorder.state.commit
-        began = self._clock.monotonic()
+        started = self._clock.monotonic()
         try:
-            made = await self._store.begin(known, unchanged=self._missed == Missed())
+            baseline = await self._store.begin(known, unchanged=self._missed == Missed())
         except CheckpointError:
-            now = self._clock.monotonic()
-            self._again_at = now + PATIENCE * (now - began)
+            failed_at = self._clock.monotonic()
+            self._retry_at = failed_at + PATIENCE * (failed_at - started)
             raise
         finally:
             for notice in self._store.notices():
                 self._emit(ErrorRaised(where="checkpoints", message=notice))
-        self._begun, self._trouble = True, False
-        self._baseline = made
-        if made is not None:
+        self._is_open, self._is_fault_reported = True, False
+        self._baseline = baseline
+        if baseline is not None:
             self._missed = Missed()
         if known:
-            self._tell_baseline()
+            self._record_baseline()
         if self._missed != Missed():
-            await self._take_theirs()
+            await self._commit_others()
 
-    def _tell_baseline(self) -> None:
-        """The first checkpoint stands in the log before the first call that can write, or at the end of its turn: not
-        wherever the files happened to be read."""
-        made, self._baseline = self._baseline, None
-        if made is not None:
+    def _record_baseline(self) -> None:
+        """Record the first checkpoint: before the first call that can write, or at the end of its turn.
+
+        Recording it as soon as the files are read would make its place in the log depend on timing.
+        """
+        baseline, self._baseline = self._baseline, None
+        if baseline is not None:
             part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
-            self._emit(CheckpointTaken(part=part, commit=made.commit, author="human", skipped=made.skipped))
+            self._emit(
+                CheckpointTaken(part=part, commit=baseline.commit, author="human", skipped=baseline.skipped)
+            )
 
-    async def _theirs(self, also: Sequence[str] = ()) -> None:
-        """A store that was damaged while it was open is opened again before it counts as failed."""
-        if self._begun:
+    async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
+        """Checkpoint the changes of others; reopen the store once if it was damaged while open."""
+        if self._is_open:
             with contextlib.suppress(CheckpointError):
-                await self._take_theirs(also)
+                await self._commit_others(also)
                 return
-        await self._begin()
-        await self._take_theirs(also)
+        await self._open_store()
+        await self._commit_others(also)
 
-    async def _take_theirs(self, also: Sequence[str] = ()) -> None:
-        self._tell_baseline()
+    async def _commit_others(self, also: Sequence[str] = ()) -> None:
+        self._record_baseline()
         if self._missed != Missed():
-            await self._take_missed()
+            await self._commit_missed()
         self._missed = Missed()
-        changes = await self._ask(lambda store: store.look(also=also))
+        changes = await self._use_store(lambda store: store.look(also=also))
         if changes:
-            await self._tell(changes, "human", None)
+            await self._record_changes(changes, "human", None)
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
-    async def _take_missed(self) -> None:
-        """What calls changed and no checkpoint holds, as the session's; what may be anybody's as a person's too."""
-        missed, told = self._missed, self._recorder.state.unkept
+    async def _commit_missed(self) -> None:
+        """Checkpoint missed changes of calls as the session's; those that may be anybody's as the user's too."""
+        missed, recorded = self._missed, self._recorder.state.unkept
         paths = None if missed.anything else sorted(missed.paths)
-        found = await self._ask(lambda store: store.look(paths))
-        if not found:
+        unattributed = await self._use_store(lambda store: store.look(paths))
+        if not unattributed:
             return
-        found_out = await self._ask(lambda store: sort_out(store, found, missed, told))
-        changes, author, call_id = found_out.changes, found_out.author, found_out.call_id
-        await self._tell(changes, author, None)
+        attributed = await self._use_store(lambda store: sort_out(store, unattributed, missed, recorded))
+        changes, author, call_id = attributed.changes, attributed.author, attributed.call_id
+        await self._record_changes(changes, author, None)
         await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
 
     async def _commit(self, changes: Changes, part: int, author: Author, call_id: CallId | None) -> None:
         message = f"{author}: part {part}" if part >= 0 else f"{author}: before the first part"
-        commit = await self._ask(
+        commit = await self._use_store(
             lambda store: store.commit(changes, part=part, author=author, message=message)
         )
-        self._worth = True
+        self._has_changes = True
         self._emit(
             CheckpointTaken(
                 part=part,
@@ -289,30 +299,30 @@ class Checkpointing:
             )
         )
 
-    async def _ask(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Where the store fails it is opened anew before it is used again."""
+    async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
+        """Call the store; if it fails, it is reopened before its next use."""
         assert self._store is not None
         try:
             return await act(self._store)
         except CheckpointError:
-            self._begun = False
+            self._is_open = False
             raise
 
-    async def _tell(self, changes: Changes, author: Author, call_id: CallId | None) -> None:
-        """What was told of a file already is not told again."""
-        told, agent = self._recorder.state.unkept, _agent_of(self._recorder.state, call_id)
+    async def _record_changes(self, changes: Changes, author: Author, call_id: CallId | None) -> None:
+        """Record the changes of files, except those that are recorded already."""
+        recorded, agent = self._recorder.state.unkept, _agent_of(self._recorder.state, call_id)
         for file in changes.files:
-            known = told[file.path].change if file.path in told else None
+            known = recorded[file.path].change if file.path in recorded else None
             if known is not None and holds(known, file):
                 continue
-            who = "human" if file.path in changes.doubtful else author
-            make = partial(file_changed, self._blobs, file, who, call_id, known)
-            self._emit(await to_thread.run_sync(make), agent)
+            file_author = "human" if file.path in changes.doubtful else author
+            make_event = partial(file_changed, self._blobs, file, file_author, call_id, known)
+            self._emit(await to_thread.run_sync(make_event), agent)
 
     def _emit(self, payload: Payload, agent: AgentId = MAIN_AGENT) -> None:
         self._recorder.append(payload, agent=agent)
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
-    """Whose call it is: what a delegate's command changed stands under the delegate."""
+    """Return the agent of an open call, so that a delegate's changes are recorded under the delegate."""
     return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

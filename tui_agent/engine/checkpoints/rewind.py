@@ -1,7 +1,7 @@
-"""Goes back and forth in time: the conversation, the files, or both, as commands of the user.
+"""Undo, redo and revert of the conversation, the files, or both.
 
-Invariant: nothing is deleted. What is left is kept as it stands (files too) before the head moves, so that every move
-can be taken back. An intent is stored before a file is touched.
+Invariant: nothing is deleted. The present state, including files, is checkpointed before the head moves, so that every
+move can be undone. The intent is stored before a file is touched.
 """
 
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
 BLOCKED_NAMED = 8
-"""Files that cannot be put back, of which it is said."""
-MAKE_ROOM = "Move away what stands in its place and go back once more; all else was done."
-NOT_TAKEN = "No checkpoint of the files was taken yet."
+"""Maximum number of files to report that cannot be restored."""
+MAKE_ROOM = "Move away what is in its place, then repeat the command. Everything else is restored."
+NOT_TAKEN = "There is no checkpoint of the files yet."
 
 
 def told(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
-    """A plan as it is recorded and shown."""
+    """Return the event of a plan."""
     acts = tuple(
         PlannedAct(path=act.path, act=act.kind, added=act.added, removed=act.removed, conflict=act.conflict)
         for act in plan.acts[:PATHS_NAMED]
@@ -51,7 +51,7 @@ def told(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a command wants to go. `checkpoint` is the commit of the files there; empty where none is known."""
+    """The target of a command. `checkpoint` is the commit of the files at that event; empty if there is none."""
 
     to_seq: int
     reason: Reason
@@ -62,7 +62,7 @@ class Target:
 
 
 class Rewind:
-    """Carries out `Revert`, `Undo` and `Redo`; to be used while no turn runs."""
+    """Carries out `Revert`, `Undo` and `Redo`, while no turn runs."""
 
     def __init__(self, parts: EngineParts, checkpointing: Checkpointing) -> None:
         self._recorder = parts.recorder
@@ -70,8 +70,8 @@ class Rewind:
         self._checkpointing = checkpointing
 
     async def run(self, command: Revert | Undo | Redo) -> None:
-        """Go there. Raises `UsageError` and `CheckpointError`; then nothing has moved."""
-        target, kept = self._target(command), self._recorder.state.commit
+        """Move to the target. Raises `UsageError` and `CheckpointError`; nothing has moved then."""
+        target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
             await self._recorder.prepare(target.to_seq)
         close_calls(self._recorder, why=INSTEAD)
@@ -82,12 +82,12 @@ class Rewind:
         if target.conversation:
             self._move(target, restored is not None)
         if restored is not None:
-            self._restored(target, restored)
-        self._note_files(kept)
+            self._record_restored(target, restored)
+        self._record_checkpoint(previous_commit)
         await self._recorder.commit()
 
     async def plan(self, command: PlanRevert) -> None:
-        """Record what putting the files back would do."""
+        """Record what restoring the files would do."""
         store, source = self._checkpointing.store, self._recorder.checkpoint_at(command.to_seq)
         if store is None or not source:
             why = self._checkpointing.unavailable or NOT_TAKEN
@@ -104,34 +104,34 @@ class Rewind:
                 conversation, files = command.conversation, command.files
             case Undo():
                 if known.undo_to is None:
-                    raise UsageError("There is nothing to take back.", hint="Nothing was said yet.")
+                    raise UsageError("Nothing to undo.", hint="Send a message first.")
                 to_seq, reason, conversation, files = known.undo_to, "undo", True, True
             case Redo():
                 if known.redo_to is None:
-                    raise UsageError("Nothing was taken back.", hint="/undo takes the newest turn back.")
+                    raise UsageError("Nothing to redo.", hint="/undo reverts the newest turn.")
                 if not self._recorder.holds(known.redo_to):
                     raise UsageError(
-                        "Nothing was taken back in this session.",
-                        hint="What was taken back before the fork is in the session that it was forked from.",
+                        "Nothing to redo in this session.",
+                        hint="What you undid before the fork is in the parent session.",
                     )
                 to_seq, reason, conversation, files = known.redo_to, "redo", True, True
         last = self._recorder.state.seq
         if not 0 <= to_seq <= last:
-            raise UsageError(f"There is no event {to_seq}.", hint=f"The newest is {last}.")
+            raise UsageError(f"There is no event {to_seq}.", hint=f"The newest event is {last}.")
         if isinstance(command, Revert) and not self._recorder.holds(to_seq):
             raise UsageError(
                 f"There is no event {to_seq} in this session.",
-                hint="A fork has not all events of its parent: `sessions tree` shows where it began.",
+                hint="A fork lacks some events of its parent; `sessions tree` shows where it began.",
             )
         if not conversation and not files:
-            raise UsageError("Neither the conversation nor the files were to go back.")
+            raise UsageError("Nothing to revert: choose the conversation, the files, or both.")
         checkpoint = self._recorder.checkpoint_at(to_seq)
         return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
 
     def _reason(self, to_seq: int) -> Reason:
-        """Going back on the branch is a revert; to an event beside it, it is a change of branches."""
-        here = stretches(self._recorder.branches.moves, self._recorder.state.seq)
-        return "revert" if on_branch(to_seq, here) else "branch"
+        """Return "revert" for an event on the current branch, and "branch" for one on another branch."""
+        current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
+        return "revert" if on_branch(to_seq, current) else "branch"
 
     async def _restore(self, store: Checkpoints, target: Target) -> Restored | None:
         plan = await store.plan(target.checkpoint, target.overwrite)
@@ -165,30 +165,30 @@ class Rewind:
                 run_id=before.run_id,
             )
         )
-        close_calls(recorder, why="the session went back to here")
+        close_calls(recorder, why="the session was reverted to here")
         close_requests(recorder, {})
         if recorder.state.turn_running:
             recorder.append(
                 TurnFinished(
                     turn=recorder.state.turn,
                     reason="interrupted",
-                    detail="The session went back into this turn.",
+                    detail="The session was reverted to the middle of this turn.",
                     duration_ms=0.0,
                 )
             )
-        self._keep_ground(before)
+        self._keep_settings(before)
 
-    def _keep_ground(self, before: SessionStateView) -> None:
-        """Going back changes what was said and done, not what the user works with: settings, name and folder stay."""
+    def _keep_settings(self, before: SessionStateView) -> None:
+        """Keep the present workspace, title and settings: a revert concerns only the conversation and files."""
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
         if before.title != recorder.state.title:
             recorder.append(SessionTitled(title=before.title, by="user"))
-        wanted, there = before.settings, recorder.state.settings
-        if wanted is None or there is None:
+        present, reverted = before.settings, recorder.state.settings
+        if present is None or reverted is None:
             return
-        new, old = wanted.model_dump(mode="json"), there.model_dump(mode="json")
+        new, old = present.model_dump(mode="json"), reverted.model_dump(mode="json")
         for key in SessionSettings.model_fields:
             if new[key] != old[key]:
                 recorder.append(
@@ -197,9 +197,9 @@ class Rewind:
                     )
                 )
 
-    def _restored(self, target: Target, restored: Restored) -> None:
+    def _record_restored(self, target: Target, restored: Restored) -> None:
         recorder = self._recorder
-        if not target.conversation:  # the story goes on, and in it these files changed
+        if not target.conversation:  # the conversation continues, so it must show that these files changed
             for file in restored.files:
                 recorder.append(file_changed(self._blobs, file, "human", None))
         recorder.append(
@@ -212,15 +212,15 @@ class Rewind:
             )
         )
         for path, why in list(restored.blocked.items())[:BLOCKED_NAMED]:
-            message = f"{path} could not be put back: {why}."
+            message = f"{path} could not be restored: {why}."
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM))
 
-    def _note_files(self, kept: str) -> None:
-        """The log's newest checkpoint is the workspace as it stands, also where the head moved without the files.
+    def _record_checkpoint(self, previous_commit: str) -> None:
+        """Record the checkpoint of the present workspace, since the head may have moved without the files.
 
-        `kept` was the newest before: that is where a store stands with which nothing was done yet.
+        `previous_commit` was the newest before the move; it is the head of a store that was not used yet.
         """
         recorder, store = self._recorder, self._checkpointing.store
-        stands = "" if store is None else store.head or kept
-        if stands and stands != recorder.state.commit:
-            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=stands, author="human"))
+        commit = "" if store is None else store.head or previous_commit
+        if commit and commit != recorder.state.commit:
+            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=commit, author="human"))

@@ -1,7 +1,7 @@
-"""What stops an agent whose context is made smaller in vain: circles are told, and summaries that leave little are rare.
+"""Protection against useless compaction: detects loops, and delays summaries that leave little room.
 
-Invariant: it is as the log has it: a run that takes a session up goes on where the one before it stood. A person's new
-words begin the count of circles anew, a turn that only goes on does not.
+Invariant: its state follows from the log, so a resumed session continues where the earlier run stopped. A new message of
+the user resets the loop detection; a turn that only continues does not.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,111 +18,116 @@ from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, C
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 APART: Final = 10
-"""So many requests come between two summaries of which the first left little room for work."""
-TIGHT: Final = (
-    "Results are sent shortened, and turns summarised seldom. A model with a larger window (/model) has room."
-)
+"""Minimum number of requests between two summaries if the first left little room for work."""
+TIGHT: Final = "Results are shortened and old turns summarised only rarely. Choose a model with a larger window with /model."
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
-    """Of one agent, since a person's newest words and since its newest summary: where room was made, what that summary
-    left, how many requests went out since, and whether it was told that little room is left."""
+class _RecordedCompactions:
+    """Recorded compactions of an agent.
 
-    made: tuple[int, ...]
+    `compactions` are events since the user's newest message; `floor` are the tokens that the newest summary left, and
+    `requests` the number of requests since; `tight` is True if the user was warned that little room is left.
+    """
+
+    compactions: tuple[int, ...]
     floor: int
     requests: int
     tight: bool
 
 
 class Breaker:
-    """One agent's."""
+    """The circuit breaker of one agent."""
 
     def __init__(self, recorder: Recorder, agent: AgentId) -> None:
         self._recorder = recorder
         self._agent = agent
-        self._circles = Circles()
-        self._words: int | None = None
-        """The event of the words that the count of circles began with."""
-        self._taken_up = False
+        self._loops = Circles()
+        self._message_seq: int | None = None
+        """The user message at which the loop detection began."""
+        self._is_loaded = False
         self._requests = 0
-        self._waits = 0
-        """The request from which on the next summary may come: the newest one left little room for work."""
+        self._next_summary_at = 0
+        """The number of the first request at which a summary is allowed again."""
         self.floor = 0
         """Tokens that the newest summary left."""
         self.told_tight = ""
-        """The model of which was told that little room is left."""
+        """The model for which the user was warned that little room is left."""
 
     @property
     def rests(self) -> bool:
-        """Whether the next summary is not to come yet."""
-        return self._requests < self._waits
+        """True if it is too early for the next summary."""
+        return self._requests < self._next_summary_at
 
     def begin(self) -> None:
-        """A turn begins."""
-        words = max(self._recorder.history(self._agent).forgotten.spoken, default=-1)
-        if words != self._words:
-            self._words = words
-            self._circles.begin(self._recorder.state.seq)
+        """Begin a turn; a new message of the user resets the loop detection."""
+        message_seq = max(self._recorder.history(self._agent).forgotten.spoken, default=-1)
+        if message_seq != self._message_seq:
+            self._message_seq = message_seq
+            self._loops.begin(self._recorder.state.seq)
 
     def request(self) -> None:
-        """One more request goes out."""
+        """Count a request."""
         self._requests += 1
 
     def summarised(self, after: int, last: int, window: int) -> bool:
-        """A summary left so much, of which the newest request may have `last`; whether that is little room for work."""
+        """Record a summary that left `after` tokens, when a request may have `last`. Return True if room is tight."""
         self.floor = after
-        little = last - after < WORK * window
-        if little:
-            self._waits = self._requests + APART
-        return little
+        is_tight = last - after < WORK * window
+        if is_tight:
+            self._next_summary_at = self._requests + APART
+        return is_tight
 
     def closed(self) -> bool:
-        """Room is made, or was just made, once more; True where the agent goes in circles."""
+        """Record a compaction. Return True if the agent repeats the same calls after each one."""
         history = self._recorder.history(self._agent)
-        return self._circles.closed(history.originals(), history.forgotten.own)
+        return self._loops.closed(history.originals(), history.forgotten.own)
 
     async def take_up(self, last: int, window: int, model: str) -> None:
-        """Before room is made for the first time: go on from what earlier runs have recorded. Beside the loop."""
+        """Load the compactions that earlier runs recorded, in a thread. Call it before the first compaction."""
         history = self._recorder.history(self._agent)
-        gone = history.forgotten
-        if self._taken_up or self._agent != MAIN_AGENT or not (gone.layers or gone.reduced):
-            self._taken_up = True
+        forgotten = history.forgotten
+        if self._is_loaded or self._agent != MAIN_AGENT or not (forgotten.layers or forgotten.reduced):
+            self._is_loaded = True
             return
-        self._taken_up = True
-        words, newest = max(gone.spoken, default=-1), gone.newest
-        since = words if newest is None else min(words, newest - 1)
-        past = await to_thread.run_sync(lambda: _past(self._recorder.behind(since), words, newest))
+        self._is_loaded = True
+        message_seq, summary_seq = max(forgotten.spoken, default=-1), forgotten.newest
+        since = message_seq if summary_seq is None else min(message_seq, summary_seq - 1)
+        recorded = await to_thread.run_sync(
+            lambda: _read_compactions(self._recorder.behind(since), message_seq, summary_seq)
+        )
         originals = history.originals()
-        self._circles.begin(words)
-        for seq in past.made:
-            self._circles.closed((one for one in originals if one.seq < seq), gone.own)
-        self.floor = past.floor
-        if newest is not None and last - past.floor < WORK * window:
-            self._waits = self._requests + APART - past.requests
-        self.told_tight = model if past.tight else ""
+        self._loops.begin(message_seq)
+        for seq in recorded.compactions:
+            self._loops.closed((message for message in originals if message.seq < seq), forgotten.own)
+        self.floor = recorded.floor
+        if summary_seq is not None and last - recorded.floor < WORK * window:
+            self._next_summary_at = self._requests + APART - recorded.requests
+        self.told_tight = model if recorded.tight else ""
 
 
-def _past(records: Iterable[Record], words: int, newest: int | None) -> _Past:
-    """`words` and `newest` are the events of a person's newest words, and of the summary that stands."""
-    made, floor, requests, tight = list[int](), 0, 0, False
-    for record in _own(records):
+def _read_compactions(
+    records: Iterable[Record], message_seq: int, summary_seq: int | None
+) -> _RecordedCompactions:
+    """Read compactions from the log. The arguments are the events of the user's newest message and newest summary."""
+    compactions, floor, requests, tight = list[int](), 0, 0, False
+    for record in _main_agent_events(records):
         match record.payload:
             case ContextCompacted(by=by, after_tokens=after):
-                if by != "user" and record.seq > words:
-                    made.append(record.seq)
-                if record.seq == newest:
+                if by != "user" and record.seq > message_seq:
+                    compactions.append(record.seq)
+                if record.seq == summary_seq:
                     floor, requests = after, 0
-            case ContextReduced() if record.seq > words:
-                made.append(record.seq)
+            case ContextReduced() if record.seq > message_seq:
+                compactions.append(record.seq)
             case ContextPacked():
                 requests += 1
             case ContextStuck(hint=hint):
                 tight = tight or hint == TIGHT
             case _:
                 pass
-    return _Past(tuple(made), floor, requests, tight)
+    return _RecordedCompactions(tuple(compactions), floor, requests, tight)
 
 
-def _own(records: Iterable[Record]) -> Sequence[Envelope]:
-    return [one for one in records if isinstance(one, Envelope) and one.agent == MAIN_AGENT]
+def _main_agent_events(records: Iterable[Record]) -> Sequence[Envelope]:
+    return [record for record in records if isinstance(record, Envelope) and record.agent == MAIN_AGENT]

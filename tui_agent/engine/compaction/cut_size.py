@@ -1,23 +1,23 @@
-"""How long the words are that a model does not hold whole.
+"""The length of user messages that are too long for the window and therefore cut.
 
-Invariant: what was cut for a window is not told again in other words: it grows no longer, and shorter only where it has to.
+Invariant: under the same limit the length never grows, so that a cut text is not sent again with another length.
 """
 
 
 class CutSize:
-    """Characters that are left of a person's words."""
+    """The number of characters that remain of the user's messages."""
 
     def __init__(self) -> None:
-        self._left = 0
+        self._chars = 0
         self._limit: object = None
 
-    def told(self, left: int, limit: object) -> None:
-        """So many went out in a request under this limit."""
-        if limit != self._limit or left < self._left:
-            self._left, self._limit = left, limit
+    def told(self, chars: int, limit: object) -> None:
+        """Record how many characters a request under this limit contained."""
+        if limit != self._limit or chars < self._chars:
+            self._chars, self._limit = chars, limit
 
     def within(self, room: int, limit: object) -> int:
-        """Those of a summary that has this room at most; fewer where fewer were left under this limit before."""
-        left = min(self._left, room) if limit == self._limit and self._left else room
-        self._left, self._limit = left, limit
-        return left
+        """Return the characters for a summary: at most `room`, and no more than before under the same limit."""
+        chars = min(self._chars, room) if limit == self._limit and self._chars else room
+        self._chars, self._limit = chars, limit
+        return chars

@@ -1,6 +1,6 @@
-"""Records when the context reaches a limit, each once in a turn however often room is made, and when it is below all.
+"""Warnings when the context reaches a limit, each once per turn, and a notice when it is below all limits again.
 
-Invariant: a limit that it is below again, while it is still above another one, is no news.
+Invariant: falling below one limit while still above another is not recorded.
 """
 
 from typing import Final
@@ -13,23 +13,23 @@ HEIGHTS: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "comp
 
 
 class ContextWatch:
-    """Compares the meter's level after each answer with the one before."""
+    """A comparison of the meter's level after each answer with the level before."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._level: MeterLevel = recorder.meter.level
         self._turn = -1
-        self._told: set[MeterLevel] = set()
+        self._recorded_levels: set[MeterLevel] = set()
 
     def look(self) -> None:
-        """Record a new level, if it is one."""
+        """Record the level if it is new."""
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
-            self._turn, self._told = turn, set()
-        rises = HEIGHTS[meter.level] > HEIGHTS[self._level]
+            self._turn, self._recorded_levels = turn, set()
+        has_risen = HEIGHTS[meter.level] > HEIGHTS[self._level]
         if meter.level == self._level:
             return
         self._level = meter.level
-        if (rises or meter.level == "below") and meter.level not in self._told:
-            self._told.add(meter.level)
+        if (has_risen or meter.level == "below") and meter.level not in self._recorded_levels:
+            self._recorded_levels.add(meter.level)
             self._recorder.append(ContextWarned(level=meter.level, fraction=round(meter.fraction, 4)))

@@ -1,6 +1,6 @@
-"""Tells when an agent only repeats itself each time its context was made smaller.
+"""Detection of an agent that only repeats itself after each compaction.
 
-Invariant: what was looked at once is not counted again; a person's new words begin the count anew.
+Invariant: each message is counted once; a new message of the user resets the counts.
 """
 
 import hashlib
@@ -15,66 +15,66 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 
 SAME_RESULTS: Final = 3
-"""Stretches that each call of the newest one was made in, with the same result and nothing new beside: it is a circle."""
+"""A loop is this many stretches with the same calls and results, without anything new in between."""
 SAME_CALLS: Final = 8
-"""The same for calls whatever came of them: a job that is waited for says other things each time."""
+"""The same for equal calls with different results, such as reading the output of a running job."""
 
 
 class Circles:
-    """Of one agent's turn. A stretch is what it called between one making of room and the next."""
+    """The loop detector of one agent's turn. A stretch is the set of calls between two compactions."""
 
     def __init__(self) -> None:
         self.begin(-1)
 
     def begin(self, seq: int) -> None:
-        """A turn begins behind this event."""
-        self._looked = seq
-        self._calls, self._results = _Seen(), _Seen()
+        """Begin a turn after this event."""
+        self._last_seq = seq
+        self._calls, self._results = _StretchCounter(), _StretchCounter()
 
     def closed(self, messages: Iterable[Message], own: Callable[[Message], bool]) -> bool:
-        """A stretch ends with these messages, in order and as they were said; True where the agent goes in circles.
+        """End a stretch with these original messages, in order. Return True if the agent is in a loop.
 
-        `own` tells a person's own words.
+        `own` returns True for a message of the user.
         """
-        after = [one for one in messages if one.seq > self._looked]
-        results = {one.call_id: one for one in after if isinstance(one, ToolMessage)}
-        made = [
+        new = [message for message in messages if message.seq > self._last_seq]
+        results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
+        calls = [
             part
-            for one in after
-            if isinstance(one, AssistantMessage)
-            for part in one.parts
+            for message in new
+            if isinstance(message, AssistantMessage)
+            for part in message.parts
             if isinstance(part, ToolCallPart)
         ]
-        if not made:
+        if not calls:
             return False
-        self._looked = max(one.seq for one in after)
-        told = any(map(own, after))
-        calls = self._calls.again({_called(part) for part in made}, anew=told)
-        same = self._results.again({_ended(part, results) for part in made}, anew=told)
-        return calls >= SAME_CALLS or same >= SAME_RESULTS
+        self._last_seq = max(message.seq for message in new)
+        reset = any(map(own, new))
+        same_calls = self._calls.add({_call_key(call) for call in calls}, reset=reset)
+        same_results = self._results.add({_result_key(call, results) for call in calls}, reset=reset)
+        return same_calls >= SAME_CALLS or same_results >= SAME_RESULTS
 
 
-class _Seen:
-    """What was met so far, and in how many stretches since anything new was."""
+class _StretchCounter:
+    """A counter of the stretches in which each key occurred since the last new key."""
 
     def __init__(self) -> None:
-        self._ever: set[str] = set()
+        self._known: set[str] = set()
         self._counts: Counter[str] = Counter()
 
-    def again(self, stretch: set[str], *, anew: bool) -> int:
-        """Take a stretch in; how often everything in it was met by now, the stretch that brought something new too."""
-        if anew or not stretch <= self._ever:
+    def add(self, stretch: set[str], *, reset: bool) -> int:
+        """Add a stretch. Return in how many stretches all of its keys occurred since the last new key."""
+        if reset or not stretch <= self._known:
             self._counts.clear()
-        self._ever |= stretch
+        self._known |= stretch
         self._counts.update(stretch)
-        return min(self._counts[one] for one in stretch)
+        return min(self._counts[key] for key in stretch)
 
 
-def _called(call: ToolCallPart) -> str:
+def _call_key(call: ToolCallPart) -> str:
     plain = json.dumps([call.name, call.arguments], sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
-def _ended(call: ToolCallPart, results: dict[CallId, ToolMessage]) -> str:
+def _result_key(call: ToolCallPart, results: dict[CallId, ToolMessage]) -> str:
     result = results.get(call.call_id)
     return call_digest(call.name, call.arguments, () if result is None else result.content)

@@ -1,6 +1,6 @@
-"""Puts old outputs of an agent's history away, without asking a model.
+"""Offloading of old outputs from an agent's history, without asking a model.
 
-Invariant: each stands as one line with the id of an artifact that holds all of it.
+Invariant: each output is replaced by one line with the id of an artifact that has the full output.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,13 @@ from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
 
 AT_ONCE: Final = 100
-"""Outputs that one event puts away."""
+"""Maximum number of outputs per event."""
+LINE_CHARS: Final = 160
+"""Approximate characters of the line that replaces an output."""
 
 
 class PuttingAway:
-    """One agent's."""
+    """The offloading of one agent's outputs."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
@@ -38,45 +40,49 @@ class PuttingAway:
         readings: bool = False,
         all_of_it: bool = False,
     ) -> int:
-        """Put the oldest outputs away, many at once so that a provider's cache breaks seldom; the tokens that it freed.
-        None where they free less than this share of the window; `readings`: those of the files that were used last
-        too, as far as that share needs them."""
+        """Offload the oldest outputs, and return the number of freed tokens.
+
+        Many are offloaded at once, because each time invalidates the provider's cache. Nothing is done if they free less
+        than the share `least` of the window. `readings`: include the newest reads of files if that share needs them.
+        `all_of_it`: free as much as possible.
+        """
         limits = self._parts.shrinking
-        newest, possible = self._possible(round(limits.keep * window / per_char))
-        enough = least * window
-        wanted = needed if all_of_it else max(needed - limits.reduce_to * window, enough)
+        newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))
+        minimum = least * window
+        target = needed if all_of_it else max(needed - limits.reduce_to * window, minimum)
         chosen, freed = list[ToolMessage](), 0.0
-        for message in possible:
-            late = message.call_id in newest
-            if freed >= (enough if late else wanted) or (late and not readings):
+        for message in candidates:
+            is_newest_read = message.call_id in newest_reads
+            if freed >= (minimum if is_newest_read else target) or (is_newest_read and not readings):
                 break
             chosen.append(message)
-            freed += max(0, chars_of(message) - 160) * per_char
-        if not chosen or freed < enough:
+            freed += _saved_chars(message) * per_char
+        if not chosen or freed < minimum:
             return 0
-        chosen.sort(key=lambda one: one.seq)
+        chosen.sort(key=lambda message: message.seq)
         before = needed
-        for at in range(0, len(chosen), AT_ONCE):
-            part = chosen[at : at + AT_ONCE]
-            less = round(sum(max(0, chars_of(one) - 160) for one in part) * per_char)
-            self._put_away(part, before, max(0, before - less))
-            before = max(0, before - less)
+        for start in range(0, len(chosen), AT_ONCE):
+            batch = chosen[start : start + AT_ONCE]
+            after = max(0, before - round(sum(map(_saved_chars, batch)) * per_char))
+            self._record(batch, before, after)
+            before = after
         return needed - before
 
-    def _possible(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """The newest readings, and all outputs that may be put away, those last."""
+    def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
+        """Return the newest reads of files, and all outputs that may be offloaded with those reads last."""
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
-        stay = needed_calls(history, recorder.history(self._agent).forgotten.pinned)
-        newest = newest_readings(history)
-        return newest, sorted(reducible(history, keep, stay), key=lambda one: one.call_id in newest)
+        required = needed_calls(history, recorder.history(self._agent).forgotten.pinned)
+        newest_reads = newest_readings(history)
+        outputs = reducible(history, keep, required)
+        return newest_reads, sorted(outputs, key=lambda message: message.call_id in newest_reads)
 
-    def _put_away(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:
+    def _record(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:
         self._parts.recorder.append(
             ContextReduced(
-                call_ids=tuple(one.call_id for one in messages),
-                artifacts=tuple(self._artifact(one) for one in messages),
-                forgets=tuple(one.seq for one in messages),
+                call_ids=tuple(message.call_id for message in messages),
+                artifacts=tuple(self._artifact(message) for message in messages),
+                forgets=tuple(message.seq for message in messages),
                 before_tokens=before,
                 after_tokens=after,
             ),
@@ -84,20 +90,25 @@ class PuttingAway:
         )
 
     def _artifact(self, message: ToolMessage) -> Artifact:
-        """The output as an artifact: the one that it was shortened to or read of, else a new one of what was told."""
-        held = self._parts.recorder.state.artifacts.get(message.artifact_id)
-        if held is not None:
-            return held
+        """Return the artifact of an output: the existing one, or a new one of the message's text."""
+        existing = self._parts.recorder.state.artifacts.get(message.artifact_id)
+        if existing is not None:
+            return existing
         blobs = self._parts.blobs
-        words = [self._text(one.text) for one in message.content if isinstance(one, TextContent)]
-        images = sum(isinstance(one, ImageContent) for one in message.content)
-        whole = blobs.keep("\n".join([*words, *(["[an image]"] * images)]))
-        text = self._text(whole)
-        stored = whole if isinstance(whole, BlobText) else as_blob(text, blobs)
+        texts = [self._resolve_text(part.text) for part in message.content if isinstance(part, TextContent)]
+        images = sum(isinstance(part, ImageContent) for part in message.content)
+        content = blobs.keep("\n".join([*texts, *(["[an image]"] * images)]))
+        text = self._resolve_text(content)
+        stored = content if isinstance(content, BlobText) else as_blob(text, blobs)
         return Artifact.of(message.name, stored, lines=line_count(text), preview_size=0)
 
-    def _text(self, text: LongText) -> str:
+    def _resolve_text(self, text: LongText) -> str:
         try:
             return self._parts.blobs.text(text)
         except BlobMissing:
             return text_preview(text)
+
+
+def _saved_chars(message: ToolMessage) -> int:
+    """Return the number of characters that offloading an output saves."""
+    return max(0, chars_of(message) - LINE_CHARS)

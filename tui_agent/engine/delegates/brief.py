@@ -1,6 +1,6 @@
-"""What a delegate is told beside its task, and what of the session's own middlewares it has.
+"""A delegate's context besides its task: its role, and the session's middlewares as far as they apply.
 
-Invariant: nothing of the conversation above it: its role, the workspace and the project's instructions.
+Invariant: it gets nothing of the parent's conversation, only its role, the workspace and the project's instructions.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 LAST = (
-    "[This is the last answer that you have in this subtask. Call no tool. Say what you found and did, what is done, and "
-    "what is not.]"
+    "[This is your last answer in this subtask. Do not call tools. Report what you found, what you did, and what is not "
+    "done.]"
 )
 
 
 class Brief:
-    """The role as system prompt, the room of an answer, and a word before the last one."""
+    """A middleware with the role as system prompt, a limit for each answer, and a note before the last answer."""
 
     name = "delegate"
 
@@ -31,37 +31,37 @@ class Brief:
         self._state = state
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Nothing: a delegate's work is no turn."""
+        """Do nothing: a delegate's work is not a turn."""
 
     async def on_turn_end(self, turn: TurnContext) -> None:
-        """Nothing: a delegate's work is no turn."""
+        """Do nothing: a delegate's work is not a turn."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """The role, and where the delegate is."""
+        """Return the role's prompt and the workspace."""
         return (
             Fragment(id=f"role.{self._role.name}", text=self._role.prompt, priority=100),
             Fragment(id="workspace", text=f"Workspace: {state.workspace}", priority=150),
         )
 
     async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
-        """Bound the answer; say so where it is the last. A summary of its history is no answer of its own."""
+        """Limit the answer, and add a note if it is the last. Requests for a summary pass unchanged."""
         if request.purpose != "answer":
             return await nxt(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
         state = self._state()
         limit = state.settings.budgets.max_iterations if state.settings is not None else None
         if limit is not None and 1 < limit <= state.local_iteration:
-            word = UserMessage(content=(TextContent(text=LAST),), seq=state.seq, kind="passing")
-            request = replace(request, messages=(*request.messages, word))
+            note = UserMessage(content=(TextContent(text=LAST),), seq=state.seq, kind="passing")
+            request = replace(request, messages=(*request.messages, note))
         return await nxt(request)
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """As it is."""
+        """Run the call unchanged."""
         return await nxt(call)
 
 
 class Unheard:
-    """A middleware of the session around a delegate's requests: of what it contributes only instructions are heard."""
+    """A middleware of the session around a delegate's calls. Of its fragments only instructions are used."""
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:
         self._inner = inner
@@ -69,25 +69,25 @@ class Unheard:
 
     @property
     def name(self) -> str:
-        """As it is."""
+        """The name of the wrapped middleware."""
         return self._inner.name
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Nothing: a delegate's work is no turn."""
+        """Do nothing: a delegate's work is not a turn."""
 
     async def on_turn_end(self, turn: TurnContext) -> None:
-        """Nothing: a delegate's work is no turn."""
+        """Do nothing: a delegate's work is not a turn."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """What the project's files say of how to work in it, where the delegate works."""
+        """Return the project's instructions; nothing for a read-only role."""
         if not self._instructions:
             return ()
-        return [one for one in self._inner.contribute(state) if one.section == "instructions"]
+        return [fragment for fragment in self._inner.contribute(state) if fragment.section == "instructions"]
 
     async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
-        """As it is."""
+        """Call the wrapped middleware."""
         return await self._inner.wrap_model(request, nxt)
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """As it is."""
+        """Call the wrapped middleware."""
         return await self._inner.wrap_tool(call, nxt)

@@ -1,4 +1,4 @@
-"""The agent of a turn that the user gave to a named agent: it hands the task over, and says no more."""
+"""The agent of a turn that the user gives to a named agent: it delegates the task and adds nothing."""
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
@@ -8,35 +8,37 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart
 
 DELEGATES = "spawn_subtask"
-"""The tool by which a task is handed over."""
+"""The tool that starts a delegate."""
 
 
 def require_role(parts: EngineParts, name: str) -> None:
-    """Raise `ConfigError` where the user cannot give a task to an agent of this name."""
+    """Raise `ConfigError` if the user cannot delegate to an agent of this name."""
     known = ", ".join(parts.delegation.offered) or "none"
     if name not in parts.delegation.offered:
-        raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"There are: {known}.")
+        raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")
     if parts.tools.get(DELEGATES) is None:
-        raise ConfigError("Nothing can be delegated: the plugin `subagent` is not loaded.", hint="/plugins")
+        raise ConfigError(
+            "Cannot delegate: the plugin `subagent` is not loaded.", hint="See /plugins for the reason."
+        )
 
 
 class HandsOver:
-    """One call of `spawn_subtask`, then the end: the delegate's report is the answer."""
+    """An agent that calls `spawn_subtask` once and ends the turn; the delegate's report is the answer."""
 
     def __init__(self, agent: str, task: str) -> None:
         self._call = ToolCallPart(
             call_id=CallId("handed"), name=DELEGATES, arguments={"prompt": task, "agent": agent}
         )
-        self._handed = False
+        self._is_handed_over = False
 
     @property
     def name(self) -> str:
-        """The name it has in the hub."""
+        """The agent's name."""
         return "hands-over"
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Hand over, once."""
-        if self._handed:
+        """Call the tool once, then finish."""
+        if self._is_handed_over:
             return Finish()
-        self._handed = True
+        self._is_handed_over = True
         return CallTools((self._call,))

@@ -1,7 +1,7 @@
-"""Delegates: agents below another one, in the same log, with a context, a budget and an end of their own.
+"""Execution of delegates: agents below another agent, in the same log, with their own context and budget.
 
-Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and whoever delegated gets a report. A delegate
-is allowed no tool but its own; it can neither ask the user nor end the turn.
+Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
+may use only its own tools; it can neither ask the user nor end the turn.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,11 +31,11 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
-"""What a delegate may use where neither the call nor its role says."""
+"""The tools of a delegate if neither the call nor its role names any."""
 CHARS_A_TOKEN = 4
 MOST_LINES = 400
 MOST_CALLS, CALL_CHARS = 5, 60
-"""Of a delegate that never said a word so many calls are told, with so much of each."""
+"""How many calls are named, and how much of each, in the report on a delegate that never wrote any text."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -44,7 +44,7 @@ MakeLoop = Callable[[EngineParts, ModelCaller, AgentId], TurnLoop]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """An errand, settled."""
+    """A checked task with the delegate's role, tools, model and limits."""
 
     errand: Errand
     role: Role
@@ -65,16 +65,16 @@ class Delegating:
         self._make_caller = make_caller
         self._make_loop = make_loop
         self._scopes: dict[AgentId, anyio.CancelScope] = {}
-        self._rooms: dict[AgentId, anyio.Semaphore] = {}
+        self._slots: dict[AgentId, anyio.Semaphore] = {}
         self.by: Literal["agent", "user"] = "agent"
-        """Who wishes what is begun now."""
+        """Who requests the delegates that start now."""
 
     def of_call(self, call_id: CallId, agent: AgentId) -> "DelegatesOfCall":
-        """The service for one call of an agent."""
+        """Return the service for one call of an agent."""
         return DelegatesOfCall(partial(self.run, call_id=call_id, parent=agent))
 
     def stop(self, agent: AgentId) -> bool:
-        """End one delegate; who delegated goes on. False where it does not work (any more)."""
+        """Stop a delegate; its parent continues. Return False if it is not running."""
         scope = self._scopes.get(agent)
         if scope is None:
             return False
@@ -83,26 +83,27 @@ class Delegating:
         return True
 
     def stop_call(self, call_id: CallId) -> bool:
-        """End the delegate that a call waits for; False where there is none."""
-        of_call = (one.agent for one in self._parts.recorder.state.delegates if one.call_id == call_id)
-        return any(self.stop(agent) for agent in tuple(of_call))
+        """Stop the delegate that a call waits for. Return False if there is none."""
+        delegates = self._parts.recorder.state.delegates
+        agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
+        return any(self.stop(agent) for agent in agents)
 
     async def run(self, errand: Errand, *, call_id: CallId, parent: AgentId) -> DelegateReport:
-        """Let a delegate work on an errand of `parent`, once there is room for it."""
-        plan = self._planned(errand, parent)
-        room = self._rooms.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.parallel)))
-        async with room:
-            return await self._work(plan, call_id, parent)
+        """Run a delegate for `parent`, waiting while too many are running. Raises `ToolError` if it cannot start."""
+        plan = self._plan(errand, parent)
+        slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.parallel)))
+        async with slots:
+            return await self._run_plan(plan, call_id, parent)
 
-    def _planned(self, errand: Errand, parent: AgentId) -> _Plan:
-        rules, state = self._parts.delegation, self._parts.recorder.state_of(parent)
+    def _plan(self, errand: Errand, parent: AgentId) -> _Plan:
+        delegation, state = self._parts.delegation, self._parts.recorder.state_of(parent)
         level = state.delegate_level + 1
-        if level > rules.depth:
-            raise ToolError("A subtask cannot begin further subtasks.", hint="Do this part yourself.")
-        role = rules.roles.get(errand.role)
+        if level > delegation.depth:
+            raise ToolError("A subtask cannot start further subtasks.", hint="Do this part yourself.")
+        role = delegation.roles.get(errand.role)
         if role is None:
-            known = ", ".join(rules.offered) or "none"
-            raise ToolError(f"There is no agent {errand.role!r}.", hint=f"The named agents are: {known}.")
+            known = ", ".join(delegation.offered) or "none"
+            raise ToolError(f"There is no agent {errand.role!r}.", hint=f"Named agents: {known}.")
         if state.settings is None:
             raise ToolError("The session has no model.")
         try:
@@ -113,40 +114,40 @@ class Delegating:
             )
         except ConfigError as error:
             raise ToolError(
-                f"The agent {role.name} cannot begin: {error.message}", hint=error.hint
+                f"The agent {role.name} cannot start: {error.message}", hint=error.hint
             ) from error
-        tools = self._tools(errand, role, deeper=level < rules.depth)
-        return _Plan(errand, role, tools, model, level, role.max_iterations or rules.max_iterations)
+        tools = self._tools(errand, role, deeper=level < delegation.depth)
+        return _Plan(errand, role, tools, model, level, role.max_iterations or delegation.max_iterations)
 
     def _tools(self, errand: Errand, role: Role, *, deeper: bool) -> tuple[str, ...]:
-        """The names of the tools that it may use. What the call names must be there and may not go beyond the role."""
+        """Return the names of the delegate's tools. Tools that the call names must exist and belong to the role."""
         registry = self._parts.tools
-        asked = tuple(dict.fromkeys(canonical(name) for name in errand.tools or ()))
-        for name in asked:
+        requested = tuple(dict.fromkeys(canonical(name) for name in errand.tools or ()))
+        for name in requested:
             if registry.get(name) is None:
                 raise ToolError(registry.unknown(name).message)
             if role.tools is not None and name not in role.tools:
                 raise ToolError(
-                    f"The agent {role.name} does not use {name}.", hint=f"It uses: {', '.join(role.tools)}."
+                    f"The agent {role.name} may not use {name}.", hint=f"Its tools: {', '.join(role.tools)}."
                 )
-            if not self._usable(name, deeper=deeper):
+            if not self._can_use(name, deeper=deeper):
                 raise ToolError(
-                    f"A subtask cannot use {name}.", hint="Leave it out, and do that part yourself."
+                    f"A subtask cannot use {name}.", hint="Leave it out and do that part yourself."
                 )
-        wanted = asked or role.tools or FILE_TOOLS
-        return tuple(name for name in wanted if self._usable(name, deeper=deeper))
+        names = requested or role.tools or FILE_TOOLS
+        return tuple(name for name in names if self._can_use(name, deeper=deeper))
 
-    def _usable(self, name: str, *, deeper: bool) -> bool:
+    def _can_use(self, name: str, *, deeper: bool) -> bool:
         tool = self._parts.tools.get(name)
         if tool is None or "ask" in tool.spec.needs:
             return False
         return deeper or "delegate" not in tool.spec.needs
 
-    async def _work(self, plan: _Plan, call_id: CallId, parent: AgentId) -> DelegateReport:
+    async def _run_plan(self, plan: _Plan, call_id: CallId, parent: AgentId) -> DelegateReport:
         recorder, clock = self._parts.recorder, self._parts.clock
         agent = AgentId(f"{plan.role.name}-{recorder.state.agents_begun + 1}")
         recorder.add_agent(agent)
-        recorder.append(self._spawned(plan, call_id, parent), agent=agent)
+        recorder.append(self._spawned_event(plan, call_id, parent), agent=agent)
         started = clock.monotonic()
         scope = self._scopes[agent] = anyio.CancelScope()
         outcome: Outcome | None = None
@@ -156,19 +157,21 @@ class Delegating:
             with scope, anyio.move_on_after(self._parts.delegation.timeout_seconds) as timed:
                 outcome = await self._loop(plan, agent).run()
         except StoreError:
-            stored = False  # the turn ends of it, and ends its delegates as far as that can be stored
+            stored = (
+                False  # the turn ends because of it, and closes its delegates as far as that can be stored
+            )
             raise
         finally:
             del self._scopes[agent]
             if stored:
                 in_time = timed is None or not timed.cancelled_caught
-                ended = _ended(outcome, plan.iterations, in_time=in_time)
-                report = self._end(agent, plan, ended, (clock.monotonic() - started) * 1_000)
+                ended = _classify_end(outcome, plan.iterations, in_time=in_time)
+                report = self._finish(agent, plan, ended, (clock.monotonic() - started) * 1_000)
             recorder.drop_agent(agent)
             self._states.forget(agent)
         return report
 
-    def _spawned(self, plan: _Plan, call_id: CallId, parent: AgentId) -> AgentSpawned:
+    def _spawned_event(self, plan: _Plan, call_id: CallId, parent: AgentId) -> AgentSpawned:
         return AgentSpawned(
             name=plan.role.name,
             parent_agent=parent,
@@ -186,43 +189,50 @@ class Delegating:
     def _loop(self, plan: _Plan, agent: AgentId) -> TurnLoop:
         parts = self._parts
         brief = Brief(plan.role, plan.errand.max_tokens, partial(parts.recorder.state_of, agent))
-        heard = [Unheard(one, instructions=not plan.role.read_only) for one in parts.middlewares]
-        own = replace(parts, middlewares=(brief, *heard), agents={"default": partial(ModelAgent, plan.tools)})
-        return self._make_loop(own, self._make_caller(own, agent), agent)
+        wrapped = [
+            Unheard(middleware, instructions=not plan.role.read_only) for middleware in parts.middlewares
+        ]
+        delegate_parts = replace(
+            parts, middlewares=(brief, *wrapped), agents={"default": partial(ModelAgent, plan.tools)}
+        )
+        return self._make_loop(delegate_parts, self._make_caller(delegate_parts, agent), agent)
 
-    def _end(
-        self, agent: AgentId, plan: _Plan, ended: tuple[DelegateEnd, str], took_ms: float
+    def _finish(
+        self, agent: AgentId, plan: _Plan, ended: tuple[DelegateEnd, str], duration_ms: float
     ) -> DelegateReport:
-        """Close what it left open, and record how it ended."""
+        """Close the delegate's open calls, record its end, and return its report."""
         recorder = self._parts.recorder
         state = recorder.state
-        below = {one.agent: one for one in state.delegates}
-        own = [
-            call for call in state.open_calls if any(one.agent == agent for one in line_of(below, call.agent))
+        by_agent = {delegate.agent: delegate for delegate in state.delegates}
+        own_calls = [
+            call
+            for call in state.open_calls
+            if any(delegate.agent == agent for delegate in line_of(by_agent, call.agent))
         ]
-        close_calls(recorder, own, why=NOT_RUN)
+        close_calls(recorder, own_calls, why=NOT_RUN)
         reason, why = ended
         history = recorder.messages(agent)
-        words = _last_words(history, self._parts.blobs)
-        if reason == "completed" and not words:
-            reason, why = "failed", "it ended without a word"
-        one = next(each for each in recorder.state.delegates if each.agent == agent)
+        text = _last_text(history, self._parts.blobs)
+        if reason == "completed" and not text:
+            reason, why = "failed", "it ended without a report"
+        delegate = next(delegate for delegate in recorder.state.delegates if delegate.agent == agent)
         report = DelegateReport(
             agent=agent,
             success=reason == "completed",
-            summary=_bounded(
-                _summary(reason, why, words, _last_calls(history, self._parts.blobs)), plan.errand.max_tokens
+            summary=_shorten(
+                _report_text(reason, why, text, _last_calls(history, self._parts.blobs)),
+                plan.errand.max_tokens,
             ),
             reason=reason,
-            files_created=one.files_created,
-            files_modified=one.files_modified,
-            iterations=one.local_iteration,
-            tool_calls=one.tool_calls,
-            input_tokens=one.input_tokens,
-            output_tokens=one.output_tokens,
-            cost_usd=one.cost_usd,
+            files_created=delegate.files_created,
+            files_modified=delegate.files_modified,
+            iterations=delegate.local_iteration,
+            tool_calls=delegate.tool_calls,
+            input_tokens=delegate.input_tokens,
+            output_tokens=delegate.output_tokens,
+            cost_usd=delegate.cost_usd,
         )
-        recorder.append(_finished(report, one.model_calls, took_ms), agent=agent)
+        recorder.append(_finished_event(report, delegate.model_calls, duration_ms), agent=agent)
         return report
 
 
@@ -233,11 +243,11 @@ class DelegatesOfCall:
         self._run = run
 
     async def run(self, errand: Errand) -> DelegateReport:
-        """Let a delegate work on it, and wait."""
+        """Run a delegate on the task and wait for its report."""
         return await self._run(errand)
 
 
-def _finished(report: DelegateReport, model_calls: int, took_ms: float) -> AgentFinished:
+def _finished_event(report: DelegateReport, model_calls: int, duration_ms: float) -> AgentFinished:
     return AgentFinished(
         success=report.success,
         summary=report.summary,
@@ -250,14 +260,14 @@ def _finished(report: DelegateReport, model_calls: int, took_ms: float) -> Agent
         input_tokens=report.input_tokens,
         output_tokens=report.output_tokens,
         cost_usd=report.cost_usd,
-        duration_ms=round(took_ms, 1),
+        duration_ms=round(duration_ms, 1),
     )
 
 
-def _ended(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
-    """How it ended, and why where it did not end well."""
+def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
+    """Return how the delegate ended, and the reason if it did not complete."""
     if outcome is None:
-        return ("interrupted", "it was stopped") if in_time else ("budget", "its time was up")
+        return ("interrupted", "it was stopped") if in_time else ("budget", "it reached its time limit")
     match outcome.reason:
         case "finished":
             return "completed", ""
@@ -266,35 +276,32 @@ def _ended(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[
         case "part_limit" | "cost_limit" | "time_limit":
             return "budget", "the session reached its own limit"
         case "stuck":
-            return "failed", "it made the same calls with the same results again and again"
+            return "failed", "it repeated the same calls with the same results"
         case _:
             return "failed", outcome.detail.rstrip(".") or "it gave up"
 
 
-def _summary(reason: DelegateEnd, why: str, words: str, calls: str) -> str:
+def _report_text(reason: DelegateEnd, why: str, text: str, calls: str) -> str:
     if reason == "completed":
-        return words
-    said = f" Its last words: {words}" if words else f" Its last calls: {calls}." if calls else ""
-    return (
-        f"The subtask did not end by itself: {why}.{said}"
-        if reason != "failed"
-        else f"The subtask failed: {why}.{said}"
-    )
+        return text
+    remains = f" Its last message: {text}" if text else f" Its last calls: {calls}." if calls else ""
+    end = "failed" if reason == "failed" else "was stopped early"
+    return f"The subtask {end}: {why}.{remains}"
 
 
-def _last_words(history: Sequence[Message], blobs: Blobs) -> str:
-    """What it said in its newest answer that has words."""
+def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
+    """Return the text of its newest answer that has any."""
     for message in reversed(history):
         if isinstance(message, AssistantMessage):
             texts = (blobs.text(part.text) for part in message.parts if isinstance(part, TextPart))
-            words = "\n".join(text for text in texts if text.strip()).strip()
-            if words:
-                return words
+            joined = "\n".join(text for text in texts if text.strip()).strip()
+            if joined:
+                return joined
     return ""
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """What it called last, each with its first words: all that is known of one that never said anything."""
+    """Return its last calls with the beginning of their arguments, for a delegate that never wrote any text."""
     calls = [
         part
         for message in history
@@ -302,14 +309,14 @@ def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
-    return ", ".join(f"{call.name} {_first_words(call, blobs)}".strip() for call in calls[-MOST_CALLS:])
+    return ", ".join(f"{call.name} {_first_argument(call, blobs)}".strip() for call in calls[-MOST_CALLS:])
 
 
-def _first_words(call: ToolCallPart, blobs: Blobs) -> str:
-    """The first of its arguments, whose secrets are taken out before it is cut."""
-    said = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return " ".join(blobs.text(blobs.keep(said)).split())[:CALL_CHARS]
+def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
+    """Return the beginning of a call's first text argument. Storing it redacts secrets before it is cut."""
+    argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    return " ".join(blobs.text(blobs.keep(argument)).split())[:CALL_CHARS]
 
 
-def _bounded(text: str, max_tokens: int) -> str:
+def _shorten(text: str, max_tokens: int) -> str:
     return head_and_tail(text, max_bytes=max(max_tokens, 256) * CHARS_A_TOKEN, max_lines=MOST_LINES).text

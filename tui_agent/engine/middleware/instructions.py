@@ -1,8 +1,8 @@
-"""The files of instructions: those that hold from the start in the system prompt, those of a folder in the
-conversation, once it is worked in.
+"""Instruction files (AGENTS.md): the general ones in the system prompt, those of a folder in the conversation as soon as
+the agent works in that folder.
 
-Invariant: what the model is told is what `instructions.loaded` says; nothing is read for a request, and what a request
-began with is not changed by what joins later.
+Invariant: the model sees exactly what `instructions.loaded` records. Nothing is read for a request, and instructions
+that join later do not change the beginning of a request.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,16 +25,19 @@ from tui_agent.protocol.events.instructions import InstructionFile, Instructions
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 FIRST = 950
-"""Behind everything else of the system prompt."""
+"""After everything else in the system prompt."""
 HEAD = (
-    "The user and the project ask you to keep to the instructions below. Where two of them differ, the later one holds "
-    "for the files that it is about; what the user says in this conversation holds above all of them."
+    "Follow the instructions below, from the user and the project. If two conflict, the later one applies to the files "
+    "that it is about. What the user says in this conversation overrides all of them."
 )
 
 
 class Instructions(BaseMiddleware):
-    """AGENTS.md files. `whole` gives a kept text back; `state` is the session as an agent has it now, `append` records
-    for one; `touched` tells which files and folders the commands of a call read or write."""
+    """A middleware for AGENTS.md files.
+
+    `state` returns the state of an agent and `append` records an event for one; `whole` resolves a stored text;
+    `touched` returns the files and folders that the commands of a call read or write.
+    """
 
     name = "instructions"
 
@@ -49,79 +52,84 @@ class Instructions(BaseMiddleware):
         self._files = files
         self._state = state
         self._append = append
-        self._whole = whole
+        self._resolve_text = whole
         self._touched = touched
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Read all that hold; recorded where they are others than before. What the message mentions is worked in."""
+        """Read the general instructions and record changes; add those of folders that the message mentions."""
         for event in _differences(turn.state, await self._files.all(turn.state.instructions)):
             turn.emit(event)
         await self._join(MAIN_AGENT, turn.state.mentioned)
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """Behind a call that read or changed a file, by itself or by commands, the instructions of its folder join."""
-        calls = self._state(MAIN_AGENT).open_calls
-        agent = next((one.agent for one in calls if one.call_id == call.call_id), MAIN_AGENT)
+        """Run the call, then add the instructions of folders whose files it read or changed."""
+        open_calls = self._state(MAIN_AGENT).open_calls
+        agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
         before = self._state(agent).read_files
         result = await nxt(call)
-        after, words = self._state(agent), str(call.arguments)
+        after, arguments = self._state(agent), str(call.arguments)
         paths = [event.path for event in result.events if isinstance(event, FileRead)]
         paths += [
-            path for path, known in after.read_files.items() if before.get(path) != known and path in words
+            path for path, read in after.read_files.items() if before.get(path) != read and path in arguments
         ]
-        if after.settings is None or after.settings.policy != "read-only-delegate":  # which has none at all
+        # A read-only delegate gets no instructions at all.
+        if after.settings is None or after.settings.policy != "read-only-delegate":
             await self._join(agent, [*paths, *await self._files.places(self._touched(call))])
         return result
 
     async def _join(self, agent: AgentId, paths: Sequence[str]) -> None:
-        """The instructions of these files' folders join the agent's conversation, as far as it has not got them."""
+        """Add the instructions of these files' folders to the agent's conversation, except those it already has."""
         folders = folders_of(paths)
         if not folders:
             return
         state = self._state(agent)
         window = state.settings.model.window if state.settings is not None else 0
-        found = await self._files.below(folders, state.instructions, room_of(window))
-        now = self._state(agent)  # another call of the same answer may have brought them meanwhile
-        known = {one.path for one in now.instructions}
-        fresh = tuple(one for one in found.files if one.path not in known)
-        notes = tuple(dict.fromkeys((*now.instruction_notes, *found.notes)))
-        if fresh or notes != now.instruction_notes:
-            order = tuple(one.path for one in joined(now.instructions, fresh))
-            self._append(InstructionsLoaded(why="nested", files=fresh, order=order, notes=notes), agent)
+        applicable = await self._files.below(folders, state.instructions, room_of(window))
+        present = self._state(agent)  # read again: a parallel call may have added some meanwhile
+        known = {file.path for file in present.instructions}
+        new = tuple(file for file in applicable.files if file.path not in known)
+        notes = tuple(dict.fromkeys((*present.instruction_notes, *applicable.notes)))
+        if new or notes != present.instruction_notes:
+            order = tuple(file.path for file in joined(present.instructions, new))
+            self._append(InstructionsLoaded(why="nested", files=new, order=order, notes=notes), agent)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """One fragment a file, in the order in which they hold; what has joined the conversation stands there."""
+        """Return one fragment per file, in order of precedence; some have already joined the conversation."""
         if not state.instructions:
             return ()
-        at = [state.instructed.joined.get(one.path) for one in state.instructions]
-        whole = None if None in at else min(seq for seq in at if seq is not None)
-        head = Fragment(id="instructions", text=HEAD, section="instructions", priority=FIRST, joined=whole)
+        joined_at = [state.instructed.joined.get(file.path) for file in state.instructions]
+        # The heading is needed in the system prompt unless every file is in the conversation.
+        first = None if None in joined_at else min(seq for seq in joined_at if seq is not None)
+        head = Fragment(id="instructions", text=HEAD, section="instructions", priority=FIRST, joined=first)
         return (
             head,
-            *(self._fragment(number, one, at[number]) for number, one in enumerate(state.instructions)),
+            *(self._fragment(index, file, joined_at[index]) for index, file in enumerate(state.instructions)),
         )
 
-    def _fragment(self, number: int, one: InstructionFile, joined: int | None) -> Fragment:
-        texts = (instruction_words(one.path, one.scope), self._whole(one.text), rest_of(one))
+    def _fragment(self, index: int, file: InstructionFile, joined: int | None) -> Fragment:
+        texts = (instruction_words(file.path, file.scope), self._resolve_text(file.text), rest_of(file))
         return Fragment(
-            id=one.path,
+            id=file.path,
             text="\n\n".join(filter(None, texts)),
             section="instructions",
-            priority=FIRST + 1 + number,
+            priority=FIRST + 1 + index,
             joined=joined,
         )
 
 
 def _differences(state: SessionStateView, found: Found) -> Iterator[InstructionsLoaded]:
-    """What is new, or has changed: in the prompt, and of what has joined the conversation."""
-    has, order = state.instructed, tuple(one.path for one in found.files)
-    known = {one.path: one.sha256 for one in has.files}
-    fresh = [one for one in found.files if known.get(one.path) != one.sha256]
-    again = tuple(one for one in fresh if one.path in has.joined)
-    gone = (*(one.path for one in again), *(path for path in has.joined if path not in order))
-    front = tuple(one for one in fresh if one.path not in has.joined)
-    stood, stands = ([path for path in paths if path not in has.joined] for paths in (known, order))
-    if front or stood != stands or (found.notes != has.notes and not gone):
-        yield InstructionsLoaded(why="turn", files=front, order=order, notes=found.notes)
+    """Yield events for new and changed files: those in the system prompt, then those in the conversation."""
+    loaded, order = state.instructed, tuple(file.path for file in found.files)
+    digests = {file.path: file.sha256 for file in loaded.files}
+    changed = [file for file in found.files if digests.get(file.path) != file.sha256]
+    # A changed file that joined the conversation must leave it before its new text joins.
+    rejoining = tuple(file for file in changed if file.path in loaded.joined)
+    gone = (*(file.path for file in rejoining), *(path for path in loaded.joined if path not in order))
+    in_prompt = tuple(file for file in changed if file.path not in loaded.joined)
+    old_order, new_order = (
+        [path for path in paths if path not in loaded.joined] for paths in (digests, order)
+    )
+    if in_prompt or old_order != new_order or (found.notes != loaded.notes and not gone):
+        yield InstructionsLoaded(why="turn", files=in_prompt, order=order, notes=found.notes)
     if gone:
-        yield InstructionsLoaded(why="nested", files=again, gone=gone, order=order, notes=found.notes)
+        yield InstructionsLoaded(why="nested", files=rejoining, gone=gone, order=order, notes=found.notes)

@@ -1,6 +1,6 @@
-"""Keeps the task's working memory: folds tool results into its blocks, and shows them to the model in mode memory.
+"""The working memory of a task: notes from tool results, which the model sees in the context mode `memory`.
 
-Invariant: what it knows stands in the log (`memory.updated`) and comes back by the folded state.
+Invariant: the notes are recorded (`memory.updated`) and read back from the folded state.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,26 +16,26 @@ MAX_TOKENS = 1500
 
 
 class WorkingMemory(BaseMiddleware):
-    """Notes what calls found out. Where the context mode is `none` nothing is noted."""
+    """A middleware that records notes on tool results. In the context mode `none` it does nothing."""
 
     name = "memory"
 
     def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
-        """`redact` takes the secrets out of a text: it is asked before anything is cut to a line."""
+        """`redact` removes secrets from a text; it is called before a text is cut to a line."""
         self._state = state
         self._redact = redact
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Note what the turn is about."""
+        """Record the task of the turn."""
         state = turn.state
-        if not _keeps(state):
+        if not _is_active(state):
             return
         changed = begun(state.memory, self._redact(state.root_task))
         if changed:
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """The memory, behind the history; the assembly leaves it out in the other modes."""
+        """Return the memory, placed after the history. The assembly leaves it out in other modes."""
         text = rendered(state.memory)
         if not text:
             return ()
@@ -44,19 +44,21 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """The result as it is, with what it changes in the memory."""
+        """Return the result unchanged, with an event for new notes."""
         result = await nxt(call)
         state = self._state()
-        if not _keeps(state) or _below(state, call):  # what a delegate found out, its report says
+        if not _is_active(state) or _is_delegates_call(
+            state, call
+        ):  # a delegate's findings are in its report
             return result
         update = learnt(state.memory, call, result, self._redact)
         return result if update is None else replace(result, events=(*result.events, update))
 
 
-def _below(state: SessionStateView, call: ToolCallPart) -> bool:
-    """Whether it is a delegate's call."""
-    return any(one.call_id == call.call_id and one.agent != MAIN_AGENT for one in state.open_calls)
+def _is_delegates_call(state: SessionStateView, call: ToolCallPart) -> bool:
+    """Return True if a delegate made the call."""
+    return any(item.call_id == call.call_id and item.agent != MAIN_AGENT for item in state.open_calls)
 
 
-def _keeps(state: SessionStateView) -> bool:
+def _is_active(state: SessionStateView) -> bool:
     return state.settings is not None and state.settings.context_mode != "none"

@@ -1,6 +1,6 @@
-"""The prompt texts: Markdown files that a person can read, and override by files of the same name.
+"""The prompt texts: Markdown files that users can override with files of the same name.
 
-Invariant: a text is read once a start; the overriding folders are looked at in order, the bundled one last.
+Invariant: each text is read once per start; the overriding folders are searched in order, the bundled one last.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ MAX_BYTES = 100_000
 
 
 class PromptTexts:
-    """Prompt texts by name, from the first folder that has `NAME.md`."""
+    """Prompt texts by name, from the first folder that contains `NAME.md`."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         self._folders = (*folders, BUNDLED)
         self._texts: dict[str, str] = {}
 
     def get(self, name: str) -> str:
-        """The text of `NAME.md`, stripped. Raises `ConfigError` where a file cannot be read."""
+        """Return the text of `NAME.md`, stripped. Raises `ConfigError` if it cannot be read."""
         if name not in self._texts:
             self._texts[name] = self._read(name)
         return self._texts[name]
@@ -33,4 +33,5 @@ class PromptTexts:
                     return path.read_text(encoding="utf-8")[:MAX_BYTES].strip()
             except (OSError, UnicodeDecodeError) as error:
                 raise ConfigError(f"The prompt {path} cannot be read: {error}.") from error
-        raise ConfigError(f"There is no prompt {name!r}.", hint=f"Looked in {self._folders}.")
+        searched = ", ".join(map(str, self._folders))
+        raise ConfigError(f"There is no prompt {name!r}.", hint=f"Searched in: {searched}.")

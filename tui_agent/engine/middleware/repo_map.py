@@ -1,8 +1,8 @@
-"""Gives the model a map of the repository with the first message of a session, and again after a compaction.
+"""The repository map in the conversation: with the first message of a session, and again after a compaction.
 
-Invariant: the map is recorded with the message that it was made for, and stays where it stands: what a provider has
-cached is not disturbed by it. No request waits longer than `PATIENCE_S` for it: one that goes out without says why in its
-manifest, and the first one after the map is there has it.
+Invariant: the map is recorded with the message that it was made for and keeps its position, so that the provider's
+cache stays valid. No request waits longer than `PATIENCE_S` for it; a request without the map gives the reason in its
+manifest, and the first request after the map is ready includes it.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,16 +30,16 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
 
 LEAST_FILES = 8
-"""A workspace with fewer files needs no map: their names are quickly listed."""
+"""A workspace with fewer files gets no map: the model can list their names quickly."""
 MOST_QUERY = 2000
-"""Characters of a message that its map is made for."""
+"""Maximum characters of a message that are used as the map's query."""
 PATIENCE_S = 3.0
-"""What a request waits for its map: as long as the first map of 11,000 files takes, and somewhat more."""
-LATE = f"the map was not there after {PATIENCE_S:g} s: a later request has it"
+"""Maximum wait of a request for its map: a bit more than the first map of 11,000 files takes."""
+LATE = f"the map was not ready after {PATIENCE_S:g} s; a later request includes it"
 
 
 class RepoMapSection(BaseMiddleware):
-    """Emits the map at the start of a turn that has none in its context, or as soon as it is there."""
+    """A middleware that emits the map at the start of a turn without one, or as soon as it is ready."""
 
     name = "repo_map"
 
@@ -47,16 +47,16 @@ class RepoMapSection(BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """What the map that is being made was asked for with, and where it is told."""
+        """The query of the map that is still being rendered, and the function that records it."""
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Make the map for what was asked, where the settings and the context mode want one."""
+        """Request a map for the task, if the settings and the context mode want one."""
         state = turn.state
         settings = state.settings
-        if settings is None or not _wanted(settings) or state.mapped:
+        if settings is None or not _is_enabled(settings) or state.mapped:
             self._late = None
             return
-        if self._tell_late():
+        if self._record_late_map():
             return
         choice = settings.map
         query = state.root_task[:MOST_QUERY]
@@ -68,56 +68,63 @@ class RepoMapSection(BaseMiddleware):
             recent=state.explored[-20:],
         )
         try:
-            found = await self._maps.soon(wish, self._patience)
+            rendered = await self._maps.soon(wish, self._patience)
         except EnvironmentFault as error:
             turn.emit(ErrorRaised(where="repo_map", message=error.message, hint=error.hint))
             return
-        if found is None:
+        if rendered is None:
             waited = self._patience * 1_000
             turn.emit(RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=waited, late=LATE))
             self._late = self._late or (query, turn.emit)
         else:
-            _tell(found, query, turn.emit)
+            _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Nothing but why there is no map, where there is none yet."""
+        """Return the reason for a missing map, else nothing: the map itself is in the conversation."""
         if not state.map_late or state.mapped:
             return ()
         return (Fragment(id=self.name, text="", section="repo_map", missing=state.map_late),)
 
     async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
-        """As it is; behind an answer that goes on, the map may come in."""
+        """Call the model; after an answer with tool calls, record a late map if it is ready."""
         reply = await nxt(request)
         if request.purpose == "answer" and any(isinstance(part, ToolCallPart) for part in reply.parts):
-            self._tell_late()
+            self._record_late_map()
         return reply
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """As it is; behind it the map may come in."""
+        """Run the call; then record a late map if it is ready."""
         result = await nxt(call)
-        self._tell_late()
+        self._record_late_map()
         return result
 
-    def _tell_late(self) -> bool:
-        """Record the map that was waited for, if it is there now."""
-        found = self._maps.late() if self._late is not None else None
-        if found is None or self._late is None:
+    def _record_late_map(self) -> bool:
+        """Record a late map if it is ready now. Return True if it was."""
+        rendered = self._maps.late() if self._late is not None else None
+        if rendered is None or self._late is None:
             return False
         (query, emit), self._late = self._late, None
-        _tell(found, query, emit)
+        _record_map(rendered, query, emit)
         return True
 
 
-def _tell(found: MapShown, query: str, emit: Callable[[Payload], None]) -> None:
-    if found.total < LEAST_FILES:
+def _record_map(rendered: MapShown, query: str, emit: Callable[[Payload], None]) -> None:
+    if rendered.total < LEAST_FILES:
         return
     emit(
         RepomapBuilt(
-            files=found.total, skipped=found.skipped, partial=found.partial, duration_ms=found.duration_ms
+            files=rendered.total,
+            skipped=rendered.skipped,
+            partial=rendered.partial,
+            duration_ms=rendered.duration_ms,
         )
     )
-    emit(RepomapUsed(query=query, tokens=found.tokens, files=found.files, injected=True, text=found.text))
+    emit(
+        RepomapUsed(
+            query=query, tokens=rendered.tokens, files=rendered.files, injected=True, text=rendered.text
+        )
+    )
 
 
-def _wanted(settings: SessionSettings) -> bool:
+def _is_enabled(settings: SessionSettings) -> bool:
     return settings.repo_map == "auto" and settings.context_mode != "none"

@@ -1,7 +1,4 @@
-"""Middlewares that only contribute a section of the system prompt.
-
-The prompt is the core identity, each middleware's section and the task guidance, in this order.
-"""
+"""Middlewares that only contribute a section of the system prompt: identity, each area of work, task guidance."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -17,23 +14,23 @@ SPEAKS_OF: Final = {
     "filesystem": frozenset(("write_file", "edit_file")),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""The tools that a section tells how to use: without any of them it is left out."""
+"""The tools that a section is about; without any of them the section is left out."""
 
 
 class PromptSection(BaseMiddleware):
-    """One text, always."""
+    """A section with a constant text."""
 
     def __init__(self, name: str, text: str, priority: int) -> None:
         self.name = name
         self._fragments = (Fragment(id=name, text=text, priority=priority),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """The same text for every state."""
+        """Return the same text for every state."""
         return self._fragments
 
 
 class PlanModeSection(BaseMiddleware):
-    """How to work while the policy is `plan`."""
+    """Instructions for the policy `plan`."""
 
     name = "plan_mode"
 
@@ -41,13 +38,13 @@ class PlanModeSection(BaseMiddleware):
         self._fragments = (Fragment(id=self.name, text=texts.get("plan_mode"), priority=350),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """The text under the plan policy, else nothing."""
+        """Return the text if the policy is `plan`, else nothing."""
         planning = state.settings is not None and state.settings.policy == "plan"
         return self._fragments if planning else ()
 
 
 class WorkspaceSection(BaseMiddleware):
-    """Where the agent is: the workspace and the system, so that it need not ask."""
+    """The workspace and the system, so that the model need not find them out."""
 
     name = "workspace"
 
@@ -56,7 +53,7 @@ class WorkspaceSection(BaseMiddleware):
         self._shell = shell
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """One line of facts. No date: it would break the provider's prompt cache every day."""
+        """Return the facts. No date: it would invalidate the provider's prompt cache every day."""
         text = f"Workspace: {state.workspace}\nSystem: {self._system}, shell {self._shell}"
         return (Fragment(id=self.name, text=text, priority=150),)
 
@@ -64,8 +61,10 @@ class WorkspaceSection(BaseMiddleware):
 def prompt_sections(
     texts: PromptTexts, system: str, shell: str, tools: Collection[str], roles: Sequence[Role] = ()
 ) -> list[BaseMiddleware]:
-    """The built-in sections in their order: tasks, files, delegation, as far as their `tools` are there. `roles` can be
-    delegated to by name."""
+    """Return the built-in sections in order, without those whose tools are missing from `tools`.
+
+    `roles` are the named agents that the model can delegate to.
+    """
     sections = [
         PromptSection("identity", texts.get("identity"), 100),
         WorkspaceSection(system, shell),
@@ -75,4 +74,8 @@ def prompt_sections(
         PlanModeSection(texts),
         PromptSection("guidance", texts.get("guidance"), 900),
     ]
-    return [one for one in sections if one.name not in SPEAKS_OF or SPEAKS_OF[one.name] & set(tools)]
+    return [
+        section
+        for section in sections
+        if section.name not in SPEAKS_OF or SPEAKS_OF[section.name] & set(tools)
+    ]

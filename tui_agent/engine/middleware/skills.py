@@ -1,6 +1,6 @@
-"""The skills' names and descriptions in the system prompt; the body of one comes by the tool `read_skill`.
+"""Names and descriptions of skills in the system prompt; the tool `read_skill` returns a skill's body.
 
-Invariant: what the model is told is what the newest `skills.loaded` says.
+Invariant: the model sees exactly what the newest `skills.loaded` records.
 """
 
 from collections.abc import Sequence
@@ -14,33 +14,35 @@ from tui_agent.protocol.events.instructions import SkillRecord, SkillsLoaded
 
 PRIORITY = 940
 HEAD = (
-    "# Skills\n\nInstructions for some kinds of task, written for you by the user or the project. Before you begin a task "
-    "that one of them is about, read it with `read_skill`, and keep to it."
+    "# Skills\n\nInstructions for some kinds of task, written by the user or the project. Before you start a task that a "
+    "skill covers, read it with `read_skill` and follow it."
 )
 READ_SKILL = "read_skill"
 SHOWN = 300
-"""Characters of a description."""
+"""Maximum characters of a description."""
 
 
 class Skills(BaseMiddleware):
-    """Looks at a turn's start whether there are other ones."""
+    """A middleware that lists the skills and looks for changes at the start of each turn."""
 
     name = "skills"
 
     def __init__(self, shelf: SkillShelf, *, readable: bool = True) -> None:
-        """Not `readable`: there is no tool for it, and the model is told of none."""
+        """`readable` False: the tool `read_skill` is missing, so no skills are listed."""
         self._shelf = shelf
         self._readable = readable
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Recorded where they are others than before."""
+        """Record the skills if they changed."""
         event = news(await to_thread.run_sync(self._shelf.refresh), turn.state)
         if event is not None:
             turn.emit(event)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """One line a skill that can be used."""
-        lines = [f"- {one.name}: {_short(one.description)}" for one in state.skills if not one.fault]
+        """Return one line for each usable skill."""
+        lines = [
+            f"- {skill.name}: {_shorten(skill.description)}" for skill in state.skills if not skill.fault
+        ]
         if not lines or not self._readable:
             return ()
         text = "\n".join((HEAD, "", *lines))
@@ -48,9 +50,9 @@ class Skills(BaseMiddleware):
 
 
 def news(found: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """What is to be recorded of the skills that there are; None where the state says the same."""
+    """Return the event for changed skills; None if they are those of the state."""
     return SkillsLoaded(skills=found) if found != state.skills else None
 
 
-def _short(description: str) -> str:
+def _shorten(description: str) -> str:
     return description if len(description) <= SHOWN else f"{description[:SHOWN].rstrip()}…"

@@ -1,4 +1,4 @@
-"""Tells the model when it turns in circles: the same call with the same result for the third time."""
+"""A note to the model when it repeats the same call with the same result for the third time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,13 +8,13 @@ from tui_agent.plugin_api import BaseMiddleware, TextContent, ToolCallPart, Tool
 
 TELL_FROM = 3
 WORDS = (
-    "\n\n[This same call has now given this same result {count} times in a row. Repeating it will not help: "
-    "do something else, or say what you are missing.]"
+    "\n\n[This call has returned the same result {count} times in a row. Do not repeat it: try something else, or say "
+    "what you are missing.]"
 )
 
 
 class StuckNotice(BaseMiddleware):
-    """Adds a note to a result that only repeats. What counts is in the folded state; the user is asked by the loop."""
+    """A middleware that adds a note to repeated results. The count is in the folded state; the loop asks the user."""
 
     name = "stuck"
 
@@ -22,12 +22,12 @@ class StuckNotice(BaseMiddleware):
         self._state = state
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """The result, with a note behind it from the third equal one on."""
+        """Return the result, with a note after it from the third equal result on."""
         result = await nxt(call)
         state = self._state()
-        same = call_digest(call.name, call.arguments, result.content) == state.repeated_call
+        is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call
         count = state.repeats + 1
-        if not same or count < TELL_FROM:
+        if not is_repeated or count < TELL_FROM:
             return result
         note = TextContent(text=WORDS.format(count=count))
         return replace(result, content=(*result.content, note), data={**result.data, "repeated": count})

@@ -1,4 +1,4 @@
-"""Delegation: what the system prompt says of it, and the roles that delegates can have."""
+"""The delegation section of the system prompt, and the roles of delegates."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -16,42 +16,43 @@ from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
 from tui_agent.protocol.events.session import ErrorRaised
 
 OWN = Path(__file__).parent / "agents"
-"""The agents that come with the product."""
+"""The folder of the bundled agents."""
 LOOKS = ("read_file", "grep", "repo_map", "search_notes")
-"""What an investigator may use, as far as it is there."""
+"""The tools of an investigator, if they are loaded."""
 INVESTIGATOR_ITERATIONS = 20
 NAMED = 3
-"""Of what is wrong with the agents' files so much is told where a session opens."""
+"""Maximum number of faulty agent files to name when a session opens."""
 
 
 class SubagentsSection(BaseMiddleware):
-    """When to delegate, and to whom by name."""
+    """When to delegate, and the named agents."""
 
     name = "subagents"
 
     def __init__(self, text: str, roles: Sequence[Role]) -> None:
-        named = [f"- {one.name}: {one.description or 'no description'}" for one in roles]
-        whole = "\n".join([text, "Named agents (the argument `agent`):", *named]) if named else text
-        self._fragments = (Fragment(id=self.name, text=whole, priority=220),)
+        lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
+        if lines:
+            text = "\n".join([text, "Named agents (the argument `agent`):", *lines])
+        self._fragments = (Fragment(id=self.name, text=text, priority=220),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """The same text for every state."""
+        """Return the same text for every state."""
         return self._fragments
 
 
 class Subagents:
-    """What the configuration says of delegates. Raises `ConfigError` where a prompt cannot be read."""
+    """The configured delegates: built-in roles and named agents. Raises `ConfigError` if a prompt cannot be read."""
 
     def __init__(self, config: Config) -> None:
-        found = named_agents(OWN, config.paths.config_dir / FOLDER, config.project)
+        agents = named_agents(OWN, config.paths.config_dir / FOLDER, config.project)
         texts = PromptTexts((config.paths.config_dir / "prompts",))
-        self.roles = tuple(_canonical(one) for one in found.roles)
-        self.faults, self.hidden = found.faults, found.hidden
+        self.roles = tuple(_with_canonical_tools(role) for role in agents.roles)
+        self.faults, self.hidden = agents.faults, agents.hidden
         limits = config.delegation
-        own = (Role(SUBTASK, texts.get("subtask")), _investigator(config, texts))
+        built_in = (Role(SUBTASK, texts.get("subtask")), _investigator(config, texts))
         self.rules = Delegation(
-            roles={one.name: one for one in (*own, *self.roles)},
-            offered=tuple(one.name for one in self.roles),
+            roles={role.name: role for role in (*built_in, *self.roles)},
+            offered=tuple(role.name for role in self.roles),
             parallel=limits.max_parallel_subtasks,
             depth=limits.max_depth,
             max_iterations=limits.max_iterations,
@@ -59,39 +60,40 @@ class Subagents:
         )
 
     def remarks(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """What is wrong with agents that are some: tools that are not among `tools`, models that cannot be used."""
-        found: list[AgentFault] = []
+        """Return the faults of valid agents: tools that are not in `tools`, models that cannot be used."""
+        faults: list[AgentFault] = []
         for role in self.roles:
-            if Path(role.source).parent != OWN:  # the product's own use what is there
+            if Path(role.source).parent != OWN:  # bundled agents use whatever tools are loaded
                 missing = [name for name in role.tools or () if name not in tools]
-                found += [AgentFault(role.source, _not_there(missing, tools))] if missing else []
-            found += _unusable(role, resolve)
-        return tuple(found)
+                faults += [AgentFault(role.source, _missing_tools_message(missing, tools))] if missing else []
+            faults += _model_faults(role, resolve)
+        return tuple(faults)
 
     def faulty(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
-        """What is told of the agents' files where a session opens, as one event."""
-        said = [f"{Path(fault.source).name} is no agent: {fault.message}" for fault in self.faults]
-        said += [f"{Path(one.source).name}: {one.message}" for one in self.remarks(tools, resolve)]
-        if not said:
+        """Return one event with the faults of all agent files, for the start of a session; empty if there are none."""
+        lines = [f"{Path(fault.source).name} is not a valid agent: {fault.message}" for fault in self.faults]
+        lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.remarks(tools, resolve)]
+        if not lines:
             return []
-        more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
+        more = f"; and {len(lines) - NAMED} more" if len(lines) > NAMED else ""
         return [
             ErrorRaised(
                 where="agents",
-                message=f"{'; '.join(said[:NAMED])}{more}.",
-                hint="`tui-agent agents list` tells all, and shows those that can be used.",
+                message=f"{'; '.join(lines[:NAMED])}{more}.",
+                hint="Run `tui-agent agents list` to see all of them.",
             )
         ]
 
 
-def _not_there(missing: Sequence[str], tools: Collection[str]) -> str:
-    said = [
-        f"{name} (like {', '.join(guessed)})" if (guessed := near(name, tools)) else name for name in missing
+def _missing_tools_message(missing: Sequence[str], tools: Collection[str]) -> str:
+    names = [
+        f"{name} (did you mean {', '.join(similar)}?)" if (similar := near(name, tools)) else name
+        for name in missing
     ]
-    return f"it names {'a tool that is' if len(said) == 1 else 'tools that are'} not there: {', '.join(said)}"
+    return f"it names {'an unknown tool' if len(names) == 1 else 'unknown tools'}: {', '.join(names)}"
 
 
-def _unusable(role: Role, resolve: ResolveModel) -> list[AgentFault]:
+def _model_faults(role: Role, resolve: ResolveModel) -> list[AgentFault]:
     if not role.model:
         return []
     try:
@@ -114,8 +116,8 @@ def _investigator(config: Config, texts: PromptTexts) -> Role:
     )
 
 
-def _canonical(role: Role) -> Role:
-    """Its tools by the names that they have here."""
+def _with_canonical_tools(role: Role) -> Role:
+    """Return the role with this program's names of its tools."""
     if role.tools is None:
         return role
     return replace(role, tools=tuple(dict.fromkeys(canonical(name) for name in role.tools)))

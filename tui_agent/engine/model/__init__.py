@@ -1,1 +1,1 @@
-"""One request to a model: its messages, the stream, retries, and the agents that use it."""
+"""Requests to a model: messages, streaming, retries, and the agents that use them."""

@@ -1,4 +1,4 @@
-"""The default agent: asks the model, and does what the model says."""
+"""The default agent, which follows the model's answers."""
 
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, Ask, AskModel, CallTools, Reject, SayMessage
@@ -6,9 +6,9 @@ from tui_agent.protocol.parts import ToolCallPart
 
 
 class ModelAgent:
-    """One question to the model an iteration; its calls are run, its words without calls end the turn.
+    """An agent that asks the model once per iteration. An answer without tool calls ends the turn.
 
-    `tools` are the names of those that it is offered; None: all.
+    `tools` are the names of the offered tools; None: all.
     """
 
     def __init__(self, tools: tuple[str, ...] | None = None) -> None:
@@ -16,11 +16,11 @@ class ModelAgent:
 
     @property
     def name(self) -> str:
-        """The name it has in the hub."""
+        """The agent's name in the settings."""
         return "default"
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Ask with the whole packed history."""
+        """Ask the model with the whole history, and return what its answer says."""
         reply = await ask(Ask(tools=self._tools))
         calls = tuple(part for part in reply.parts if isinstance(part, ToolCallPart))
         if calls:

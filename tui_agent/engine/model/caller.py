@@ -1,4 +1,4 @@
-"""One question to a model: context packed, middlewares around, streamed, retried, recorded.
+"""Model calls: assemble the context, run the middlewares, stream, retry and record.
 
 Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`, whatever happens.
 """
@@ -49,20 +49,21 @@ from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
+"""Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""An answer may take this part of the window where nobody said how long one may be."""
+"""An answer may take one part in this many of the window if the model's own limit is not known."""
 MOST_REFUSED = 5
-"""So often a request is made smaller after a provider found it too long."""
+"""How often a request is made smaller after the provider refused it as too long."""
 UNSENT = RequestId("")
-"""The id of a request that is measured and not sent."""
+"""The id of a request that is measured but not sent."""
 COUNTED_AT_ONCE = 20
-"""So many new messages are counted on the loop; more of them, as when a session is opened again, in a thread."""
+"""More new messages than this are counted in a thread, for example when a session is resumed."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """(part kind, block number, tool name)"""
 
 
 class ModelCaller:
-    """Asks models for one agent."""
+    """Calls models for one agent."""
 
     def __init__(
         self,
@@ -73,8 +74,11 @@ class ModelCaller:
         used: set[CallId],
         of: AgentId | None = None,
     ) -> None:
-        """`used` are the call ids of the session so far, shared by the callers of all its agents. `of` is the agent whose
-        history is summarised; without one, requests are the agent's own, and its history is kept within the window."""
+        """`used` are the session's call ids so far, shared by the callers of all agents.
+
+        `of` is the agent whose history this caller summarises; None for an agent's own requests, whose history is
+        kept within the window.
+        """
         self._parts = parts
         self._ticker = ticker
         self._states = states
@@ -82,22 +86,22 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Messages of the newest request, or of those that were counted before one."""
+        """Number of messages whose tokens are counted already."""
         self._counting = anyio.Lock(fast_acquire=True)
         self._watch = ContextWatch(parts.recorder)
-        self._used = used
-        self._of = agent if of is None else of
-        self._newest = Ask()
-        """What the agent asked last."""
+        self._used_call_ids = used
+        self._history_agent = agent if of is None else of
+        self._newest_ask = Ask()
+        """The agent's newest request on its own history."""
         self._sent: Packed | None = None
-        """The newest request."""
+        """The newest packed request."""
         self.room: Compacting | None = None
-        """Keeps the history within the window."""
+        """Keeps the history within the window; None in a caller that summarises."""
         if of is not None:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, of=agent)
         self.room = Compacting(parts, states, agent, summariser.ask, self.measure)
-        self._used |= {
+        self._used_call_ids |= {
             part.call_id
             for message in parts.recorder.messages(agent)
             if isinstance(message, AssistantMessage)
@@ -106,46 +110,49 @@ class ModelCaller:
         }
 
     async def ask(self, ask: Ask) -> ModelReply:
-        """Run the middlewares' chain around one model call. Raises `ModelError` once a fault is final.
+        """Call the model through the middlewares. Raises `ModelError` when retrying does not help.
 
-        A history that comes near the window is made smaller first, and once more where the provider finds it too long.
+        A history close to the window is compacted first, and again if the provider refuses the request as too long.
         """
         room = self.room if ask.messages is None else None
-        made = smaller = False
-        for last in (*(False,) * MOST_REFUSED, True):
+        compacted = False
+        refusals = 0
+        while True:
             try:
-                reply = await self._asked(ask, None if made else room)
+                reply = await self._ask_once(ask, None if compacted else room)
             except ContextOverflow as error:
                 if room is None:
                     raise
                 sent = self._sent
                 assert sent is not None
-                if last:
+                refusals += 1
+                if refusals > MOST_REFUSED:
                     raise room.explained(error, sent) from error
-                made, smaller = not smaller and await room.overflowed(sent), True
+                # Compact once. After that the learnt window shrinks with every refusal, and packing fits into it.
+                compacted = refusals == 1 and await room.overflowed(sent)
             else:
-                if smaller:
-                    self._tell_learnt()
+                if refusals:
+                    self._record_learnt_window()
                 return reply
-        raise AssertionError
 
-    def _limit(self) -> LearntWindow:
-        """What the provider of the agent's model took and refused."""
+    def _learnt_window(self) -> LearntWindow:
+        """Return what is learnt about the window from requests that the provider accepted or refused."""
         recorder = self._parts.recorder
-        return recorder.windows.of(_settings(recorder.state_of(self._of).settings).model)
+        return recorder.windows.of(_require_settings(recorder.state_of(self._history_agent).settings).model)
 
-    def _tell_learnt(self) -> None:
-        """Record what counts as the model's window from now on, where that is news."""
-        recorder, limit = self._parts.recorder, self._limit()
-        model = _settings(recorder.state_of(self._of).settings).model
+    def _record_learnt_window(self) -> None:
+        """Record the model's learnt window if it changed."""
+        recorder, learnt = self._parts.recorder, self._learnt_window()
+        model = _require_settings(recorder.state_of(self._history_agent).settings).model
         if recorder.windows.news(model):
-            window, told = limit.least(model.window), bool(limit.window)
-            event = ContextLearnt(profile=model.profile, window=window, refused=limit.refused, told=told)
+            window, is_reported = learnt.least(model.window), bool(learnt.window)
+            event = ContextLearnt(
+                profile=model.profile, window=window, refused=learnt.refused, told=is_reported
+            )
             recorder.append(event, agent=self._agent)
 
     async def warm(self) -> None:
-        """Count what a session that is taken up holds before it is asked with. A text that is missing is told by the first
-        request, which needs it."""
+        """Count a resumed session's tokens before the first request. A missing blob is reported by that request."""
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
@@ -153,95 +160,102 @@ class ModelCaller:
             messages = self._builder.messages(history)
         except BlobMissing:
             return
-        wanted = self._wanted(self._newest, messages, UNSENT)
+        packing = self._packing_request(self._newest_ask, messages, UNSENT)
         async with self._counting:
-            await to_thread.run_sync(self._assembly.prepare, wanted)
+            await to_thread.run_sync(self._assembly.prepare, packing)
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, whole: bool = False) -> Packed:
-        """What the agent's next request would hold with this history; `whole`: before anything is shortened to fit."""
+        """Pack the agent's next request with this history, without sending it.
+
+        `whole`: as if the window had no limit, so that nothing is shortened.
+        """
         async with self._counting:
             if not self._parts.tokens.ready:
                 await to_thread.run_sync(self._assembly.begin_counting)
         messages = RequestBuilder(self._parts.blobs).messages(history)
-        wanted = self._wanted(self._newest, messages, UNSENT)
+        packing = self._packing_request(self._newest_ask, messages, UNSENT)
         if whole:
-            wanted = replace(wanted, model=wanted.model.model_copy(update={"window": 0}), learnt=NOTHING)
-        return await to_thread.run_sync(self._assembly.measure, wanted)
+            packing = replace(packing, model=packing.model.model_copy(update={"window": 0}), learnt=NOTHING)
+        return await to_thread.run_sync(self._assembly.measure, packing)
 
-    def _wanted(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
-        state = self._parts.recorder.state_of(self._of)
-        settings, limit = _settings(state.settings), self._limit()
-        window = limit.least(settings.model.window)
+    def _packing_request(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
+        state = self._parts.recorder.state_of(self._history_agent)
+        settings, learnt = _require_settings(state.settings), self._learnt_window()
+        window = learnt.least(settings.model.window)
         return Wanted(
             request_id,
             settings.model,
             self._fragments(ask, state),
             messages,
             self._parts.tools.schemas(ask.tools),
-            answer=ask.max_tokens or settings.model.max_output or _answer(window),
+            answer=ask.max_tokens or settings.model.max_output or _default_max_tokens(window),
             mode=settings.context_mode,
             session_context=state.session_context,
-            learnt=limit,
-            pinned=frozenset(self._parts.recorder.history(self._of).forgotten.pinned),
+            learnt=learnt,
+            pinned=frozenset(self._parts.recorder.history(self._history_agent).forgotten.pinned),
         )
 
-    async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
+    async def _ask_once(self, ask: Ask, room: Compacting | None) -> ModelReply:
         recorder = self._parts.recorder
-        self._newest = ask if ask.messages is None else self._newest
+        self._newest_ask = ask if ask.messages is None else self._newest_ask
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
-        wanted = self._wanted(ask, self._builder.messages(history), self._parts.ids.request())
-        packed = await self._packed(wanted)
-        if room is not None and await room.make(packed, wanted.answer):
+        packing = self._packing_request(ask, self._builder.messages(history), self._parts.ids.request())
+        packed = await self._pack(packing)
+        if room is not None and await room.make(packed, packing.answer):
             smaller = self._builder.messages(recorder.messages(self._agent))
-            packed = await self._packed(replace(wanted, messages=smaller))
+            packed = await self._pack(replace(packing, messages=smaller))
         self._sent = packed
         if self.room is not None and packed.cuts:
             await self.room.tell(packed.cuts)
-        own = recorder.history(self._agent) if ask.messages is None else None
+        own_history = recorder.history(self._agent) if ask.messages is None else None
         request = ModelRequest(
-            request_id=wanted.request_id,
-            model=wanted.model,
+            request_id=packing.request_id,
+            model=packing.model,
             system=packed.system if ask.system is None else ask.system,
             messages=packed.messages,
-            tools=tuple(wanted.tools),
-            max_tokens=_left_for(wanted, packed),
+            tools=tuple(packing.tools),
+            max_tokens=_answer_tokens(packing, packed),
             images=self._builder.images(packed.messages),
-            purpose="answer" if self._of == self._agent else "compaction",
-            answers=None if own is None else own.answers,
-            opening="" if own is None else text_preview(own.opening),
+            purpose="answer" if self._history_agent == self._agent else "compaction",
+            answers=None if own_history is None else own_history.answers,
+            opening="" if own_history is None else text_preview(own_history.opening),
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
-            chain = partial(_wrapped, middleware, chain)
+            chain = partial(_call_middleware, middleware, chain)
         return await chain(request)
 
     def _fragments(self, ask: Ask, state: SessionStateView) -> list[Fragment]:
-        """What the middlewares add; a request for a summary is what it says and nothing else."""
-        if self._of != self._agent:
+        """Return the middlewares' fragments; a request for a summary has only its own prompt."""
+        if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
-        return [each for middleware in self._parts.middlewares for each in middleware.contribute(state)]
+        return [
+            fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
+        ]
 
-    async def _packed(self, wanted: Wanted) -> Packed:
-        """The request put together: in a thread where much is to be counted first."""
-        new = len(wanted.messages) - self._counted
-        # The very first question of a session goes out by an estimate of characters: it waits for nothing.
-        begun = any(isinstance(message, AssistantMessage | SummaryMessage) for message in wanted.messages)
+    async def _pack(self, packing: Wanted) -> Packed:
+        """Assemble a request, in a thread if many messages must be counted first."""
+        new = len(packing.messages) - self._counted
+        # The first request of a session does not wait for the tokenizer: characters are a good enough estimate.
+        has_history = any(
+            isinstance(message, AssistantMessage | SummaryMessage) for message in packing.messages
+        )
         async with self._counting:
-            if begun and not self._parts.tokens.ready:
+            if has_history and not self._parts.tokens.ready:
                 await to_thread.run_sync(self._assembly.begin_counting)
-                new = len(wanted.messages)
+                new = len(packing.messages)
             if new < COUNTED_AT_ONCE:
-                packed = self._assembly.pack(wanted)
+                packed = self._assembly.pack(packing)
             else:
-                packed = await to_thread.run_sync(self._assembly.pack, wanted)
-            self._counted = len(wanted.messages)
+                packed = await to_thread.run_sync(self._assembly.pack, packing)
+            self._counted = len(packing.messages)
             return packed
 
     async def _call(self, manifest: ContextPacked, request: ModelRequest) -> ModelReply:
         parts, recorder = self._parts, self._parts.recorder
         recorder.append(manifest, agent=self._agent)
-        state = recorder.state_of(self._of)
+        state = recorder.state_of(self._history_agent)
         recorder.append(
             ModelRequested(
                 request_id=request.request_id,
@@ -253,7 +267,7 @@ class ModelCaller:
                 max_tokens=request.max_tokens,
                 estimated_tokens=manifest.total_tokens,
                 purpose=request.purpose,
-                summarises=None if self._of == self._agent else self._of,
+                summarises=None if self._history_agent == self._agent else self._history_agent,
             ),
             agent=self._agent,
         )
@@ -263,20 +277,20 @@ class ModelCaller:
             try:
                 fault = await call.attempt()
             except anyio.get_cancelled_exc_class():
-                call.failed(ModelFault("cut", "stopped"), attempt, cancelled=True)
+                call.record_failure(ModelFault("cut", "stopped"), attempt, cancelled=True)
                 raise
             if fault is None:
                 return self._respond(call, manifest)
-            wait = self._wait_for(fault, attempt)
+            wait = self._retry_wait(fault, attempt)
             if wait is None:
-                call.failed(fault, attempt)
+                call.record_failure(fault, attempt)
                 final = ContextOverflow if fault.kind == "overflow" else ModelError
                 raise final(fault.message, hint=fault.hint)
             await self._throttle(call, fault, attempt, wait)
             attempt += 1
 
-    def _wait_for(self, fault: ModelFault, attempt: int) -> float | None:
-        """Seconds until the next try, or None when there is none."""
+    def _retry_wait(self, fault: ModelFault, attempt: int) -> float | None:
+        """Return the seconds until the next attempt, or None if there is none."""
         allowed = 1 if fault.kind == "empty" else self._parts.max_retries
         if not transient(fault.kind) or attempt > allowed:
             return None
@@ -298,14 +312,14 @@ class ModelCaller:
         try:
             await self._parts.clock.sleep(wait)
         except anyio.get_cancelled_exc_class():
-            call.failed(fault, attempt, cancelled=True)
+            call.record_failure(fault, attempt, cancelled=True)
             raise
         self._states.set(AgentState.RUNNING, agent=self._agent)
 
     def _respond(self, call: "_Call", manifest: ContextPacked) -> ModelReply:
         recorder = self._parts.recorder
-        reply = call.reply(recorder.state.parts, manifest.total_tokens, self._used)
-        self._used |= {part.call_id for part in reply.parts if isinstance(part, ToolCallPart)}
+        reply = call.reply(recorder.state.parts, manifest.total_tokens, self._used_call_ids)
+        self._used_call_ids |= {part.call_id for part in reply.parts if isinstance(part, ToolCallPart)}
         recorder.append(
             ModelResponded(
                 request_id=call.request.request_id,
@@ -326,7 +340,7 @@ class ModelCaller:
 
 
 class _Call:
-    """One request on its way, over all its attempts."""
+    """One request with all its attempts."""
 
     def __init__(self, parts: EngineParts, ticker: Ticker, agent: AgentId, request: ModelRequest) -> None:
         self._parts = parts
@@ -338,7 +352,7 @@ class _Call:
         self._first_token: float | None = None
 
     async def attempt(self) -> ModelFault | None:
-        """Stream once; None when a whole answer came."""
+        """Stream once. Return the fault, or None if the answer is complete."""
         self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
         client = self._parts.client(self.request.model)
         clock = self._parts.clock
@@ -374,8 +388,8 @@ class _Call:
             agent=self._agent,
         )
 
-    def failed(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        """Record the end of a request that gave no answer."""
+    def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
+        """Record the end of a request without an answer."""
         self._parts.recorder.append(
             ModelFailed(
                 request_id=self.request.request_id,
@@ -391,10 +405,11 @@ class _Call:
         )
 
     def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
-        """The whole answer, its parts numbered from `first_part`; call ids in `used` are not used again."""
-        now = self._parts.clock.monotonic()
+        """Return the complete answer, its parts numbered from `first_part`. Call ids in `used` are not used again."""
+        ended_at = self._parts.clock.monotonic()
         assembler = self._assembler
         usage = assembler.usage
+        # A provider that reports no usage at all gets an estimate of four characters per token.
         if not usage.input_tokens and not usage.output_tokens:
             output = len(assembler.text) // 4
             usage = Usage(input_tokens=estimated_input, output_tokens=output, estimated=True)
@@ -407,34 +422,34 @@ class _Call:
             if assembler.cost_usd is not None
             else cost(self.request.model, usage),
             first_part=first_part,
-            duration_ms=round((now - self._started) * 1000, 1),
+            duration_ms=round((ended_at - self._started) * 1000, 1),
             first_token_ms=None if first is None else round((first - self._started) * 1000, 1),
             provider_id=assembler.finished.provider_id if assembler.finished is not None else "",
             request_id=self.request.request_id,
         )
 
 
-def _answer(window: int) -> int:
-    """Tokens of an answer where the model's own limit is not known."""
+def _default_max_tokens(window: int) -> int:
+    """Return the maximum tokens of an answer if the model's own limit is not known."""
     return (
         min(DEFAULT_MAX_OUTPUT, max(LEAST_ANSWER, window // ANSWER_SHARE)) if window else DEFAULT_MAX_OUTPUT
     )
 
 
-def _left_for(wanted: Wanted, packed: Packed) -> int:
-    """Tokens that the answer may take: fewer than wished where a person's words need the room."""
-    said = wanted.learnt.said(wanted.model.window)
-    last = Room.of(said, 0).last
-    if last is None:
-        return wanted.answer
-    return min(wanted.answer, max(LEAST_ANSWER, last - packed.manifest.total_tokens))
+def _answer_tokens(packing: Wanted, packed: Packed) -> int:
+    """Return the maximum tokens of the answer: fewer than configured if the user's messages need the space."""
+    window = packing.learnt.said(packing.model.window)
+    limit = Room.of(window, 0).last
+    if limit is None:
+        return packing.answer
+    return min(packing.answer, max(LEAST_ANSWER, limit - packed.manifest.total_tokens))
 
 
-async def _wrapped(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:
+async def _call_middleware(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:
     return await middleware.wrap_model(request, nxt)
 
 
-def _settings(settings: SessionSettings | None) -> SessionSettings:
+def _require_settings(settings: SessionSettings | None) -> SessionSettings:
     if settings is None:
-        raise ModelError("The session has no model.", hint="/model chooses one.")
+        raise ModelError("The session has no model.", hint="Choose one with /model.")
     return settings

@@ -1,4 +1,4 @@
-"""One client for each model in use, so that connections live from call to call; closed with the session."""
+"""The model clients of a session, one per model, so that connections are reused; closed with the session."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from tui_agent.protocol.settings import ModelInfo
 
 
 class Clients:
-    """Makes a client when a model is first asked and keeps it."""
+    """A cache of clients, each created on the first call of its model."""
 
     def __init__(self, make: Callable[[ModelInfo], ModelClient]) -> None:
         self._make = make
         self._clients: dict[ModelInfo, ModelClient] = {}
 
     def get(self, info: ModelInfo) -> ModelClient:
-        """The client for a model. Raises `ConfigError` where none can be made."""
+        """Return the client for a model. Raises `ConfigError` if it cannot be created."""
         if info not in self._clients:
             self._clients[info] = self._make(info)
         return self._clients[info]

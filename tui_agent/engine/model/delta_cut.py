@@ -1,8 +1,8 @@
-"""Where a text that still grows may be cut, so that no secret stands in two pieces, each of which looks harmless.
+"""Safe places to cut a streaming text, so that no secret is split into two pieces that each look harmless.
 
-Invariant: a piece ends behind a whole word; never inside a private key, inside a command that may be given a password,
-nor between the beginning of a line with a secret's name (`password`, `- name: DB_TOKEN`) and the end of the second line
-below it. What is held back is bounded by `MOST_HELD`; behind a name, also by `_NEAR` characters and by plain prose.
+Invariant: a piece ends after a whole word; never inside a private key, inside a command that may contain a password, or
+between the start of a line with a secret's name (`password`, `- name: DB_TOKEN`) and the end of the second line below.
+At most `MOST_HELD` characters are held back; after a secret's name also at most `_NEAR` characters or until plain prose.
 """
 
 import re
@@ -11,35 +11,35 @@ from typing import Final
 from tui_agent.protocol.secret_names import SECRET_WORD
 
 MOST_HELD: Final = 8_000
-"""Characters that are held back at most; a longer run without a place to cut is cut anywhere."""
+"""Maximum number of characters to hold back; a longer text without a safe place is cut anywhere."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
-_TELLING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD}"
-"""A word of secrets; `3 tests passed` has none."""
+_SECRET_NAME_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD}"
+"""A word in the name of a secret; `3 tests passed` has none."""
 _NAME: Final = re.compile(
-    rf"(?i)(?:{_TELLING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
+    rf"(?i)(?:{_SECRET_NAME_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
     r"|(?:\w+_)?auth[=(]))\w{0,20}"
 )
-"""A secret's name, or what says that one follows without a name: `basic_auth('bob', …)`."""
+"""A secret's name, or a word before a secret that has no name: `basic_auth('bob', …)`."""
 _LINE_BREAK: Final = re.compile(r"\n\s*")
-_LEADING: Final = (
+_FILLER_WORD: Final = (
     r"(?:account|and|by|default|for|generated|is|not|now|null|of|set|the|to|user|was|with)(?=[ ,.;!?])"
 )
 _PROSE: Final = re.compile(
-    rf"[`'\"*)]{{0,3}}(?: +{_LEADING})*(?:[ ,]+(?!{_LEADING})[a-z]+(?=[ ,.;!?])(?: +{_LEADING})*){{3}}"
+    rf"[`'\"*)]{{0,3}}(?: +{_FILLER_WORD})*(?:[ ,]+(?!{_FILLER_WORD})[a-z]+(?=[ ,.;!?])(?: +{_FILLER_WORD})*){{3}}"
     rf"|[^\n:=\"'`]{{0,{_NEAR}}}[.!?]\s"
 )
-"""Behind a name: three plain words, besides those that lead to a value (`for the user ada is now `), or a sentence's end."""
+"""Prose after a name: the end of a sentence, or three plain words that do not introduce a value as `is now` does."""
 _UNFINISHED: Final = re.compile(
-    rf"(?i)(?:(?:{_TELLING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
+    rf"(?i)(?:(?:{_SECRET_NAME_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
     r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
     r"|(?<![\w.-])(?:alter|arg|config|create|define|env|export|insert|login|name|net|pw|security|set|the|user|using|variable|with)\b"
     r"[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?:-\w{1,4}\s{1,3})?)\Z"
 )
-"""A name up to where its value would begin, or a word that says of a name behind it that it is one."""
+"""A name up to the start of its value, or a word that introduces a name, at the end of the text."""
 _COMMAND: Final = re.compile(
     r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
     r"|etcdctl|flyctl|ftp|gh|gh-api|helm|hey|htpasswd|http|https|hurl|imapfilter|influx|ipmitool|keytool|kinit|kubectl|ldap\w+"
@@ -50,25 +50,27 @@ _COMMAND: Final = re.compile(
     r"|nickserv|pragma|r[ow]community6?|requirepass|security\s+[a-z]+-keychain))\s"
     rf"(?:\\\r?\n|[^\n`]){{0,{_NEAR}}}\Z"
 )
-"""A command up to the end of its line, or of the quotes of Markdown around it: only the program's name tells that
-`bob:hunter2` is a login."""
+"""A command up to the end of its line or of the Markdown quotes around it.
+
+Only the program's name shows that `bob:hunter2` is a login.
+"""
 
 
 def safe_end(text: str) -> int:
-    """How much of a growing text may go out now; 0 where nothing may."""
+    """Return how many characters of a growing text may be emitted now."""
     if len(text) >= MOST_HELD:
         return len(text)
-    end, last = _word_end(text, len(text)), -1
-    while end != last:
-        last = end
-        for held_from in (_key_begin, _command_begin, _named_line_begin, _unfinished_begin):
-            end = held_from(text, end)
+    end, previous = _word_end(text, len(text)), -1
+    while end != previous:
+        previous = end
+        for find_begin in (_key_begin, _command_begin, _named_line_begin, _unfinished_begin):
+            end = find_begin(text, end)
     return end
 
 
 def _key_begin(text: str, end: int) -> int:
-    begun = text.rfind(_PEM_BEGIN, 0, end)
-    return begun if begun >= 0 and _PEM_END.search(text, begun, end) is None else end
+    begin = text.rfind(_PEM_BEGIN, 0, end)
+    return begin if begin >= 0 and _PEM_END.search(text, begin, end) is None else end
 
 
 def _command_begin(text: str, end: int) -> int:
@@ -77,9 +79,9 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Where the first line begins in which a secret is named that may still follow.
+    """Return the start of the first line that names a secret whose value may still follow, else `end`.
 
-    Only names near the end of the text count, so that a list of lines that all name one is not held back whole.
+    Only names near the end of the text count, so that a list of such lines is not held back as a whole.
     """
     for name in _NAME.finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
@@ -90,19 +92,19 @@ def _named_line_begin(text: str, end: int) -> int:
 
 
 def _unfinished_begin(text: str, end: int) -> int:
-    if len(text) - end > 2 * _NEAR:  # names behind names: none of them has a value
+    if len(text) - end > 2 * _NEAR:  # a sequence of names, none of which has a value
         return end
     name = _UNFINISHED.search(text, max(0, end - _NEAR), end)
     return _word_end(text, name.start()) if name else end
 
 
-def _line_begin(text: str, at: int) -> int:
-    """Where the line of a place begins, or a word near it if that is far away."""
-    begin = text.rfind("\n", 0, at) + 1
-    return begin if at - begin <= _NEAR else _word_end(text, at)
+def _line_begin(text: str, index: int) -> int:
+    """Return the start of the line around `index`, or of the word if the line starts too far away."""
+    begin = text.rfind("\n", 0, index) + 1
+    return begin if index - begin <= _NEAR else _word_end(text, index)
 
 
 def _word_end(text: str, end: int) -> int:
-    """Where the last word before `end` begins; characters beyond ASCII are words of their own."""
-    found = _TO_LAST_WORD.match(text, 0, end)
-    return found.end() if found else 0
+    """Return the start of the last word before `end`; each character beyond ASCII is a word."""
+    match = _TO_LAST_WORD.match(text, 0, end)
+    return match.end() if match else 0

@@ -1,6 +1,6 @@
-"""Merges small pieces of streaming text before they are recorded: at most 20 events a second, or 2 KB each.
+"""Merging of small pieces of streaming text before they are recorded: every 50 ms, or every 2 KB.
 
-Invariant: the pieces of one key come out in order and whole; pieces of different keys never mix.
+Invariant: the text of one key comes out complete and in order; texts of different keys never mix.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -20,9 +20,9 @@ LIMIT = 2048
 
 
 class Merger(Generic[KeyT]):
-    """Collects text by key and hands it to `emit(key, text)`. What `emit` refuses by raising stays held.
+    """A buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays buffered.
 
-    A key's text is cut only where no secret can be split over two events and missed by redaction (see `cutting`).
+    Text is cut only where no secret can be split over two events and missed by redaction (see `delta_cut`).
     """
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
@@ -34,7 +34,7 @@ class Merger(Generic[KeyT]):
         self._flushed_at = clock.monotonic()
 
     def add(self, key: KeyT, text: str) -> None:
-        """Take a piece in; emits when the interval or the size is reached, or the key changes."""
+        """Add a piece; emit if the interval is over, the size limit is reached, or the key changes."""
         if key != self._key:
             self.finish()
             self._key = key
@@ -44,15 +44,15 @@ class Merger(Generic[KeyT]):
             self.flush()
 
     def flush(self) -> None:
-        """Emit what is held, up to where it may be cut."""
+        """Emit the buffered text up to the last safe place."""
         if self._size:
-            held = "".join(self._pieces)
-            end = safe_end(held)
-            self._send(held[:end], held[end:])
+            text = "".join(self._pieces)
+            end = safe_end(text)
+            self._send(text[:end], text[end:])
         self._flushed_at = self._clock.monotonic()
 
     def finish(self) -> None:
-        """Emit all that is held."""
+        """Emit all buffered text."""
         if self._size:
             self._send("".join(self._pieces), "")
         self._flushed_at = self._clock.monotonic()
@@ -63,8 +63,8 @@ class Merger(Generic[KeyT]):
         while start < len(text):
             piece = text[start : start + LIMIT]
             if start + LIMIT < len(text):
-                whole = text[start : start + MOST_HELD]
-                piece = piece[: safe_end(piece)] or whole[: safe_end(whole)] or whole
+                longest = text[start : start + MOST_HELD]
+                piece = piece[: safe_end(piece)] or longest[: safe_end(longest)] or longest
             self._emit(self._key, piece)
             start += len(piece)
         self._pieces = [rest] if rest else []
@@ -72,9 +72,9 @@ class Merger(Generic[KeyT]):
 
 
 class HeldCalls:
-    """Holds the arguments of tool calls back until the answer is complete.
+    """A buffer that holds back the arguments of tool calls until the answer is complete.
 
-    Only the text around it shows that a part of a command is a secret: pieces of the password behind `curl -u` would be
+    Only its context shows that a part of a command is a secret: pieces of the password after `curl -u` would be
     recorded, and printed by `run --json`, before that is known.
     """
 
@@ -83,7 +83,7 @@ class HeldCalls:
         self._names: dict[int, str] = {}
 
     def add(self, block: int, name: str, text: str) -> None:
-        """Take a piece of the arguments of a call in."""
+        """Add a piece of a call's arguments."""
         self._pieces.setdefault(block, []).append(text)
         self._names[block] = name
 
@@ -93,22 +93,22 @@ class HeldCalls:
             yield block, self._names[block], "".join(pieces)
 
 
-class _Flushes(Protocol):
+class _Flushable(Protocol):
     def flush(self) -> None: ...
 
 
 class Ticker:
-    """Flushes the active mergers of stalled sources, 20 times a second; sleeps while there are none."""
+    """A timer that flushes the active mergers every `INTERVAL`, in case their source stalls; sleeps if there are none."""
 
     def __init__(self) -> None:
-        self._active: set[_Flushes] = set()
+        self._active: set[_Flushable] = set()
         self._wake = anyio.Event()
 
     @contextmanager
     def merging(
         self, clock: Clock, emit: Callable[[KeyT, str], None], kind: type[KeyT] | None = None
     ) -> Iterator[Merger[KeyT]]:
-        """A merger for as long as the block runs; what is left is flushed at its end, also on errors."""
+        """Provide a merger for the `with` block; the rest is emitted at its end, also on errors."""
         merger = Merger(clock, emit)
         self._active.add(merger)
         self._wake.set()
@@ -119,7 +119,7 @@ class Ticker:
             merger.finish()
 
     async def run(self) -> None:
-        """Runs until cancelled."""
+        """Flush regularly until cancelled."""
         while True:
             if not self._active:
                 self._wake = anyio.Event()
@@ -129,4 +129,4 @@ class Ticker:
                 try:
                     merger.flush()
                 except StoreError:
-                    continue  # its source meets the same error with its next piece and reports it
+                    continue  # the merger's source gets the same error with its next piece, and reports it

@@ -1,7 +1,8 @@
-"""The agent of `/init` without a model: it writes a first AGENTS.md by the ordinary tools, so that the policy judges
-the write, an approval shows the diff, and an undo takes it back.
+"""The agent of `/init`: writes a first AGENTS.md without a model.
 
-Invariant: it asks no model; what it says at the end is what is in the file then.
+It uses the ordinary tools, so that the policy judges the write, an approval shows the diff, and /undo restores the file.
+
+Invariant: it asks no model; its last message says what is in the file at that time.
 """
 
 from typing import Final, Literal
@@ -16,11 +17,11 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart
 
 SOURCE: Final[Literal["init"]] = "init"
-"""What `user.message.source` says of a message that this agent answers."""
+"""The value of `user.message.source` in messages that this agent answers."""
 
 
 class InitAgent:
-    """One file, once."""
+    """An agent that writes AGENTS.md once."""
 
     name = "init"
 
@@ -30,35 +31,37 @@ class InitAgent:
         self._called: set[str] = set()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Look, read what is there, write, say how it ended."""
+        """Survey the repository, read the present file, write the new one, report."""
         if self._survey is None:
             try:
                 self._survey = await survey(self._env)
             except EnvironmentFault as fault:
                 return Finish(f"{NAME} was not written: {fault.message}")
-        found = self._survey
-        wanted = written(found)
-        if wanted == found.existing:
+        existing = self._survey.existing
+        content = written(self._survey)
+        if content == existing:
             return Finish(
-                f"{NAME} names every command that the repository's files show; nothing is to be added."
+                f"{NAME} already names every command found in the repository's files. Nothing to add."
             )
-        if found.existing is not None and "read_file" not in self._called:
+        if existing is not None and "read_file" not in self._called:
             return self._call("read_file", {"path": NAME})
         if "write_file" not in self._called:
-            there = found.existing is not None
-            return self._call("write_file", {"path": NAME, "content": wanted, "overwrite": there})
-        return Finish(await self._end(found, wanted))
+            overwrite = existing is not None
+            return self._call("write_file", {"path": NAME, "content": content, "overwrite": overwrite})
+        return Finish(await self._report(existing, content))
 
     def _call(self, name: str, arguments: JsonMap) -> CallTools:
         self._called.add(name)
         return CallTools((ToolCallPart(call_id=CallId(f"init_{name}"), name=name, arguments=arguments),))
 
-    async def _end(self, found: Survey, wanted: str) -> str:
+    async def _report(self, existing: str | None, content: str) -> str:
         try:
-            now = (await self._env.read(NAME)).data.decode("utf-8", "replace")
+            present = (await self._env.read(NAME)).data.decode("utf-8", "replace")
         except EnvironmentFault:
-            now = ""
-        if now != wanted:
+            present = ""
+        if present != content:
             return f"{NAME} was not written."
-        what = "is written" if found.existing is None else "has what it lacked"
-        return f"{NAME} {what}. Read it, correct it, and add what the files do not tell; /undo takes it back."
+        done = f"Created {NAME}" if existing is None else f"Added the missing commands to {NAME}"
+        return (
+            f"{done}. Read it, correct it, and add what the repository's files do not say. /undo reverts it."
+        )

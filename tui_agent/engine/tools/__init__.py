@@ -1,1 +1,1 @@
-"""Tools: registry, schemas and arguments; the policy gate; running a call and recording its result."""
+"""Tools: registry, schemas and arguments, the policy gate, execution of calls and recording of results."""

@@ -1,6 +1,6 @@
-"""Which tools an agent may call, and which of the files that a search comes upon its call may read.
+"""Access checks: the tools an agent may call, and the files a search may show.
 
-Invariant: a search over a folder shows nothing that reading the file by its name would be refused for.
+Invariant: a search over a folder shows no file that the policy would refuse to read by name.
 """
 
 from tui_agent.engine.components import EngineParts
@@ -10,15 +10,16 @@ from tui_agent.protocol.ids import AgentId
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
-    """The tools that an agent may call; None: all that are offered."""
-    one = next((each for each in parts.recorder.state.delegates if each.agent == agent), None)
-    return parts.allowed_tools if one is None else frozenset(one.tools)
+    """Return the tools that an agent may call; None: all offered tools."""
+    delegates = parts.recorder.state.delegates
+    delegate = next((delegate for delegate in delegates if delegate.agent == agent), None)
+    return parts.allowed_tools if delegate is None else frozenset(delegate.tools)
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Whether nothing stands against reading the file `path`, named as the environment names it (links followed).
+    """Return True unless the policy denies reading `path` (as the environment names it, links followed).
 
-    What only would be asked about is allowed: the whole search was.
+    A file that the policy would only ask about is allowed, because the whole search was allowed.
     """
     state = parts.recorder.state_of(agent)
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"

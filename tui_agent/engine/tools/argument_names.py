@@ -1,7 +1,7 @@
-"""Foreign names of arguments, as other programs' tools call them, put right at the edge and nowhere else.
+"""Aliases of argument names, as tools of other programs use them, replaced before a call is checked.
 
-Invariant: an argument that the tool has itself is never touched; where two names mean one argument and say different
-things, nothing is guessed.
+Invariant: an argument that the tool itself has is never changed. If two names mean the same argument but have different
+values, nothing is guessed.
 """
 
 import re
@@ -46,24 +46,24 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "workdir": ("cwd",),
     "working_directory": ("cwd",),
 }
-"""Foreign name -> ours, the first that the tool has. Only names with one meaning: no other unit, no other count."""
+"""Alias -> our names, of which the first that the tool has is used. Only aliases with the same unit and meaning."""
 REMARKS = frozenset({"description", "explanation"})
-"""What other programs' tools take beside the call, to say what it is for; it changes nothing and is left out."""
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Arguments that tools of other programs take to explain a call. They have no effect and are dropped."""
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def ours(arguments: JsonMap, known: Collection[str]) -> JsonMap:
-    """The arguments under the names that the tool has (`known`); what has no name of ours stays as it is."""
-    found = {key: value for key, value in arguments.items() if key in known}
+    """Return the arguments with aliases replaced by the tool's names (`known`); unknown names stay."""
+    renamed = {key: value for key, value in arguments.items() if key in known}
     for key, value in arguments.items():
         if key in known or key in REMARKS:
             continue
-        name = _name(key, known)
-        if found.setdefault(name, value) != value:
-            found[key] = value
-    return found
+        name = _canonical_name(key, known)
+        if renamed.setdefault(name, value) != value:
+            renamed[key] = value
+    return renamed
 
 
-def _name(key: str, known: Collection[str]) -> str:
-    plain = _HUMP.sub("_", key).replace("-", "_").lower()
+def _canonical_name(key: str, known: Collection[str]) -> str:
+    plain = _CAMEL_CASE_BOUNDARY.sub("_", key).replace("-", "_").lower()
     return next((name for name in (plain, *ALIASES.get(plain, ())) if name in known), key)

@@ -1,7 +1,7 @@
-"""A call's arguments against the tool's model: strict in meaning, lenient where the shape alone is off.
+"""Validation of a call's arguments with the tool's model: strict in meaning, lenient in form.
 
-Invariant: what is coerced has one reading only: a JSON text where an object or list is wanted, a number or truth
-value written as text. A text field is never changed. Other programs' names of arguments are put right before.
+Invariant: values are converted only if their meaning is unambiguous: JSON text for an object or list, a number or
+boolean written as text. Text fields are never changed. Aliases of argument names are replaced first.
 """
 
 import json
@@ -13,8 +13,8 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from tui_agent.engine.tools.argument_names import ours
 from tui_agent.protocol.base import JsonMap
 
-_SHOWN = 4
-_WANTS = {
+_MAX_FAULTS = 4
+_TYPE_NAMES = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -27,7 +27,7 @@ _WANTS = {
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """Why a call cannot run; `message` is written for the model and names the field and what was expected."""
+    """The reason why a call cannot run. `message` tells the model the field and the expected value."""
 
     message: str
 
@@ -35,21 +35,21 @@ class InvalidArguments:
 def parse_arguments(
     name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
 ) -> BaseModel | InvalidArguments:
-    """The arguments as the tool's model, or what is wrong with them. `schema` is the model's, as it was offered."""
+    """Return the arguments as the tool's model, or their faults. `schema` is the model's schema as offered."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     arguments = ours(arguments, fields)
     unknown = [key for key in arguments if key not in fields]
     if unknown:
-        return InvalidArguments(_unknown(name, unknown, list(fields)))
-    shaped = {key: _coerced(value, fields[key]) for key, value in arguments.items()}
+        return InvalidArguments(_unknown_message(name, unknown, list(fields)))
+    coerced = {key: _coerce(value, fields[key]) for key, value in arguments.items()}
     required = schema.get("required")
-    needed = required if isinstance(required, list) else []
-    present = {key: value for key, value in shaped.items() if value is not None or key in needed}
+    required_names = required if isinstance(required, list) else []
+    present = {key: value for key, value in coerced.items() if value is not None or key in required_names}
     try:
         return model.model_validate(present)
     except ValidationError as error:
-        return InvalidArguments(_faults(name, error, fields))
+        return InvalidArguments(_faults_message(name, error, fields))
 
 
 def _types(schema: JsonValue) -> frozenset[str]:
@@ -64,29 +64,29 @@ def _types(schema: JsonValue) -> frozenset[str]:
     return frozenset(str(item) for item in kind) if isinstance(kind, list) else frozenset()
 
 
-def _coerced(value: JsonValue, schema: JsonValue) -> JsonValue:
-    wanted = _types(schema)
-    if not isinstance(value, str) or "string" in wanted or not wanted:
+def _coerce(value: JsonValue, schema: JsonValue) -> JsonValue:
+    types = _types(schema)
+    if not isinstance(value, str) or "string" in types or not types:
         return value
     text = value.strip()
-    if wanted & {"array", "object"} and text[:1] in ("[", "{"):
-        read = _json(text)
-        if isinstance(read, list if text[0] == "[" else dict):
-            return read
-    if "boolean" in wanted and text.lower() in ("true", "false"):
+    if types & {"array", "object"} and text[:1] in ("[", "{"):
+        parsed = _parse_json(text)
+        if isinstance(parsed, list if text[0] == "[" else dict):
+            return parsed
+    if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if "integer" in wanted and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
+    if "integer" in types and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
         return int(text) if len(text) <= 18 else value
-    if "number" in wanted:
-        number = _json(text)
+    if "number" in types:
+        number = _parse_json(text)
         if isinstance(number, int | float) and not isinstance(number, bool):
             return number
-    if "null" in wanted and text in ("", "null"):
+    if "null" in types and text in ("", "null"):
         return None
     return value
 
 
-def _json(text: str) -> JsonValue:
+def _parse_json(text: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
@@ -94,48 +94,48 @@ def _json(text: str) -> JsonValue:
     return value
 
 
-def _unknown(name: str, unknown: list[str], known: list[str]) -> str:
+def _unknown_message(name: str, unknown: list[str], known: list[str]) -> str:
     hints = []
-    for key in unknown[:_SHOWN]:
-        near = get_close_matches(key, known, n=1)
-        hints.append(f"{key!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+    for key in unknown[:_MAX_FAULTS]:
+        similar = get_close_matches(key, known, n=1)
+        hints.append(f"{key!r}" + (f" (did you mean {similar[0]!r}?)" if similar else ""))
     takes = ", ".join(known) if known else "no arguments"
-    return f"{name} does not know the argument {', '.join(hints)}. It takes: {takes}."
+    return f"{name} has no argument {', '.join(hints)}. It takes: {takes}."
 
 
-def _faults(name: str, error: ValidationError, fields: JsonMap) -> str:
+def _faults_message(name: str, error: ValidationError, fields: JsonMap) -> str:
     lines = []
     faults = error.errors(include_url=False, include_context=False)
-    for fault in faults[:_SHOWN]:
-        where = _place(fault["loc"])
+    for fault in faults[:_MAX_FAULTS]:
+        path = _path_text(fault["loc"])
         if fault["type"] == "missing":
-            lines.append(f"{where} is required{_wanted(fault['loc'], fields)}.")
+            lines.append(f"{path} is required{_expected_text(fault['loc'], fields)}.")
         elif fault["type"] == "extra_forbidden":
-            lines.append(f"{where} is not known here; leave it out.")
+            lines.append(f"{path} is unknown; leave it out.")
         else:
-            got = _short(fault["input"])
-            lines.append(f"{where}: {fault['msg'].removeprefix('Value error, ')}; got {got}.")
-    if len(faults) > _SHOWN:
-        lines.append(f"{len(faults) - _SHOWN} more.")
-    return f"{name}: the arguments do not fit. " + " ".join(lines)
+            value = _shorten(fault["input"])
+            lines.append(f"{path}: {fault['msg'].removeprefix('Value error, ')}; got {value}.")
+    if len(faults) > _MAX_FAULTS:
+        lines.append(f"{len(faults) - _MAX_FAULTS} more.")
+    return f"{name}: the arguments are not valid. " + " ".join(lines)
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _path_text(location: tuple[int | str, ...]) -> str:
     path = ""
     for item in location:
         path += f"[{item}]" if isinstance(item, int) else f".{item}" if path else item
     return path or "arguments"
 
 
-def _wanted(location: tuple[int | str, ...], fields: JsonMap) -> str:
+def _expected_text(location: tuple[int | str, ...], fields: JsonMap) -> str:
     if len(location) != 1:
         return ""
     kinds = sorted(_types(fields.get(str(location[0]))))
-    words = " or ".join(_WANTS.get(kind, kind) for kind in kinds)
-    return f" ({words})" if words else ""
+    expected = " or ".join(_TYPE_NAMES.get(kind, kind) for kind in kinds)
+    return f" ({expected})" if expected else ""
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    shown = text if len(text) <= 60 else text[:57] + "…"
-    return f"{shown!r}" if isinstance(value, str) else shown
+    shortened = text if len(text) <= 60 else text[:57] + "…"
+    return f"{shortened!r}" if isinstance(value, str) else shortened

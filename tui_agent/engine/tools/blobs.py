@@ -1,7 +1,7 @@
-"""The blobs as a tool sees them: a text that cannot be stored is cut, and the call goes on.
+"""Blobs for tools: a text that cannot be stored is cut, and the call continues.
 
-Invariant: `keep` never fails for want of space; what was cut says so in its last line, and `faults` holds why. Used
-from several threads: nothing is recorded here.
+Invariant: `keep` never fails for lack of space; the last line of a cut text says so, and `faults` has the reason. Used
+from several threads, so nothing is recorded here.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
@@ -11,18 +11,18 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
 
 ROOM = 2_000
-"""Characters that a line of the log holds whatever their encoding."""
+"""Characters that fit into a line of the log in any encoding."""
 
 
 class KeptOrCut:
-    """Blobs that fall back to what a log line can hold."""
+    """Blobs that fall back to text that fits into a log line."""
 
     def __init__(self, inner: Blobs) -> None:
         self._inner = inner
         self.faults: list[StoreFull] = []
 
     def put(self, data: bytes) -> str:
-        """Store bytes. Raises `EnvironmentFault` where they cannot be stored: the call fails, the turn goes on."""
+        """Store bytes. Raises `EnvironmentFault` if that fails, so that the call fails but the turn continues."""
         try:
             return self._inner.put(data)
         except StoreFull as fault:
@@ -30,7 +30,7 @@ class KeptOrCut:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store what a file holds. Raises `EnvironmentFault`, as `put`."""
+        """Store a file's content. Raises `EnvironmentFault`, as `put`."""
         try:
             return self._inner.put_file(data)
         except StoreFull as fault:
@@ -38,30 +38,30 @@ class KeptOrCut:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def keep(self, text: str) -> LongText:
-        """The text, or its beginning where the whole cannot be stored."""
+        """Store a text, or return its beginning if it cannot be stored."""
         try:
             return self._inner.keep(text)
         except StoreFull as fault:
             self.faults.append(fault)
-            return _cut(text)
+            return _cut_text(text)
 
     def read(self, blob_sha256: str) -> bytes:
-        """A blob's bytes. Raises `BlobMissing`."""
+        """Return a blob's bytes. Raises `BlobMissing`."""
         return self._inner.read(blob_sha256)
 
     def text(self, text: LongText) -> str:
-        """A text, whole. Raises `BlobMissing`."""
+        """Return the full text. Raises `BlobMissing`."""
         return self._inner.text(text)
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """JSON with its long strings whole. Raises `BlobMissing`."""
+        """Return JSON data with its long texts resolved. Raises `BlobMissing`."""
         return self._inner.resolve(data)
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """A result that needs no blob: the beginning of each text for the model, and nothing to show beside it."""
+    """Return a result that needs no blob: only the beginning of its first text for the model."""
     content = tuple(
-        TextContent(text=_cut(piece.text))
+        TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)
         else piece
         for piece in end.content
@@ -78,7 +78,7 @@ def cut_to_line(end: ToolFinished) -> ToolFinished:
     )
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     if len(text) <= ROOM:
         return text
     return f"{text[:ROOM]}\n[… of {len(text):,} characters; the rest could not be stored]"

@@ -1,7 +1,7 @@
-"""The gate in front of every tool call: policy, then the user where the policy asks.
+"""The gate in front of every tool call: the policy decides, and asks the user if necessary.
 
-Invariant: a `permission.decided` for exactly these effects and this content is in the log before a call starts; a
-call that changed while the user thought is asked again, and so is one that was answered by a rule that cannot stand.
+Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content. If a call
+changed while the user was thinking, or the user answered with an invalid rule, the user is asked again.
 """
 
 import json
@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import get_args
 
 from anyio import to_thread
 from pydantic import BaseModel
@@ -19,7 +18,15 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.tools.access import allowed_tools
 from tui_agent.engine.tools.hooks import NOTHING, RULE, Heard, weighed
-from tui_agent.engine.tools.sandbox_retry import Again, Granted, opened_by, opening_rule
+from tui_agent.engine.tools.sandbox_retry import (
+    ONCE_ONLY,
+    Again,
+    Granted,
+    opened_by,
+    opening_choices,
+    opening_rule,
+    trial_message,
+)
 from tui_agent.engine.tools.verdict import Verdict
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
@@ -37,7 +44,7 @@ from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect, Reads, Runs, digest
-from tui_agent.protocol.events.policy import Choice, Deed, PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.policy import Deed, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
@@ -45,23 +52,19 @@ from tui_agent.protocol.settings import AgentState, PolicyName
 from tui_agent.workspace.local.granted_paths import ReachingEnvironment, reaching
 from tui_agent.workspace.local.secret_files import public_certificates
 
-_LOOKED_UP = 20
-_ASKED_BEFORE = "you were asked about this call, and the program ended before you answered"
+_MAX_STAT_FILES = 20
+_ASKED_BEFORE = "you were asked about this call, but the program ended before you answered"
 LEAVING, OPENING = "sandbox.leave", "sandbox.open"
 TRYING = "sandbox.try"
 OUTSIDE = "It runs outside the sandbox."
-_ONCE_ONLY = tuple(
-    Choice(reach=reach, rule="", offered=reach == "once", why="" if reach == "once" else "not offered here")
-    for reach in get_args(Reach)
-)
 _READING_PROFILES = frozenset({"plan", "read-only-delegate"})
 NOBODY = "no one is there to answer"
 NO_ONE = f"the policy asks, and {NOBODY}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
-    """One call as it is judged."""
+class _JudgedCall:
+    """A call with the facts that it is judged by."""
 
     call: ToolCallPart
     tool: Tool[BaseModel]
@@ -71,11 +74,11 @@ class _Case:
     heard: Heard
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
     tried: ExecResult | None = None
-    """How its trial in the sandbox ended; None if there was none."""
+    """The result of its trial in the sandbox; None if there was none."""
 
 
 class Gate:
-    """Judges calls, one at a time."""
+    """Decides about calls, one at a time."""
 
     def __init__(self, parts: EngineParts, states: StateKeeper, waiting: Waiting[DecidePermission]) -> None:
         self._parts = parts
@@ -91,61 +94,67 @@ class Gate:
         heard: Heard = NOTHING,
         tried: ExecResult | None = None,
     ) -> Verdict:
-        """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`). `tried` is how a
-        trial in the sandbox ended."""
+        """Decide about a call and record the decision. Waits for the user if the policy or a hook (`heard`) asks.
+
+        `tried` is the result of a trial in the sandbox.
+        """
         effects = tool.effects(args)
-        case = _Case(call, tool, args, effects, agent, heard, await self._look(effects), tried)
+        case = _JudgedCall(
+            call, tool, args, effects, agent, heard, await self._scan_workspace(effects), tried
+        )
         open_calls = self._parts.recorder.state.open_calls
-        asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
+        asked_before = any(item.asked for item in open_calls if item.call_id == call.call_id)
         preview = Preview(())
-        wrong = wrong_rule = ""
+        rule_fault = faulty_rule = ""
         while True:
-            judged = self._where(case)
+            judged = self._resolve_paths(case)
             decision = weighed(self._judge(case, judged), heard)
-            if (
-                asked_before and decision.verdict == "allow"
-            ):  # the answer never came: nothing stands in for it
+            # The user was asked by an earlier run: only the user's answer counts, not a rule that allows it now.
+            if asked_before and decision.verdict == "allow":
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
-            if self._parts.try_confined and _may_try(case, decision) and not asked_before:
+            if self._parts.try_confined and _can_try(case, decision) and not asked_before:
                 preview = await self._preview(case, judged)
                 if preview.time_limit_s is not None:
-                    return self._try(case, decision, judged, preview.content)
+                    return self._start_trial(case, decision, judged, preview.content)
             if tried is not None:
-                decision = replace(decision, reason=f"{_trial_words(tried)}; {decision.reason}")
+                decision = replace(decision, reason=f"{trial_message(tried)}; {decision.reason}")
             if decision.verdict != "ask":
-                return self._by_rule(case, decision, preview.content, judged)
+                return self._verdict_by_rule(case, decision, preview.content, judged)
             if not self._parts.interactive:
                 nobody = (
                     f"{decision.reason.rstrip(' .')}, and {NOBODY}" if decision.rule_id == RULE else NO_ONE
                 )
-                return self._by_rule(case, decision, "", judged, nobody)
+                return self._verdict_by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
-            request = self._request(case, decision, preview, await self._deeds(case, judged))
-            if wrong:
-                request = request.model_copy(update={"wrong": wrong, "wrong_rule": wrong_rule})
+            request = self._request(case, decision, preview, await self._describe_effects(case, judged))
+            if rule_fault:
+                request = request.model_copy(update={"wrong": rule_fault, "wrong_rule": faulty_rule})
             self._parts.recorder.append(request, agent=agent)
             answer = await self._wait(request, agent)
-            wrong, wrong_rule = self._wrong(case, request, answer), answer.rule
-            if wrong:
-                continue  # nothing is kept of it, and the call waits
-            now = await self._preview(case, judged)
-            same = now.content == preview.content and self._where(case) == judged
-            if answer.decision == "deny" or same:
-                again = weighed(self._judge(case, judged), heard)
-                if again.verdict == "deny":
-                    return self._by_rule(case, again, preview.content, judged)
-                return self._by_user(case, decision, request, answer, judged)
-            preview = now  # what was shown is no longer what would happen: ask again
+            rule_fault, faulty_rule = self._find_rule_fault(case, request, answer), answer.rule
+            if rule_fault:
+                continue  # ask again: an answer with a faulty rule has no effect
+            present = await self._preview(case, judged)
+            is_unchanged = present.content == preview.content and self._resolve_paths(case) == judged
+            if answer.decision == "deny" or is_unchanged:
+                # The rules may have changed while the user was thinking; a new rule that denies wins.
+                latest = weighed(self._judge(case, judged), heard)
+                if latest.verdict == "deny":
+                    return self._verdict_by_rule(case, latest, preview.content, judged)
+                return self._verdict_by_user(case, decision, request, answer, judged)
+            preview = present  # ask again: the call would no longer do what the user saw
 
     async def decide_after_trial(
         self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, tried: ExecResult
     ) -> Granted | str:
-        """Decide about a call whose trial in the sandbox failed: what is open to its commands, or why it may not run."""
+        """Decide about a call whose trial in the sandbox failed. Return its permissions, or the reason for a denial."""
         verdict = await self.decide(call, tool, args, agent, tried=tried)
         return verdict.granted() if verdict.allowed else verdict.for_model
 
-    def _try(self, case: _Case, decision: Decision, judged: dict[str, str], content: str) -> Verdict:
-        """Record that the call is tried in the sandbox, which may find out what the policy does not understand."""
+    def _start_trial(
+        self, case: _JudgedCall, decision: Decision, judged: dict[str, str], content: str
+    ) -> Verdict:
+        """Record that the call is tried in the sandbox, because the policy does not understand the command."""
         trial = replace(decision, verdict="allow", rule_id=TRYING, unanswered=False)
         self._record(case, trial, True, f"{decision.reason}; it is tried read-only in the sandbox", content)
         return Verdict(True, judged=judged, looks=True, read_only=True, trial=True, own=decision.own)
@@ -153,87 +162,97 @@ class Gate:
     async def run_again(
         self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, refused: ExecResult
     ) -> Again:
-        """Whether a call that the sandbox refused something may run again, recorded: with the files that were kept from it,
-        or else outside the sandbox. The user alone says so, whatever the profile."""
-        if refused.wanted:
-            return await self._with_files(
-                _Case(call, tool, args, tool.effects(args), agent, NOTHING), refused
-            )
-        return Again(await self._leave(_Case(call, tool, args, tool.effects(args), agent, NOTHING), refused))
+        """Decide and record whether a call may run again after the sandbox refused something.
 
-    async def _with_files(self, case: _Case, refused: ExecResult) -> Again:
-        """Whether it may run again in the sandbox with the files that it wanted."""
-        paths = tuple(one.path.rstrip("/") for one in refused.wanted)
-        names = " and ".join(one.name.rstrip("/") for one in refused.wanted)
+        It may run with the hidden files that it needs, or else outside the sandbox. Only the user can allow that,
+        whatever the policy.
+        """
+        if refused.wanted:
+            return await self._decide_with_files(
+                _JudgedCall(call, tool, args, tool.effects(args), agent, NOTHING), refused
+            )
+        return Again(
+            await self._decide_outside(
+                _JudgedCall(call, tool, args, tool.effects(args), agent, NOTHING), refused
+            )
+        )
+
+    async def _decide_with_files(self, case: _JudgedCall, refused: ExecResult) -> Again:
+        """Ask whether the call may run again in the sandbox with the hidden files that it needs."""
+        paths = tuple(file.path.rstrip("/") for file in refused.wanted)
+        names = " and ".join(file.name.rstrip("/") for file in refused.wanted)
         always = self._parts.remember_readable is not None
-        keeps = " Always writes it into your configuration, as [sandbox] readable." if always else ""
+        effect_of_always = " Always adds it to [sandbox] readable in your config.toml." if always else ""
         decision = Decision(
             "ask",
             OPENING,
             refused.blocked,
-            choices=(_ONCE_ONLY[0], *_opened_for(paths, always=always)),
-            risk=f"It runs again in the sandbox and can read {names}; the model sees what it prints.{keeps}",
+            choices=(ONCE_ONLY[0], *opening_choices(paths, always=always)),
+            risk=f"It runs again in the sandbox and can read {names}; the model sees what it prints."
+            f"{effect_of_always}",
             default_no=True,
         )
         if not self._parts.interactive:
             self._record(case, decision, False, NO_ONE, "")
             return Again(
-                f"It was not run with it: {NO_ONE}. --readable opens files to the commands of a run."
+                f"It was not run again with the file: {NO_ONE}. Use --readable to open files to a run's commands."
             )
-        judged, wrong = self._where(case), ""
+        judged, rule_fault = self._resolve_paths(case), ""
         while True:
             preview = await self._preview(case, judged)
-            request = self._request(case, decision, preview, await self._deeds(case, judged))
+            request = self._request(case, decision, preview, await self._describe_effects(case, judged))
             content = f"{opening_rule(paths)} {preview.content}"
-            request = request.model_copy(update={"digest": self._digest(case, content), "wrong": wrong})
+            request = request.model_copy(update={"digest": self._digest(case, content), "wrong": rule_fault})
             self._parts.recorder.append(request, agent=case.agent)
             answer = await self._wait(request, case.agent)
             if answer.decision == "deny" or answer.rule in ("", opening_rule(paths)):
                 break
-            wrong = "What is opened to commands cannot be written otherwise here."
-        verdict = self._by_user(case, decision, request, answer, judged)
-        return Again(opened=paths) if verdict.allowed else Again(f"With it: {verdict.for_model}")
+            rule_fault = "You cannot edit the list of files here."
+        verdict = self._verdict_by_user(case, decision, request, answer, judged)
+        return Again(opened=paths) if verdict.allowed else Again(f"With the file: {verdict.for_model}")
 
-    async def _leave(self, case: _Case, refused: ExecResult) -> str:
-        """Why it may not run again outside the sandbox; empty where it may."""
-        agent, judged = case.agent, self._where(case)
-        decision = Decision(
-            "ask", LEAVING, refused.blocked, choices=_ONCE_ONLY, risk=OUTSIDE, default_no=True
-        )
+    async def _decide_outside(self, case: _JudgedCall, refused: ExecResult) -> str:
+        """Ask whether the call may run again outside the sandbox. Return the reason if not, else ""."""
+        agent, judged = case.agent, self._resolve_paths(case)
+        decision = Decision("ask", LEAVING, refused.blocked, choices=ONCE_ONLY, risk=OUTSIDE, default_no=True)
         if not self._parts.interactive:
             self._record(case, decision, False, NO_ONE, "")
             return f"It was not run outside the sandbox: {NO_ONE}."
         preview = await self._preview(case, judged)
-        request = self._request(case, decision, preview, await self._deeds(case, judged))
+        request = self._request(case, decision, preview, await self._describe_effects(case, judged))
         outside = {"digest": self._digest(case, f"outside {preview.content}"), "confined": ""}
         request = request.model_copy(update=outside)
         self._parts.recorder.append(request, agent=agent)
         answer = await self._wait(request, agent)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
-        verdict = self._by_user(case, decision, request, answer, judged)
+        verdict = self._verdict_by_user(case, decision, request, answer, judged)
         return "" if verdict.allowed else f"Outside the sandbox: {verdict.for_model}"
 
-    def _wrong(self, case: _Case, request: PermissionRequested, answer: DecidePermission) -> str:
-        """What is wrong with a rule that came with the answer; empty where none came, or it can stand."""
+    def _find_rule_fault(
+        self, case: _JudgedCall, request: PermissionRequested, answer: DecidePermission
+    ) -> str:
+        """Return the fault of a rule in the user's answer; empty if there is no rule, or it is valid."""
         if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
             return ""
-        choice = next((one for one in request.choices if one.reach == answer.reach), None)
+        choice = next((choice for choice in request.choices if choice.reach == answer.reach), None)
         if choice is not None and not choice.offered:
-            return f"A rule is {choice.why or 'not offered here'}."
+            return f"A rule is {choice.why or 'not available here'}."
         if choice is not None and answer.rule == choice.rule:
             return ""
-        return find_fault(answer.rule, lambda rule: self._judge(case, self._where(case), rule).verdict)
+        return find_fault(
+            answer.rule, lambda rule: self._judge(case, self._resolve_paths(case), rule).verdict
+        )
 
-    def _where(self, case: _Case) -> dict[str, str]:
-        """Where the paths that it touches lead now."""
+    def _resolve_paths(self, case: _JudgedCall) -> dict[str, str]:
+        """Return the real paths behind the paths that the decision depends on."""
         paths = self._parts.policy.paths(case.effects, self._parts.recorder.state.granted)
-        typed = any(isinstance(effect, Runs) for effect in case.effects)
-        meant = {path: _at_home(path) if typed else path for path in sorted(paths)}
-        found = self._parts.env.resolve_all(meant.values())
-        return {path: found[at] for path, at in meant.items()}
+        is_command = any(isinstance(effect, Runs) for effect in case.effects)
+        expanded = {path: _expand_home(path) if is_command else path for path in sorted(paths)}
+        resolved = self._parts.env.resolve_all(expanded.values())
+        return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
-    async def _look(self, effects: Sequence[Effect]) -> WorkspaceScan:
-        """Look for names of the workspace that change what commands mean, if there are any commands."""
+    async def _scan_workspace(self, effects: Sequence[Effect]) -> WorkspaceScan:
+        """Scan the workspace for names that change the meaning of commands, if there are any commands."""
         env = self._parts.env
         if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
             opened = opened_by(self._parts.recorder.state.granted)
@@ -242,10 +261,10 @@ class Gate:
             return replace(scan, secrets=secrets)
         return WorkspaceScan()
 
-    def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
+    def _judge(self, case: _JudgedCall, judged: dict[str, str], *more: str) -> Decision:
         return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
 
-    def _facts(self, case: _Case, judged: dict[str, str], *more: str) -> PolicyFacts:
+    def _facts(self, case: _JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
         state = self._parts.recorder.state_of(case.agent)
         env, programs = self._parts.env, self._programs(case)
         finder = env if isinstance(env, FindsPrograms) else None
@@ -269,9 +288,12 @@ class Gate:
             unscanned=case.scan.unscanned,
         )
 
-    async def _preview(self, case: _Case, judged: dict[str, str]) -> Preview:
-        """What the call would do. A call in the workspace that would fail whatever the answer raises its `ToolError`:
-        nobody is asked about it. Of one outside the model is told nothing that it was not allowed to read."""
+    async def _preview(self, case: _JudgedCall, judged: dict[str, str]) -> Preview:
+        """Return a preview of the call.
+
+        A call in the workspace that would fail anyway raises its `ToolError` here, so that nobody is asked about it. For
+        a call outside, the error would tell the model about files that it may not read yet.
+        """
         env = reaching(self._parts.env, case.effects, judged)
         outside = isinstance(env, ReachingEnvironment) and env.outside
         try:
@@ -283,26 +305,26 @@ class Gate:
                 raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 
-    def _digest(self, case: _Case, content: str) -> str:
+    def _digest(self, case: _JudgedCall, content: str) -> str:
         exact = json.dumps(case.call.arguments, sort_keys=True, ensure_ascii=True)
         return digest(case.call.name, case.effects, exact + content)
 
-    async def _deeds(self, case: _Case, judged: dict[str, str]) -> tuple[Deed, ...]:
-        """What its commands do, as they are judged; which files would be new is looked up."""
+    async def _describe_effects(self, case: _JudgedCall, judged: dict[str, str]) -> tuple[Deed, ...]:
+        """Return a description of the commands' effects, with the files that they would create."""
         if not any(isinstance(effect, Runs) for effect in case.effects):
             return ()
         new: set[str] = set()
-        for path in self._parts.policy.written(case.effects)[:_LOOKED_UP]:
-            with suppress(EnvironmentFault):  # what cannot be looked at is not called new
+        for path in self._parts.policy.written(case.effects)[:_MAX_STAT_FILES]:
+            with suppress(EnvironmentFault):  # a path that cannot be checked does not count as new
                 if await self._parts.env.stat(path) is None:
                     new.add(path)
         return self._parts.policy.deeds(case.effects, new, self._facts(case, judged))
 
     def _request(
-        self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]
+        self, case: _JudgedCall, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]
     ) -> PermissionRequested:
-        bound = preview.time_limit_s or case.tool.spec.timeout
-        runs = any(isinstance(effect, Runs) for effect in case.effects)
+        time_limit = preview.time_limit_s or case.tool.spec.timeout
+        is_command = any(isinstance(effect, Runs) for effect in case.effects)
         return PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
@@ -317,8 +339,8 @@ class Gate:
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
-            time_limit_s=bound if runs else None,
-            confined=self._parts.env.sandbox.kind if runs else "",
+            time_limit_s=time_limit if is_command else None,
+            confined=self._parts.env.sandbox.kind if is_command else "",
         )
 
     async def _wait(self, request: PermissionRequested, agent: AgentId) -> DecidePermission:
@@ -327,24 +349,24 @@ class Gate:
         self._states.set(AgentState.RUNNING, agent=agent)
         return answer
 
-    def _by_rule(
-        self, case: _Case, decision: Decision, content: str, judged: dict[str, str], why: str = ""
+    def _verdict_by_rule(
+        self, case: _JudgedCall, decision: Decision, content: str, judged: dict[str, str], why: str = ""
     ) -> Verdict:
         allowed = decision.verdict == "allow"
         reason = why or decision.reason
         self._record(case, decision, allowed, reason, content)
         if allowed:
-            return self._allowed(case, decision, judged)
+            return self._allow(case, decision, judged)
         return Verdict(
             False,
-            f"Not allowed: {reason} (rule {decision.rule_id}). Do not try to get around it; "
-            "go on without it, or say what you need.",
+            f"Not allowed: {reason} (rule {decision.rule_id}). Do not work around it: "
+            "continue without it, or say what you need.",
             f"denied: {reason}",
         )
 
-    def _by_user(
+    def _verdict_by_user(
         self,
-        case: _Case,
+        case: _JudgedCall,
         decision: Decision,
         request: PermissionRequested,
         answer: DecidePermission,
@@ -355,15 +377,15 @@ class Gate:
             (choice.rule for choice in request.choices if choice.reach == answer.reach and choice.offered), ""
         )
         if allowed and answer.reach == "always" and rule:
-            self._remember(rule)
-        reason = f"the user allowed it ({answer.reach})" if allowed else "the user said no"
+            self._remember_rule(rule)
+        reason = f"you allowed it ({answer.reach})" if allowed else "you said no"
         self._parts.recorder.append(
             PermissionDecided(
                 call_id=case.call.call_id,
                 request_id=request.request_id,
                 decision=answer.decision,
                 by="user",
-                policy=self._policy(case.agent),
+                policy=self._policy_name(case.agent),
                 rule_id=decision.rule_id,
                 reason=reason,
                 digest=request.digest,
@@ -375,32 +397,34 @@ class Gate:
             agent=case.agent,
         )
         if allowed:
-            return self._allowed(case, decision, judged)
-        before = f"{_trial_words(case.tried)}. " if case.tried is not None else ""
-        words = f" They say: {answer.message}" if answer.message else ""
-        return Verdict(False, f"{before}The user did not allow this call.{words}", "denied by you")
+            return self._allow(case, decision, judged)
+        trial = f"{trial_message(case.tried)}. " if case.tried is not None else ""
+        message = f" The user says: {answer.message}" if answer.message else ""
+        return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
-    def _remember(self, rule: str) -> None:
-        """Keep what the user allowed for always: files that commands may read in the configuration, else as a rule."""
+    def _remember_rule(self, rule: str) -> None:
+        """Store what the user always allows: readable files in config.toml, anything else as a rule."""
         paths = opened_by([rule])
         if paths and self._parts.remember_readable is not None:
             try:
                 self._parts.remember_readable(paths)
-            except ConfigError as fault:  # then it holds for this session
+            except ConfigError as fault:  # it then applies to this session only
                 self._parts.recorder.append(
                     ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
                 )
         elif not paths and self._parts.remember_rule is not None:
             self._parts.remember_rule(rule)
 
-    def _record(self, case: _Case, decision: Decision, allowed: bool, reason: str, content: str) -> None:
+    def _record(
+        self, case: _JudgedCall, decision: Decision, allowed: bool, reason: str, content: str
+    ) -> None:
         self._parts.recorder.append(
             PermissionDecided(
                 call_id=case.call.call_id,
                 request_id=None,
                 decision="allow" if allowed else "deny",
                 by="engine" if decision.verdict == "ask" or decision.unanswered else "rule",
-                policy=self._policy(case.agent),
+                policy=self._policy_name(case.agent),
                 rule_id=decision.rule_id,
                 reason=reason,
                 digest=self._digest(case, content),
@@ -409,75 +433,66 @@ class Gate:
             agent=case.agent,
         )
 
-    def _allowed(self, case: _Case, decision: Decision, judged: dict[str, str]) -> Verdict:
-        """What was allowed includes the network where its classes name it, and always where nothing is asked. What nobody was
-        asked about and only reads, and all of `plan`, cannot write the workspace: so a misjudged line changes nothing."""
-        network = NETWORK in decision.classes or self._policy(case.agent) == "bypass"
+    def _allow(self, case: _JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
+        """Return the verdict of an allowed call, with the permissions of its commands.
+
+        Network access is included if the decision's classes name it, or with the policy `bypass`. A command that nobody
+        was asked about and that only reads, and every command under `plan`, gets a read-only workspace, so that a
+        misjudged command changes nothing.
+        """
+        network = NETWORK in decision.classes or self._policy_name(case.agent) == "bypass"
         root = self._parts.env.root.rstrip("/") + "/"
-        written = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
-        written -= set(decision.own)
-        outside = tuple(sorted(path for path in written if not f"{path}/".startswith(root)))
-        unasked = decision.verdict == "allow"
-        only_reads = unasked and decision.classes == (READ_ONLY,)
-        shown = not unasked or decision.named or self._policy(case.agent) == "bypass"
+        written_paths = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
+        written_paths -= set(decision.own)
+        outside = tuple(sorted(path for path in written_paths if not f"{path}/".startswith(root)))
+        is_unasked = decision.verdict == "allow"
+        is_read_only = is_unasked and decision.classes == (READ_ONLY,)
+        may_read_secrets = not is_unasked or decision.named or self._policy_name(case.agent) == "bypass"
         return Verdict(
             True,
             judged=judged,
             network=network,
             writable=outside,
-            looks=only_reads and GIT not in self._programs(case),
-            shown=(*(judged.values() if shown else ()), *opened_by(self._parts.recorder.state.granted)),
+            looks=is_read_only and GIT not in self._programs(case),
+            shown=(
+                *(judged.values() if may_read_secrets else ()),
+                *opened_by(self._parts.recorder.state.granted),
+            ),
             below=decision.below,
             sealed=decision.sealed,
             own=decision.own,
-            read_only=only_reads or self._policy(case.agent) in _READING_PROFILES,
+            read_only=is_read_only or self._policy_name(case.agent) in _READING_PROFILES,
         )
 
-    def _programs(self, case: _Case) -> tuple[str, ...]:
+    def _programs(self, case: _JudgedCall) -> tuple[str, ...]:
         return self._parts.policy.programs(case.effects)
 
-    def _git_folders(self, case: _Case) -> tuple[str, ...]:
+    def _git_folders(self, case: _JudgedCall) -> tuple[str, ...]:
         return self._parts.policy.git_folders(case.effects)
 
-    def _policy(self, agent: AgentId) -> PolicyName:
+    def _policy_name(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
 
 
-def _may_try(case: _Case, decision: Decision) -> bool:
-    """Return True if a trial may stand for an answer; where a hook asks, it may not."""
+def _can_try(case: _JudgedCall, decision: Decision) -> bool:
+    """Return True if a trial in the sandbox may replace asking the user; not if a hook asks."""
     return decision.may_try and case.tried is None and case.heard.decision != "ask"
 
 
-def _trial_words(tried: ExecResult) -> str:
-    """How a trial in the sandbox failed."""
-    if tried.ended == "timeout":
-        return "it was tried read-only in the sandbox, and did not end in time"
-    refused = tried.blocked.rstrip(".")
-    status = "its program was not found" if tried.exit_code is None else f"exit status {tried.exit_code}"
-    end = refused[:1].lower() + refused[1:] or status
-    return f"it was tried read-only in the sandbox, and failed: {end}"
+def _with_arguments(case: _JudgedCall, preview: Preview) -> Preview:
+    """Return the preview, with the call's arguments if it would be empty and the target does not show them all.
 
-
-def _opened_for(paths: Sequence[str], *, always: bool) -> tuple[Choice, ...]:
-    """That commands may read these files in this session, or from now on."""
-    rule = opening_rule(paths)
-    session = Choice(reach="session", rule=rule, why="commands may read it")
-    kept = "written into your configuration" if always else "not offered here"
-    return session, Choice(reach="always", rule=rule if always else "", offered=always, why=kept)
-
-
-def _with_arguments(case: _Case, preview: Preview) -> Preview:
-    """A preview that shows something: of a call that has none, its arguments, where its target is not all of them. Of one
-    that only reads or runs, its target and its command say them."""
-    known = case.effects and all(isinstance(effect, Reads | Runs) for effect in case.effects)
-    told = list(case.call.arguments.values()) in ([], [case.tool.target(case.args)])
-    if preview.blocks or known or told:
+    For a call that only reads or runs something, the target and the command are enough.
+    """
+    reads_or_runs = case.effects and all(isinstance(effect, Reads | Runs) for effect in case.effects)
+    target_is_all = list(case.call.arguments.values()) in ([], [case.tool.target(case.args)])
+    if preview.blocks or reads_or_runs or target_is_all:
         return preview
-    said = json.dumps(case.call.arguments, indent=2, ensure_ascii=False)
-    return replace(preview, blocks=(TextBlock(text=said),))
+    arguments = json.dumps(case.call.arguments, indent=2, ensure_ascii=False)
+    return replace(preview, blocks=(TextBlock(text=arguments),))
 
 
-def _at_home(path: str) -> str:
-    """A path of a command as its shell takes it: `~` and `~ada` are homes. To a file tool they are names as any other."""
-    return os.path.expanduser(path)  # noqa: PTH111 - a home that is nowhere stays as it is written, as in a shell
+def _expand_home(path: str) -> str:
+    """Expand `~` and `~user` in a command's path, as its shell does. For file tools they are ordinary names."""
+    return os.path.expanduser(path)  # noqa: PTH111 - an unknown home stays as written, as in a shell

@@ -1,7 +1,7 @@
-"""Background jobs: commands that the agent started and that go on after their call.
+"""Background jobs: commands that keep running after the call that started them.
 
-Invariants: `job.started` is stored before the command begins and is always followed by `job.finished`; none outlives the
-session. What is held of a job's output, and what is recorded of it, is bounded however much it prints.
+Invariants: `job.started` is stored before the command starts and is always followed by `job.finished`; no job outlives
+the session. The output that is kept and recorded is limited, however much a job prints.
 """
 
 import codecs
@@ -24,95 +24,99 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.ids import AgentId, CallId, JobId
 
 MOST_JOBS = 8
-"""Jobs that run at a time."""
+"""Maximum number of running jobs."""
 MOST_ENDED = 24
-"""Jobs that have ended and can still be read."""
+"""Maximum number of ended jobs that can still be read."""
 KEPT_BYTES = 1_000_000
-"""Of a job's output that are held, the newest."""
+"""Bytes of a job's newest output that are kept."""
 FIRST_WORDS_S = 1.0
-"""How long a start waits for the first output, or for an end at once."""
+"""How long `start` waits for the first output, or for an immediate end."""
 LAST_WORDS = 24_000
-"""Bytes of its last output from which the environment tells what was refused to it."""
+"""Bytes of the last output in which the environment looks for signs that the sandbox refused something."""
 MOST_WAIT_S = 60.0
+"""Maximum wait of `read`."""
 END_S = 6.0
+"""Maximum wait for stopped jobs to end."""
 STAYS_INSIDE = (
-    "A job is not offered to run outside the sandbox, for nobody waits for it: where the command needs that, run it "
-    "without `background`, and the user is asked."
+    "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
+    "asked."
 )
 WHOLE = 64_000
-"""Characters of live output that are recorded whole; then samples."""
+"""Characters of live output that are recorded completely; later output is sampled."""
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Up to so many characters recorded: the size of a sample, and the seconds between two."""
+"""Steps of sampling: up to this many recorded characters, the size of a sample, and the seconds between samples."""
 
 
 class _Job:
-    """One job while it runs, and as long as it can be read."""
+    """A job while it runs, and as long as it can be read."""
 
     def __init__(self, job_id: JobId, command: str, now: float) -> None:
         self.job_id = job_id
         self.command = command
-        self.began = now
+        self.started_at = now
         self.duration = 0.0
         self.scope = anyio.CancelScope()
-        self.news = anyio.Event()
+        self.changed = anyio.Event()
         self.ended = anyio.Event()
         self.state: JobEnd | None = None
         self.exit_code: int | None = None
         self.message = ""
-        self.wish: JobEnd = "session"
-        """How it ends where it is cancelled."""
+        self.planned_end: JobEnd = "session"
+        """The recorded end if the job is cancelled."""
         self.stopped_by: Literal["", "user", "agent"] = ""
         self.size = 0
-        self._kept = bytearray()
+        self._newest = bytearray()
         self._read_to = 0
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._recorded = 0
         self._sampled_at = now
 
-    def take(self, data: bytes, now: float) -> str:
-        """Keep the next bytes; returns what of them is to be recorded."""
+    def add_output(self, data: bytes, now: float) -> str:
+        """Keep new output. Return the part of it to record."""
         self.size += len(data)
-        self._kept += data
-        if len(self._kept) > KEPT_BYTES + KEPT_BYTES // 4:
-            del self._kept[: len(self._kept) - KEPT_BYTES]
-        self.news.set()
+        self._newest += data
+        if len(self._newest) > KEPT_BYTES + KEPT_BYTES // 4:
+            del self._newest[: len(self._newest) - KEPT_BYTES]
+        self.changed.set()
         text = self._decode.decode(data)
         if self._recorded + len(text) > WHOLE:
-            piece, every = next((size, every) for most, size, every in SAMPLES if self._recorded < most)
+            size, interval = next(
+                (size, interval) for limit, size, interval in SAMPLES if self._recorded < limit
+            )
             if self._recorded < WHOLE:
                 self._recorded = WHOLE
-            elif now - self._sampled_at < every:
+            elif now - self._sampled_at < interval:
                 return ""
-            self._sampled_at, text = now, text[-piece:]
+            self._sampled_at, text = now, text[-size:]
         self._recorded += len(text)
         return text
 
     @property
-    def kept(self) -> bytes:
-        """The newest of what it printed."""
-        return bytes(self._kept[-KEPT_BYTES:])
+    def newest_output(self) -> bytes:
+        """The newest output."""
+        return bytes(self._newest[-KEPT_BYTES:])
 
     def report(self, now: float) -> JobReport:
-        """As it is now, with what is new since the last report."""
-        kept = self.kept
-        oldest = self.size - len(kept)
+        """Return the present state, with the output since the last report."""
+        output = self.newest_output
+        oldest = self.size - len(output)
         start = max(self._read_to, oldest)
         missed, self._read_to = start - self._read_to, self.size
-        self.news = anyio.Event()
+        self.changed = anyio.Event()
         return JobReport(
             self.job_id,
             self.command,
             self.state or "running",
-            self.duration if self.state else now - self.began,
+            self.duration if self.state else now - self.started_at,
             self.exit_code,
-            kept[start - oldest :],
+            output[start - oldest :],
             missed,
             self.message,
         )
 
     @property
-    def unread(self) -> bool:
-        """Whether it printed something since the last report."""
+    def has_new_output(self) -> bool:
+        """True if there is output since the last report."""
         return self.size > self._read_to
 
 
@@ -129,11 +133,11 @@ class Jobs:
         self._group: TaskGroup | None = None
 
     def begin(self, group: TaskGroup) -> None:
-        """Jobs run in this group from now on."""
+        """Set the task group that jobs run in."""
         self._group = group
 
     def of_call(self, call_id: CallId, agent: AgentId, granted: Granted) -> "CallJobs":
-        """The jobs as one call uses them; what it starts may do what was allowed to it."""
+        """Return the jobs service for a call; jobs that it starts have the call's permissions."""
         return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
@@ -141,8 +145,8 @@ class Jobs:
         running = [job for job in self._jobs.values() if job.state is None]
         if len(running) >= MOST_JOBS:
             raise ToolError(
-                f"{MOST_JOBS} background jobs run already, the limit: {_names(running)}.",
-                hint="End one with stop_job first.",
+                f"The limit of {MOST_JOBS} background jobs is reached: {_names(running)}.",
+                hint="Stop one with stop_job first.",
             )
         assert self._group is not None
         recorder, now = self._parts.recorder, self._parts.clock.monotonic()
@@ -151,49 +155,53 @@ class Jobs:
             JobStarted(job_id=job.job_id, command=command, cwd=spec.cwd, call_id=call_id), agent=agent
         )
         self._jobs[job.job_id] = job
-        self._forget()
+        self._drop_oldest_ended()
         self._group.start_soon(self._run, job, spec, agent)
-        return await self._after(job, FIRST_WORDS_S)
+        return await self._report_after(job, FIRST_WORDS_S)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """See `ports.job.Jobs`."""
-        job = self._known(job_id)
-        return await self._after(job, 0.0 if job.unread or job.state else min(wait, MOST_WAIT_S))
+        job = self._get_job(job_id)
+        return await self._report_after(
+            job, 0.0 if job.has_new_output or job.state else min(wait, MOST_WAIT_S)
+        )
 
     async def stop(self, job_id: str, by: Literal["user", "agent"]) -> JobReport:
         """See `ports.job.Jobs`."""
-        job = self._known(job_id)
-        await self._end([job], "stopped", by)
+        job = self._get_job(job_id)
+        await self._cancel_jobs([job], "stopped", by)
         return job.report(self._parts.clock.monotonic())
 
     async def end_all(self, ended: JobEnd, by: Literal["", "user"] = "", but: Collection[str] = ()) -> None:
-        """End all that run but for these."""
-        await self._end([job for job in self._jobs.values() if job.job_id not in but], ended, by)
+        """End all running jobs except those in `but`."""
+        await self._cancel_jobs([job for job in self._jobs.values() if job.job_id not in but], ended, by)
 
-    async def _end(self, jobs: Iterable[_Job], ended: JobEnd, by: Literal["", "user", "agent"]) -> None:
+    async def _cancel_jobs(
+        self, jobs: Iterable[_Job], ended: JobEnd, by: Literal["", "user", "agent"]
+    ) -> None:
         running = [job for job in jobs if job.state is None]
         for job in running:
-            job.wish, job.stopped_by = ended, by
+            job.planned_end, job.stopped_by = ended, by
             job.scope.cancel()
         with anyio.move_on_after(END_S):
             for job in running:
                 await job.ended.wait()
 
-    async def _after(self, job: _Job, seconds: float) -> JobReport:
-        """A report, once there is news or the time is over."""
+    async def _report_after(self, job: _Job, seconds: float) -> JobReport:
+        """Wait for a change, up to `seconds`, and return a report."""
         with anyio.move_on_after(seconds):
-            await job.news.wait()
+            await job.changed.wait()
         return job.report(self._parts.clock.monotonic())
 
-    def _known(self, job_id: str) -> _Job:
+    def _get_job(self, job_id: str) -> _Job:
         job = self._jobs.get(JobId(job_id))
         if job is None:
-            running = [one for one in self._jobs.values() if one.state is None]
-            hint = f"Running: {_names(running)}." if running else "No job runs."
+            running = [job for job in self._jobs.values() if job.state is None]
+            hint = f"Running: {_names(running)}." if running else "No jobs are running."
             raise ToolError(f"There is no job {job_id}; jobs end with the program.", hint=hint)
         return job
 
-    def _forget(self) -> None:
+    def _drop_oldest_ended(self) -> None:
         ended = [job.job_id for job in self._jobs.values() if job.state is not None]
         for job_id in ended[: max(len(ended) - MOST_ENDED, 0)]:
             del self._jobs[job_id]
@@ -205,16 +213,16 @@ class Jobs:
             await self._parts.recorder.commit()
             with self._ticker.merging(clock, partial(self._emit, job, agent), str) as merger, job.scope:
 
-                def take(data: bytes) -> None:
-                    text = job.take(data, clock.monotonic())
+                def handle_output(data: bytes) -> None:
+                    text = job.add_output(data, clock.monotonic())
                     if text:
                         merger.add("output", text)
 
                 result = await self._parts.env.exec(
-                    replace(spec, max_output=LAST_WORDS, newest=LAST_WORDS), take
+                    replace(spec, max_output=LAST_WORDS, newest=LAST_WORDS), handle_output
                 )
         except EnvironmentFault as fault:
-            job.wish, job.message = "failed", str(fault)
+            job.planned_end, job.message = "failed", str(fault)
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -224,28 +232,28 @@ class Jobs:
         self._parts.recorder.append(JobProgress(job_id=job.job_id, text=text, size=job.size), agent=agent)
 
     def _finish(self, job: _Job, agent: AgentId, result: ExecResult | None) -> None:
-        """Record its end."""
-        job.state = job.wish
+        """Record the end of a job."""
+        job.state = job.planned_end
         if result is not None:
             blocked = (
                 [f"The sandbox: {result.blocked} {STAYS_INSIDE}"] if result.blocked else [result.message]
             )
             job.exit_code = result.exit_code
             job.message = " ".join(
-                [*filter(None, blocked), *(f"The sandbox: {one}" for one in result.remarks)]
+                [*filter(None, blocked), *(f"The sandbox: {remark}" for remark in result.remarks)]
             )
             job.state = "failed" if result.ended in ("not_found", "failed") else "exited"
-        job.duration = self._parts.clock.monotonic() - job.began
-        kept = job.kept
+        job.duration = self._parts.clock.monotonic() - job.started_at
+        output = job.newest_output
         try:
             self._parts.recorder.append(
                 JobFinished(
                     job_id=job.job_id,
                     ended=job.state,
                     exit_code=job.exit_code,
-                    output=KeptOrCut(self._parts.blobs).keep(kept.decode("utf-8", "replace")),
+                    output=KeptOrCut(self._parts.blobs).keep(output.decode("utf-8", "replace")),
                     size=job.size,
-                    dropped=job.size - len(kept),
+                    dropped=job.size - len(output),
                     duration_ms=round(job.duration * 1_000, 1),
                     stopped_by=job.stopped_by if job.state == "stopped" else "",
                     message=job.message,
@@ -254,7 +262,7 @@ class Jobs:
             )
         except StoreError as error:
             self._on_trouble(error)
-        job.news.set()
+        job.changed.set()
         job.ended.set()
 
 
@@ -268,15 +276,15 @@ class CallJobs:
         self._agent = agent
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
-        """Start one."""
+        """Start a job with the call's permissions."""
         return await self._jobs.start(command, self._granted.of(spec), self._call_id, self._agent)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """What is new."""
+        """Return a job's new output."""
         return await self._jobs.read(job_id, wait)
 
     async def stop(self, job_id: str) -> JobReport:
-        """End it."""
+        """Stop a job."""
         return await self._jobs.stop(job_id, "agent")
 
 

@@ -1,7 +1,7 @@
-"""Large observations: the model is told their beginning and end, the whole is kept for it to read on in.
+"""Large results: the model gets the beginning and end, and can read the rest in an artifact.
 
-Invariant: no single result takes more than a share of the window; what is kept has been redacted before it is cut, so
-that no half of a secret is told.
+Invariant: no result takes more than a fixed share of the window. A text is redacted before it is cut, so that no part of
+a secret remains.
 """
 
 from collections.abc import Sequence
@@ -23,92 +23,97 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
 LARGE, SEEN, LEAST = 24_000, 60_000, 2_000
-"""Bytes of a result that are told: at most; of a file that counts as seen once it is read; and whatever the window."""
+"""Limits of a result in bytes: the maximum, the maximum of a file that is read, and the minimum for small windows."""
 _CHARS_PER_TOKEN = 4
-_PREVIEW = 2 / 3
+_PREVIEW_SHARE = 2 / 3
 _MARGIN = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A result as it is recorded."""
+    """A result to record: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False
-    """Something of it could not be stored."""
+    """True if a part could not be stored."""
 
 
 def limit_of(window: int, *, seen: bool = False) -> int:
-    """Bytes that a result may have: an eighth of the window, of a file that is read a quarter, within limits."""
-    most, share = (SEEN, 4) if seen else (LARGE, 8)
-    return max(LEAST, min(most, window * _CHARS_PER_TOKEN // share)) if window else most
+    """Return the maximum bytes of a result: an eighth of the window, or a quarter for a file that is read (`seen`)."""
+    maximum, share = (SEEN, 4) if seen else (LARGE, 8)
+    return max(LEAST, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def kept_whole(result: ToolResult, tool: str, window: int, blobs: Blobs) -> Kept:
-    """The result with what is too long of it in an artifact. `blobs` cut what they cannot store, and do not raise."""
+    """Move a result that is too long into an artifact. `blobs` must cut texts that they cannot store, not raise."""
     limit = limit_of(window, seen=any(isinstance(event, FileRead) for event in result.events))
-    told = sum(_size(one.text) for one in result.content if isinstance(one, TextContent))
-    whole = result.full_output
-    hidden = isinstance(whole, BlobText) and whole.size > told + _MARGIN
-    kept = Kept(result.content, whole)
-    if told > limit or hidden:
+    size = _content_size(result.content)
+    full_output = result.full_output
+    is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN
+    recordable = Kept(result.content, full_output)
+    if size > limit or is_preview:
         with anyio.CancelScope(shield=True):
-            kept = await to_thread.run_sync(partial(_kept, result, tool, limit, told, blobs))
-    return kept
+            recordable = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
+    return recordable
 
 
-def _kept(result: ToolResult, tool: str, limit: int, told: int, blobs: Blobs) -> Kept:
-    content, whole = result.content, result.full_output
-    if told > limit:
-        text = blobs.text(blobs.keep(_joined(content, blobs)))
-        content = _shortened(content, text, limit)
-        if whole is None or _size(whole) <= len(text):
-            whole = blobs.keep(text)
-    if "artifact_id" in result.data:  # it is read on in already
+def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> Kept:
+    content, full_output = result.content, result.full_output
+    if size > limit:
+        text = blobs.text(blobs.keep(_join_texts(content, blobs)))
+        content = _shorten(content, text, limit)
+        if full_output is None or _size(full_output) <= len(text):
+            full_output = blobs.keep(text)
+    if "artifact_id" in result.data:  # the call reads an artifact, which needs no second one
         return Kept(content, result.full_output)
-    artifact = _artifact(tool, whole, content, blobs)
+    artifact = _artifact(tool, full_output, content, blobs)
     if artifact is None:
         return Kept(content, result.full_output)
-    note = TextContent(text=f"[The whole is {artifact.about}. read_artifact reads on in it.]")
-    return Kept((*content, note), whole, artifact)
+    note = TextContent(text=f"[The full result is {artifact.about}. Read on with read_artifact.]")
+    return Kept((*content, note), full_output, artifact)
 
 
-def _artifact(tool: str, whole: LongText | None, content: Sequence[Content], blobs: Blobs) -> Artifact | None:
-    if whole is None:
+def _artifact(
+    tool: str, full_output: LongText | None, content: Sequence[Content], blobs: Blobs
+) -> Artifact | None:
+    if full_output is None:
         return None
     try:
-        text = blobs.text(whole)
-    except BlobMissing:  # it could not be stored, which `blobs` have told
+        text = blobs.text(full_output)
+    except BlobMissing:  # it could not be stored; `blobs` has the fault
         return None
     try:
-        stored = whole if isinstance(whole, BlobText) else as_blob(text, blobs)
-    except EnvironmentFault:  # neither could this
+        stored = full_output if isinstance(full_output, BlobText) else as_blob(text, blobs)
+    except EnvironmentFault:  # it could not be stored; `blobs` has the fault
         return None
-    told = sum(_size(one.text) for one in content if isinstance(one, TextContent))
-    return Artifact.of(tool, stored, lines=line_count(text), preview_size=told)
+    return Artifact.of(tool, stored, lines=line_count(text), preview_size=_content_size(content))
 
 
 def as_blob(text: str, blobs: Blobs) -> BlobText:
-    """A text as a blob, however short it is. `text` has been redacted. Raises `StoreFull`, `EnvironmentFault`."""
+    """Store a redacted text as a blob, however short it is. Raises `StoreFull`, `EnvironmentFault`."""
     data = text.encode("utf-8", "replace")
     return BlobText(blob_sha256=blobs.put(data), size=len(data), preview=text)
 
 
 def line_count(text: str) -> int:
-    """Lines of a text; nothing but a line feed ends one."""
+    """Return the number of lines of a text; only a line feed ends a line."""
     return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 
-def _joined(content: Sequence[Content], blobs: Blobs) -> str:
-    return "\n".join(blobs.text(one.text) for one in content if isinstance(one, TextContent))
+def _join_texts(content: Sequence[Content], blobs: Blobs) -> str:
+    return "\n".join(blobs.text(part.text) for part in content if isinstance(part, TextContent))
 
 
-def _shortened(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
-    """One text in place of all, and whatever is no text behind it."""
-    shown = head_and_tail(text, max_bytes=round(limit * _PREVIEW), max_lines=MAX_LINES)
-    return (TextContent(text=shown.text), *(one for one in content if not isinstance(one, TextContent)))
+def _shorten(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
+    """Replace all texts by the shortened `text`, followed by the other content such as images."""
+    preview = head_and_tail(text, max_bytes=round(limit * _PREVIEW_SHARE), max_lines=MAX_LINES)
+    return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
+
+
+def _content_size(content: Sequence[Content]) -> int:
+    return sum(_size(part.text) for part in content if isinstance(part, TextContent))
 
 
 def _size(text: LongText) -> int:
@@ -116,7 +121,7 @@ def _size(text: LongText) -> int:
 
 
 def cut_record(cut: CutText, blobs: Blobs) -> Cut:
-    """What is recorded of words that are cut, with the artifact that has all of them."""
-    whole = as_blob(cut.whole, blobs)
-    artifact = Artifact.of(cut.what, whole, lines=line_count(cut.whole), preview_size=cut.chars)
+    """Return the record of a cut text, with the artifact that has the full text."""
+    blob = as_blob(cut.whole, blobs)
+    artifact = Artifact.of(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
     return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

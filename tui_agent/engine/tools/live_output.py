@@ -1,6 +1,6 @@
-"""What running calls have printed so far, for the result of one that is stopped.
+"""The output of running calls, for the result of a call that is stopped.
 
-Invariant: bounded for each call, however much it prints: its beginning and its newest output are kept.
+Invariant: limited for each call; the beginning and the newest output are kept.
 """
 
 from collections.abc import Sequence
@@ -12,46 +12,46 @@ from tui_agent.protocol.ids import CallId
 
 HEAD = 6_000
 TAIL = 10_000
-"""Characters."""
+"""Maximum characters to keep of the beginning and of the end."""
 
 
 @dataclass(slots=True)
 class Output:
-    """The beginning and the newest end of one program's output."""
+    """The beginning and the newest part of a program's output."""
 
     head: str = ""
     tail: str = ""
     left_out: int = 0
 
     def add(self, text: str) -> None:
-        """The next output."""
+        """Add new output."""
         room = max(0, HEAD - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]
         if len(self.tail) > 2 * TAIL:
-            self._cut()
+            self._trim_tail()
 
-    def _cut(self) -> None:
-        more = max(0, len(self.tail) - TAIL)
-        self.left_out += more
-        self.tail = self.tail[more:]
+    def _trim_tail(self) -> None:
+        excess = max(0, len(self.tail) - TAIL)
+        self.left_out += excess
+        self.tail = self.tail[excess:]
 
     def text(self) -> str:
-        """What is kept, with a note of what is left out."""
-        self._cut()
+        """Return the kept output, with a note on the omitted part."""
+        self._trim_tail()
         note = f"\n[… {self.left_out:,} characters left out …]\n" if self.left_out else ""
         return f"{self.head}{note}{self.tail}".strip("\n")
 
 
 class Printed:
-    """Output by call."""
+    """The output of each running call."""
 
     def __init__(self) -> None:
         self._calls: dict[CallId, Output] = {}
 
     @classmethod
     def recorded(cls, history: Sequence[Record]) -> "Printed":
-        """What the log tells of calls that have no result."""
+        """Return the recorded output of calls without a result."""
         printed = cls()
         for record in history:
             match record.payload if isinstance(record, Envelope) else None:
@@ -62,10 +62,10 @@ class Printed:
         return printed
 
     def add(self, call_id: CallId, text: str) -> None:
-        """The next output of a call."""
+        """Add new output of a call."""
         self._calls.setdefault(call_id, Output()).add(text)
 
     def take(self, call_id: CallId) -> str:
-        """All that is kept of a call's output, once; empty where it printed nothing."""
+        """Remove and return a call's output; empty if there was none."""
         output = self._calls.pop(call_id, None)
         return "" if output is None else output.text()

@@ -1,7 +1,7 @@
-"""The tool phase: the calls of one answer, gated and run.
+"""The tool phase: runs the calls of one answer through hooks, gate and runner.
 
-Invariant: calls keep their order; calls marked safe run side by side, and none overtakes one that is not; every
-`tool.called` gets its `tool.finished`, here or when the turn is closed.
+Invariant: calls keep their order. Neighbouring parallel-safe calls run at the same time; no call overtakes another that
+is not safe. Every `tool.called` gets its `tool.finished`, here or when the turn is closed.
 """
 
 import json
@@ -29,23 +29,23 @@ from tui_agent.workspace.local.granted_paths import reaching
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    """A call with what the registry knows of it; `problem` says why it cannot run."""
+class _PlannedCall:
+    """A call with its tool and parsed arguments; `problem` says why it cannot run."""
 
     call: ToolCallPart
     tool: Tool[BaseModel] | None
     args: BaseModel | None
     problem: str = ""
     verdict: Verdict = field(default_factory=lambda: Verdict(False))
-    """How it was judged, once it was."""
+    """The gate's verdict, once there is one."""
 
     @property
-    def side_by_side(self) -> bool:
+    def is_parallel_safe(self) -> bool:
         return self.tool is not None and self.tool.spec.parallel_safe
 
     @property
-    def among(self) -> str:
-        """Which calls it runs beside."""
+    def parallel_group(self) -> str:
+        """Calls with the same group may run at the same time."""
         return "" if self.tool is None else self.tool.spec.parallel_among
 
 
@@ -59,37 +59,40 @@ class ToolPhase:
         self._hooks = Hooks(parts)
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
-        """Run all calls; returns when each has its result. Cancelled or out of budget, it leaves
-        the rest without one. A call that an earlier run has recorded is not recorded again."""
+        """Run all calls and return when each has its result.
+
+        If it is cancelled or the budget is used up, the remaining calls have no result. A call that an earlier run
+        recorded is not recorded again.
+        """
         planned = [self._plan(call) for call in calls]
-        known = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
+        recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
         for plan in planned:
-            if plan.call.call_id not in known:
-                self._called(plan, agent)
+            if plan.call.call_id not in recorded:
+                self._record_call(plan, agent)
         for group in _groups(planned):
             if exhausted(self._parts.recorder.state_of(agent)):
                 return
-            passed = [await self._passed(plan, agent) for plan in group]
-            await self._run_group([plan for plan in passed if plan is not None], agent)
+            authorized = [await self._authorize(plan, agent) for plan in group]
+            await self._run_group([plan for plan in authorized if plan is not None], agent)
 
     def stop(self, call_id: CallId) -> bool:
         """Stop one running call; the turn goes on."""
         return self._runner.stop(call_id)
 
-    def _plan(self, call: ToolCallPart) -> _Planned:
+    def _plan(self, call: ToolCallPart) -> _PlannedCall:
         name = call.name
         if self._parts.tools.get(name) is None and canonical(name) != name:
             name = canonical(name)
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
         if call.malformed is not None and tool is not None:
-            return _Planned(call, tool, None, _unsound(text_preview(call.malformed)))
+            return _PlannedCall(call, tool, None, _malformed_message(text_preview(call.malformed)))
         parsed = self._parts.tools.parse(name, call.arguments)
         if isinstance(parsed, BaseModel):
-            return _Planned(call, tool, parsed)
-        return _Planned(call, tool, None, parsed.message)
+            return _PlannedCall(call, tool, parsed)
+        return _PlannedCall(call, tool, None, parsed.message)
 
-    def _called(self, plan: _Planned, agent: AgentId) -> None:
+    def _record_call(self, plan: _PlannedCall, agent: AgentId) -> None:
         tool, args = plan.tool, plan.args
         recorder = self._parts.recorder
         recorder.append(
@@ -104,15 +107,15 @@ class ToolPhase:
             agent=agent,
         )
 
-    def _fitting(self, call: ToolCallPart) -> tuple[str, str]:
+    def _check_arguments(self, call: ToolCallPart) -> tuple[str, str]:
         plan = self._plan(call)
         return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
 
-    async def _passed(self, plan: _Planned, agent: AgentId) -> _Planned | None:
-        """The call as it may run, with nothing left open; where it may not, its result is recorded here."""
+    async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _PlannedCall | None:
+        """Ask hooks and gate about a call. Return it ready to run; if it may not run, record its result."""
         heard = NOTHING
         if plan.args is not None:
-            heard = await self._hooks.before_tool(plan.call, agent, self._fitting)
+            heard = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
         if heard.call is not None and heard.call is not plan.call:
             plan = self._plan(heard.call)
         tool, args = plan.tool, plan.args
@@ -127,10 +130,10 @@ class ToolPhase:
                 return None
         try:
             verdict = await self._gate.decide(plan.call, tool, args, agent, heard)
-        except EnvironmentFault as fault:  # a path that cannot even be looked up is the call's fault
+        except EnvironmentFault as fault:  # a path that cannot be looked up makes the call invalid
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None
-        except ToolError as fault:  # it would fail whatever the user said
+        except ToolError as fault:  # the call would fail whatever the user answers
             self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
             return None
         if not verdict.allowed:
@@ -138,9 +141,9 @@ class ToolPhase:
             return None
         return replace(plan, args=args, verdict=verdict)
 
-    async def _run_group(self, ready: Sequence[_Planned], agent: AgentId) -> None:
+    async def _run_group(self, ready: Sequence[_PlannedCall], agent: AgentId) -> None:
         if len(ready) == 1:
-            await self._run_one(ready[0], agent)
+            await self._run_call(ready[0], agent)
             return
         failures: list[StoreError] = []
         async with anyio.create_task_group() as group:
@@ -149,14 +152,14 @@ class ToolPhase:
         if failures:
             raise failures[0]
 
-    async def _run_guarded(self, plan: _Planned, agent: AgentId, failures: list[StoreError]) -> None:
-        """A store that cannot write stops the phase, but as itself and not as a group of exceptions."""
+    async def _run_guarded(self, plan: _PlannedCall, agent: AgentId, failures: list[StoreError]) -> None:
+        """Run a call and collect its `StoreError`, so that it is raised alone and not in an exception group."""
         try:
-            await self._run_one(plan, agent)
+            await self._run_call(plan, agent)
         except StoreError as error:
             failures.append(error)
 
-    async def _run_one(self, plan: _Planned, agent: AgentId) -> None:
+    async def _run_call(self, plan: _PlannedCall, agent: AgentId) -> None:
         if plan.tool is not None and plan.args is not None:
             ended = await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.verdict)
             await self._hooks.after_tool(plan.call, ended, agent)
@@ -178,23 +181,28 @@ class ToolPhase:
         )
 
 
-def _unsound(raw: str) -> str:
-    """What the model is told of a call whose arguments cannot be trusted."""
+def _malformed_message(raw: str) -> str:
+    """Return the message for the model on a call with malformed arguments."""
     try:
-        whole = isinstance(json.loads(raw), dict)
+        is_complete = isinstance(json.loads(raw), dict)
     except (ValueError, RecursionError):
-        whole = False
-    if whole:
+        is_complete = False
+    if is_complete:
         return "Your answer reached its length limit at this call, so it may be cut and was not run. Send it again alone."
-    return "The arguments were no complete JSON object, so nothing was run. Send them again."
+    return "The arguments were not a complete JSON object, so the call was not run. Send it again."
 
 
-def _groups(planned: Sequence[_Planned]) -> list[list[_Planned]]:
-    """Neighbouring safe calls together, every other call alone, in order."""
-    groups: list[list[_Planned]] = []
+def _groups(planned: Sequence[_PlannedCall]) -> list[list[_PlannedCall]]:
+    """Group neighbouring parallel-safe calls; every other call is a group of its own. The order is kept."""
+    groups: list[list[_PlannedCall]] = []
     for plan in planned:
         last = groups[-1][-1] if groups else None
-        if last is not None and plan.side_by_side and last.side_by_side and plan.among == last.among:
+        if (
+            last is not None
+            and plan.is_parallel_safe
+            and last.is_parallel_safe
+            and plan.parallel_group == last.parallel_group
+        ):
             groups[-1].append(plan)
         else:
             groups.append([plan])

@@ -1,7 +1,7 @@
-"""Runs one call that passed the gate: written ahead, bounded, its output merged, its end recorded.
+"""Execution of calls that passed the gate: start recorded, time limited, output merged, end recorded.
 
-Invariant: `tool.started` is stored (and synced, where the call can change something) before the tool begins; what
-the tool raises becomes its result, never the turn's end, but for cancellation and a store that cannot write.
+Invariant: `tool.started` is stored (and synced if the call can change something) before the tool runs. An exception of
+the tool becomes its result and does not end the turn, except cancellation and a store that cannot write.
 """
 
 import contextlib
@@ -58,22 +58,22 @@ class CallRunner:
     ) -> None:
         self._parts = parts
         self._delegates = delegates
-        self._changing = anyio.Lock()
-        """Of the calls that can change something only one runs at a time, whichever agents make them."""
+        self._change_lock = anyio.Lock()
+        """Held by the only call that may change something, among all agents."""
         self._gate = gate
         self._jobs = jobs
         self._checkpointing = checkpointing
         self._ticker = ticker
         self._asker = asker
         self._scopes: dict[CallId, anyio.CancelScope] = {}
-        self._written: dict[CallId, set[str]] = {}
-        self._told_of: set[CallId] = set()
-        """Calls of which it was said that something could not be stored."""
+        self._written_paths: dict[CallId, set[str]] = {}
+        self._reported_calls: set[CallId] = set()
+        """Calls whose storage fault was reported."""
         self.printed = Printed()
-        """The output of calls without a result: of those that run, and of those that were stopped with their turn."""
+        """The output of calls without a result: running ones, and those that were stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
-        """Cancel one running call; False when it does not run."""
+        """Cancel a running call. Return False if it is not running."""
         scope = self._scopes.get(call_id)
         if scope is None:
             return False
@@ -88,13 +88,15 @@ class CallRunner:
         agent: AgentId,
         verdict: Verdict,
     ) -> ToolFinished:
-        """Run one call and record its result, with a checkpoint where it changed files. `verdict` is how it was
-        allowed: the files that were judged are opened, wherever its paths lead by now."""
+        """Run a call and record its result, with a checkpoint if it changed files.
+
+        The call opens the files that `verdict` judged, wherever its paths lead by now.
+        """
         effects = tool.effects(args)
         writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
-        if not writes or "delegate" in tool.spec.needs:  # a delegate's own calls would wait for its end
+        if not writes or "delegate" in tool.spec.needs:  # a delegate's own calls need the lock
             return await self._run(call, tool, args, agent, verdict, writes=writes)
-        async with self._changing:
+        async with self._change_lock:
             return await self._run(call, tool, args, agent, verdict, writes=True)
 
     async def _run(
@@ -110,9 +112,9 @@ class CallRunner:
         recorder, effects = self._parts.recorder, tool.effects(args)
         runs = any(isinstance(effect, Runs) for effect in effects)
         if writes:
-            wanted = [effect.path for effect in effects if isinstance(effect, Writes)]
-            places = await to_thread.run_sync(inside, self._parts.env.root, wanted, verdict.judged)
-            await self._checkpointing.before(call.call_id, "command" if runs else "agent", places)
+            written = [effect.path for effect in effects if isinstance(effect, Writes)]
+            paths = await to_thread.run_sync(inside, self._parts.env.root, written, verdict.judged)
+            await self._checkpointing.before(call.call_id, "command" if runs else "agent", paths)
         delegates = "delegate" in tool.spec.needs
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
         if writes:
@@ -125,23 +127,23 @@ class CallRunner:
                 status, result = await self._outcome(call, tool, args, agent, merger, verdict)
             finally:
                 del self._scopes[call.call_id]
-        changes = await self._changes(call.call_id, runs) if writes else None
+        changes = await self._find_changes(call.call_id, runs) if writes else None
         output = self.printed.take(call.call_id)
         if scope.cancelled_caught:
-            words = with_output("The user stopped this call.", output)
-            status, result = "interrupted", _failure(words, "stopped")
+            message = with_output("The user stopped this call.", output)
+            status, result = "interrupted", _failure(message, "stopped")
         duration_ms = (self._parts.clock.monotonic() - started) * 1000
-        kept = await self._kept(call, agent, result)
+        recordable = await self._prepare_result(call, agent, result)
         part = recorder.state.parts
-        end = self._finish(call, agent, status, result, kept, duration_ms)
+        end = self._finish(call, agent, status, result, recordable, duration_ms)
         if writes:
             await self._checkpointing.keep(changes, part)
         return end
 
-    async def _changes(self, call_id: CallId, runs: bool) -> Changes | None:
-        """What the call changed: of a program anything, of a file tool what it told."""
-        told = self._written.pop(call_id, set())
-        return await self._checkpointing.changed(None if runs else told)
+    async def _find_changes(self, call_id: CallId, runs: bool) -> Changes | None:
+        """Find the call's changes: for a command anywhere, for a file tool at the paths that it reported."""
+        reported = self._written_paths.pop(call_id, set())
+        return await self._checkpointing.changed(None if runs else reported)
 
     async def _outcome(
         self,
@@ -156,7 +158,7 @@ class CallRunner:
             with anyio.fail_after(tool.spec.timeout) as limit:
                 chain: ToolNext = partial(self._call, tool, args, agent, merger, verdict, limit)
                 for middleware in reversed(self._parts.middlewares):
-                    chain = partial(_wrapped, middleware, chain)
+                    chain = partial(_call_middleware, middleware, chain)
                 result = await chain(call)
         except (ToolError, EnvironmentFault) as error:
             failure = _failure(str(error), error.message.split("\n")[0][:60])
@@ -165,12 +167,12 @@ class CallRunner:
         except TimeoutError:
             seconds = tool.spec.timeout or 0
             merger.finish()
-            words = f"Stopped after {seconds:g} s, the tool's time limit."
-            return "failed", _failure(with_output(words, self.printed.take(call.call_id)), "timed out")
+            message = f"Stopped after {seconds:g} s, the tool's time limit."
+            return "failed", _failure(with_output(message, self.printed.take(call.call_id)), "timed out")
         except StoreError:
             raise
-        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's fault must not end the turn
-            return "failed", self._broken(call, agent, error)
+        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error must not end the turn
+            return "failed", self._crash_result(call, agent, error)
         return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
 
     async def _call(
@@ -188,12 +190,16 @@ class CallRunner:
         timeout = tool.spec.timeout
         effects = tool.effects(args)
         env = reaching(parts.env, effects, verdict.judged)
-        leave = partial(self._gate.run_again, call, tool, args, agent)
+        run_again = partial(self._gate.run_again, call, tool, args, agent)
         runs = any(isinstance(effect, Runs) for effect in effects)
         granted = verdict.granted()
-        tried = partial(self._gate.decide_after_trial, call, tool, args, agent)
+        decide_after_trial = partial(self._gate.decide_after_trial, call, tool, args, agent)
         commands = Commands(
-            env, granted, ask=leave if runs else None, ask_after_trial=tried if runs else None, limit=limit
+            env,
+            granted,
+            ask=run_again if runs else None,
+            ask_after_trial=decide_after_trial if runs else None,
+            limit=limit,
         )
         blobs = KeptOrCut(parts.blobs)
         context = ToolContext(
@@ -213,39 +219,39 @@ class CallRunner:
         try:
             return await tool.run(args, context)
         finally:
-            self._tell_faults(call, agent, blobs)
+            self._report_storage_fault(call, agent, blobs)
 
     def _emit(self, agent: AgentId, call_id: CallId, payload: Payload) -> None:
         if isinstance(payload, FileChanged):
-            self._written.setdefault(call_id, set()).add(payload.path)
+            self._written_paths.setdefault(call_id, set()).add(payload.path)
         self._parts.recorder.append(payload, agent=agent)
 
     def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
         self.printed.add(call_id, text)
         self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
 
-    def _broken(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:
+    def _crash_result(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:
         owner = self._parts.tools.owner(call.name)
         message = f"The tool {call.name} (plugin {owner}) failed: {type(error).__name__}: {error}"
         self._parts.recorder.append(ErrorRaised(where=f"tool {call.name}", message=message), agent=agent)
         return _failure(message, "tool broken")
 
-    async def _kept(self, call: ToolCallPart, agent: AgentId, result: ToolResult) -> Kept:
-        """The result as it is recorded: what is too long of it stands in an artifact."""
+    async def _prepare_result(self, call: ToolCallPart, agent: AgentId, result: ToolResult) -> Kept:
+        """Return the result to record; a result that is too long is moved into an artifact."""
         recorder, blobs = self._parts.recorder, KeptOrCut(self._parts.blobs)
         settings = recorder.state_of(agent).settings
         window = recorder.windows.least(settings.model) if settings is not None else 0
-        kept = await kept_whole(result, call.name, window, blobs)
-        self._tell_faults(call, agent, blobs)
-        if call.call_id in self._told_of:
-            self._told_of.discard(call.call_id)
-            kept = replace(kept, environment=True)
-        return kept
+        recordable = await kept_whole(result, call.name, window, blobs)
+        self._report_storage_fault(call, agent, blobs)
+        if call.call_id in self._reported_calls:
+            self._reported_calls.discard(call.call_id)
+            recordable = replace(recordable, environment=True)
+        return recordable
 
-    def _tell_faults(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
-        """Once for a call, however many of its texts could not be stored."""
-        for fault in blobs.faults[:1] if call.call_id not in self._told_of else ():
-            self._told_of.add(call.call_id)
+    def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
+        """Report a storage fault, once per call."""
+        for fault in blobs.faults[:1] if call.call_id not in self._reported_calls else ():
+            self._reported_calls.add(call.call_id)
             error = ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint)
             self._parts.recorder.append(error, agent=agent)
 
@@ -255,7 +261,7 @@ class CallRunner:
         agent: AgentId,
         status: ToolStatus,
         result: ToolResult,
-        kept: Kept,
+        recordable: Kept,
         duration_ms: float,
     ) -> ToolFinished:
         recorder = self._parts.recorder
@@ -266,18 +272,18 @@ class CallRunner:
             name=call.name,
             status=status,
             part=recorder.state.parts,
-            content=kept.content,
+            content=recordable.content,
             display=result.display,
             summary=result.summary,
             data=result.data,
-            full_output=kept.full_output,
-            artifact=kept.artifact,
+            full_output=recordable.full_output,
+            artifact=recordable.artifact,
             duration_ms=round(duration_ms, 1),
-            environment=result.environment or kept.environment,
+            environment=result.environment or recordable.environment,
         )
         try:
             recorder.append(end, agent=agent)
-        except StoreFull:  # no room for its long texts: what a line holds is better than no result
+        except StoreFull:  # no space for its long texts: a result that fits into a line is better than none
             recorder.append(cut_to_line(end), agent=agent)
         return end
 
@@ -286,17 +292,19 @@ def _failure(message: str, summary: str) -> ToolResult:
     return ToolResult(ok=False, content=(TextContent(text=message),), summary=summary)
 
 
-async def _wrapped(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) -> ToolResult:
+async def _call_middleware(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) -> ToolResult:
     return await middleware.wrap_tool(call, nxt)
 
 
 def inside(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """These paths as they stand in the workspace, where they do: relative, without links on the way. `judged` is where
-    they led when they were judged, which is what the tool opens."""
+    """Return those paths that are in the workspace, relative to it and with links resolved.
+
+    `judged` maps paths to their targets at the time of the decision, which are the files that the tool opens.
+    """
     top = os.path.realpath(root)
-    found = []
+    relative = []
     for path in paths:
-        with contextlib.suppress(ValueError, OSError):  # it leads nowhere; the tool refuses it
+        with contextlib.suppress(ValueError, OSError):  # an invalid path; the tool refuses it
             real = (judged or {}).get(path) or os.path.realpath(os.path.join(top, path))  # noqa: PTH118
-            found.append(os.path.relpath(real, top))
-    return [path for path in found if path != "." and path.split("/")[0] != ".."]
+            relative.append(os.path.relpath(real, top))
+    return [path for path in relative if path != "." and path.split("/")[0] != ".."]

@@ -1,6 +1,7 @@
-"""How the commands of one call run: confined, with the network where that was allowed, and once more outside the
-sandbox where it refused them something and the user allows that. Where files with secrets were kept from them, they run
-again in the sandbox, with these files.
+"""Execution of a call's commands in the sandbox, and again with more permissions if the user allows it.
+
+A command that the sandbox refused something may run again outside it. A command that needs hidden files with secrets may
+run again in the sandbox with these files.
 
 Invariant: nothing runs outside, and no file is opened, without a recorded decision about exactly this call.
 """
@@ -8,16 +9,17 @@ Invariant: nothing runs outside, and no file is opened, without a recorded decis
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
 import anyio
 
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink
+from tui_agent.protocol.events.policy import Choice, Reach
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What of the sandbox is open to the commands of one call, and where the folders led that it was judged in."""
+    """The permissions of a call's commands in the sandbox, and the judged targets of their folders."""
 
     network: bool = False
     writable: tuple[str, ...] = ()
@@ -27,7 +29,7 @@ class Granted:
     shown: tuple[str, ...] = ()
     """See `ExecSpec.shown`."""
     below: tuple[str, ...] = ()
-    """Files with secrets that it reads without naming them."""
+    """Files with secrets that it would read without naming them."""
     sealed: bool = False
     """See `ExecSpec.sealed`."""
     own: tuple[str, ...] = ()
@@ -35,10 +37,10 @@ class Granted:
     read_only: bool = False
     """See `ExecSpec.read_only`."""
     trial: bool = False
-    """Its commands are tried first: read-only, without the network and the user's own files, and not for long."""
+    """True if its commands are tried first: read-only, without network and the user's own files, for a short time."""
 
     def of(self, spec: ExecSpec) -> ExecSpec:
-        """The command as it was allowed."""
+        """Return the command with these permissions."""
         return replace(
             spec,
             network=spec.network or self.network,
@@ -54,38 +56,56 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """How a refused command may run once more: why not, or with these files open to it; without either outside."""
+    """The decision on running a refused command again: `why_not`, or with the `opened` files, else outside."""
 
     why_not: str = ""
     opened: tuple[str, ...] = ()
 
 
 Ask = Callable[[ExecResult], Awaitable[Again]]
-"""Given how a command ended that the sandbox refused something."""
+"""Decides about another run, from the result of a command that the sandbox refused something."""
 AskAfterTrial = Callable[[ExecResult], Awaitable["Granted | str"]]
-"""Given how a trial ended that failed: what is open to the command now, or why it may not run."""
+"""Returns the command's permissions, or the reason for a denial, from the result of a failed trial."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_S = 20.0
-"""Seconds that a trial may take."""
+"""Time limit of a trial."""
 _RULE: Final = "sandbox readable "
+ONCE_ONLY: Final = tuple(
+    Choice(
+        reach=reach,
+        rule="",
+        offered=reach == "once",
+        why="" if reach == "once" else "not available outside the sandbox",
+    )
+    for reach in get_args(Reach)
+)
+"""The choices for a command that leaves the sandbox."""
 
 
 def opening_rule(paths: Sequence[str]) -> str:
-    """The rule of a session that opens these files to its commands."""
+    """Return the session's rule that lets commands read these files."""
     return _RULE + shlex.join(paths)
 
 
+def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[Choice, ...]:
+    """Return the choices to let commands read these files in this session, or always."""
+    rule = opening_rule(paths)
+    session = Choice(reach="session", rule=rule, why="commands may read it")
+    why = "written to your config.toml" if always else "not available here"
+    return session, Choice(reach="always", rule=rule if always else "", offered=always, why=why)
+
+
 def opened_by(granted: Iterable[str]) -> tuple[str, ...]:
-    """The files that rules of a session open."""
+    """Return the files that a session's rules let commands read."""
     return tuple(
         path for rule in granted if rule.startswith(_RULE) for path in shlex.split(rule.removeprefix(_RULE))
     )
 
 
 class Commands:
-    """Runs the commands of one call. `ask` is None where it is not offered to leave the sandbox.
+    """Runs the commands of one call. `ask` None: a refused command is not run again.
 
-    The time that the user thinks does not count against `limit`, the call's own scope.
+    The time that the user needs to answer does not count against `limit`, the call's own scope.
     """
 
     def __init__(
@@ -104,47 +124,57 @@ class Commands:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """As an environment's; a refused command's `blocked` also says why it was not run outside."""
+        """Run a command like `Environment.exec`. If it was refused, `blocked` also says why it did not run again."""
         if self._granted.trial:
-            result = await self._env.exec(_trial_of(self._granted.of(spec)), on_output)
+            result = await self._env.exec(_trial_spec(self._granted.of(spec)), on_output)
             if result.ended == "exited" and result.exit_code == 0 and not result.blocked:
                 return result
-            decided = await self._while_asking(self._ask_after_trial, result)
-            if isinstance(decided, str):
-                return replace(result, blocked=decided)
-            self._granted = decided
+            decision = await self._pause_limit(self._ask_after_trial, result)
+            if isinstance(decision, str):
+                return replace(result, blocked=decision)
+            self._granted = decision
         spec = self._granted.of(spec)
         result = await self._env.exec(spec, on_output)
         if spec.looks and self._env.sandbox.kind:
             result = replace(result, unread=self._granted.below)
         while result.blocked and self._ask is not None:
-            again = await self._while_asking(self._ask, result)
-            if again.why_not:
-                return replace(result, blocked=f"{result.blocked} {again.why_not}")
-            if not again.opened:
+            rerun = await self._pause_limit(self._ask, result)
+            if rerun.why_not:
+                return replace(result, blocked=f"{result.blocked} {rerun.why_not}")
+            if not rerun.opened:
                 return await self._env.exec(replace(spec, outside=True), on_output)
-            spec = replace(spec, shown=(*spec.shown, *again.opened))
+            spec = replace(spec, shown=(*spec.shown, *rerun.opened))
             result = await self._env.exec(spec, on_output)
         return result
 
-    async def _while_asking(
+    async def _pause_limit(
         self, ask: Callable[[ExecResult], Awaitable[_AnswerT]] | None, refused: ExecResult
     ) -> _AnswerT:
-        """Ask, and stop the call's clock meanwhile."""
+        """Ask, with the call's time limit paused."""
         assert ask is not None
         limit = self._limit
         if limit is None:
             return await ask(refused)
-        left = limit.deadline - anyio.current_time()
+        remaining = limit.deadline - anyio.current_time()
         limit.deadline = float("inf")
         try:
             return await ask(refused)
         finally:
-            limit.deadline = anyio.current_time() + left
+            limit.deadline = anyio.current_time() + remaining
 
 
-def _trial_of(spec: ExecSpec) -> ExecSpec:
-    """The same command with nothing open to it."""
+def trial_message(tried: ExecResult) -> str:
+    """Return a phrase on how a trial in the sandbox failed."""
+    if tried.ended == "timeout":
+        return "it was tried read-only in the sandbox, and did not end in time"
+    refused = tried.blocked.rstrip(".")
+    status = "its program was not found" if tried.exit_code is None else f"exit status {tried.exit_code}"
+    end = refused[:1].lower() + refused[1:] or status
+    return f"it was tried read-only in the sandbox, and failed: {end}"
+
+
+def _trial_spec(spec: ExecSpec) -> ExecSpec:
+    """Return the command without any permissions, for a trial."""
     return replace(
         spec,
         network=False,

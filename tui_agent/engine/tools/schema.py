@@ -1,4 +1,4 @@
-"""A pydantic arguments model as the compact JSON schema that a model is offered.
+"""Conversion of a pydantic arguments model to the compact JSON schema that the model gets.
 
 Invariant: no `$ref`, no titles, `additionalProperties` false in every object with named fields.
 """
@@ -11,18 +11,18 @@ from pydantic import BaseModel, JsonValue
 from tui_agent.protocol.base import JsonMap
 
 _DROPPED = frozenset({"title", "$defs"})
-_NAMED = frozenset({"properties"})
+_MAPS_OF_SCHEMAS = frozenset({"properties"})
 
 
 def json_schema(args: type[BaseModel]) -> JsonMap:
-    """The schema of an arguments model, always of type object. A model that refers to itself is cut at `{}`.
+    """Return the schema of an arguments model, always of type object. A recursive reference becomes `{}`.
 
-    The model's own docstring is for readers of the code; what the tool does stands in `ToolSpec.description`.
+    The class's docstring is left out, because it is for readers of the code; `ToolSpec.description` is for the model.
     """
-    whole = args.model_json_schema()
-    found = whole.get("$defs")
-    definitions: Mapping[str, JsonValue] = found if isinstance(found, dict) else {}
-    schema = _inlined(whole, definitions, ())
+    raw = args.model_json_schema()
+    defs = raw.get("$defs")
+    definitions: Mapping[str, JsonValue] = defs if isinstance(defs, dict) else {}
+    schema = _inline_references(raw, definitions, ())
     assert isinstance(schema, dict)
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
@@ -31,9 +31,11 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
     return schema
 
 
-def _inlined(node: JsonValue, definitions: Mapping[str, JsonValue], inside: tuple[str, ...]) -> JsonValue:
+def _inline_references(
+    node: JsonValue, definitions: Mapping[str, JsonValue], inside: tuple[str, ...]
+) -> JsonValue:
     if isinstance(node, list):
-        return [_inlined(item, definitions, inside) for item in node]
+        return [_inline_references(item, definitions, inside) for item in node]
     if not isinstance(node, dict):
         return node
     reference = node.get("$ref")
@@ -41,23 +43,25 @@ def _inlined(node: JsonValue, definitions: Mapping[str, JsonValue], inside: tupl
         name = reference.rsplit("/", 1)[-1]
         if name in inside or name not in definitions:
             return {}
-        target = _inlined(definitions[name], definitions, (*inside, name))
+        target = _inline_references(definitions[name], definitions, (*inside, name))
         extra = {key: value for key, value in node.items() if key != "$ref"}
-        return {**target, **_plain(extra, definitions, inside)} if isinstance(target, dict) else target
-    return _plain(node, definitions, inside)
+        return {**target, **_simplify(extra, definitions, inside)} if isinstance(target, dict) else target
+    return _simplify(node, definitions, inside)
 
 
-def _plain(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple[str, ...]) -> JsonMap:
+def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple[str, ...]) -> JsonMap:
     plain: JsonMap = {}
     for key, value in node.items():
         if key in _DROPPED:
             continue
-        if key in _NAMED and _is_map(value):
-            plain[key] = {name: _inlined(field, definitions, inside) for name, field in value.items()}
+        if key in _MAPS_OF_SCHEMAS and _is_map(value):
+            plain[key] = {
+                name: _inline_references(field, definitions, inside) for name, field in value.items()
+            }
         elif key in ("default", "const", "enum", "examples"):
             plain[key] = value
         else:
-            plain[key] = _inlined(value, definitions, inside)
+            plain[key] = _inline_references(value, definitions, inside)
     if "properties" in plain:
         plain.setdefault("additionalProperties", False)
     plain.pop("discriminator", None)
@@ -65,17 +69,17 @@ def _plain(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple[st
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """`x | None = None` as plain `x`: an optional field is one that may be left out."""
+    """Turn `x | None = None` into plain `x`, since an optional field may be left out."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema
-    kept = [option for option in options if option != {"type": "null"}]
-    if len(kept) == len(options):
+    non_null = [option for option in options if option != {"type": "null"}]
+    if len(non_null) == len(options):
         return schema
     rest: JsonMap = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-    if len(kept) == 1 and _is_map(kept[0]):
-        return {**kept[0], **rest}
-    return {**rest, "anyOf": kept}
+    if len(non_null) == 1 and _is_map(non_null[0]):
+        return {**non_null[0], **rest}
+    return {**rest, "anyOf": non_null}
 
 
 def _is_map(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:

@@ -1,6 +1,6 @@
-"""Foreign names of tools, put right at the edge where a model's answer is read, and nowhere else.
+"""Aliases of tool names, as other programs use them, replaced when a model's answer is read.
 
-Invariant: `canonical` is idempotent; a name that is not in the table stays as it is.
+Invariant: `canonical` is idempotent; a name that is not in the table is returned unchanged.
 """
 
 from collections.abc import Iterable
@@ -35,19 +35,19 @@ ALIASES: dict[str, str] = {
 
 
 def canonical(name: str, known: Iterable[str] = ()) -> str:
-    """The name under which a tool is registered here. `known` names are never changed."""
-    plain = name.strip()
-    if plain in known:
-        return plain
-    bare = plain.removeprefix("functions.").removeprefix("default_api.")
-    return ALIASES.get(bare, ALIASES.get(bare.lower(), bare))
+    """Return the name under which a tool is registered. Names in `known` are never changed."""
+    stripped = name.strip()
+    if stripped in known:
+        return stripped
+    unprefixed = stripped.removeprefix("functions.").removeprefix("default_api.")
+    return ALIASES.get(unprefixed, ALIASES.get(unprefixed.lower(), unprefixed))
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three registered names that look like this one."""
+    """Return up to three names in `known` that are similar to `name`."""
     names = sorted(known)
-    guessed = ALIASES.get(name.lower())
-    found = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-    if guessed in names and guessed not in found:
-        found.insert(0, guessed)
-    return found[:3]
+    alias = ALIASES.get(name.lower())
+    similar = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    if alias in names and alias not in similar:
+        similar.insert(0, alias)
+    return similar[:3]

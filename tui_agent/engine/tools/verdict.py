@@ -1,6 +1,6 @@
-"""The answer of the gate about one call.
+"""The gate's verdict on a call.
 
-Invariant: frozen data; what is open to the call's commands is just what was decided.
+Invariant: frozen data; the permissions of the call's commands are exactly those that were decided.
 """
 
 from collections.abc import Mapping
@@ -11,34 +11,34 @@ from tui_agent.engine.tools.sandbox_retry import Granted
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a call may run; where not, what the model is told and what the row says."""
+    """A verdict on a call; if it is denied, with the message for the model and the summary for the row."""
 
     allowed: bool
     for_model: str = ""
     summary: str = ""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """Where the call's paths led when it was judged: it is run with these files, wherever the paths lead by then."""
+    """The targets of the call's paths when it was judged. The call uses these files, wherever the paths lead then."""
     network: bool = False
-    """What it runs may reach the network: that was among what was allowed."""
+    """True if its commands may use the network."""
     writable: tuple[str, ...] = ()
-    """The files outside the workspace that its commands were allowed to write."""
+    """Files outside the workspace that its commands may write."""
     looks: bool = False
-    """Its commands only look at files, and nobody was asked about them."""
+    """True if its commands only look at files, and nobody was asked about them."""
     shown: tuple[str, ...] = ()
-    """The files that it names and may read though they hold secrets: the user allowed it, or this command line."""
+    """Files with secrets that its commands name and may read."""
     below: tuple[str, ...] = ()
     """Files with secrets that it would read without naming them."""
     sealed: bool = False
-    """Its commands may not write the repository."""
+    """True if its commands may not write the repository."""
     own: tuple[str, ...] = ()
-    """Where its commands find only files of their own."""
+    """Paths where its commands see only files of their own."""
     read_only: bool = False
-    """The sandbox mounts the workspace read-only for its commands."""
+    """True if the sandbox mounts the workspace read-only for its commands."""
     trial: bool = False
-    """Its commands are tried in the sandbox first; the user is asked only if that fails."""
+    """True if its commands are tried in the sandbox first; the user is asked only if that fails."""
 
     def granted(self) -> Granted:
-        """What of the sandbox is open to its commands."""
+        """Return the permissions of its commands."""
         return Granted(
             self.network,
             self.writable,

@@ -1,1 +1,1 @@
-"""A session as one HTML file that reads without network, and in which nothing foreign is markup."""
+"""Export of a session as one HTML file that needs no network and in which no foreign text is markup."""

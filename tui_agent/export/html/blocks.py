@@ -12,11 +12,11 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, Mark
 from tui_agent.protocol.unicode_text import counted
 
 OUTPUT_ROWS = 8
-"""Lines of an output that are shown unfolded, the last ones."""
+"""Number of last lines of an output shown unfolded."""
 DIFF_ROWS = 40
-"""Lines of a diff that are shown unfolded, the first ones."""
+"""Number of first lines of a diff shown unfolded."""
 KEPT_CHARS = 400_000
-"""Characters of one output that go into the file at all; of a longer one the ends."""
+"""Maximum characters of one output in the file; of a longer one both ends."""
 PICTURE_BYTES = 4_000_000
 PICTURES = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -24,12 +24,12 @@ PICTURES = {
     "image/gif": b"GIF8",
     "image/webp": b"RIFF",
 }
-"""The kinds that are shown, and how the bytes of each begin."""
+"""The image types that are shown, with their magic bytes."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def block(shown: DisplayBlock, texts: Texts) -> Safe:
-    """One display block."""
+    """Return one display block as HTML."""
     match shown:
         case DiffBlock(path=path, diff=text, added=added, removed=removed):
             return diff(texts.plain(path), texts.whole(text), counts(added, removed))
@@ -44,7 +44,7 @@ def block(shown: DisplayBlock, texts: Texts) -> Safe:
 
 
 def output(text: str) -> Safe:
-    """What a program said: its last lines, the earlier ones folded in front of them."""
+    """Return a program's output: the last lines, with the earlier ones folded before them."""
     text = text.rstrip()
     if not text:
         return Safe("")
@@ -65,28 +65,31 @@ def output(text: str) -> Safe:
 
 
 def change(changed: Change) -> Safe:
-    """One file that changed."""
-    who = AUTHORS.get(changed.author, changed.author)
+    """Return one changed file as HTML."""
+    author = AUTHORS.get(changed.author, changed.author)
     if not changed.diff:
         head = el(
-            "div", el("span", changed.path, class_="path"), el("span", f"{changed.note}, {who}"), class_="dh"
+            "div",
+            el("span", changed.path, class_="path"),
+            el("span", f"{changed.note}, {author}"),
+            class_="dh",
         )
         return el("figure", head, class_="diff")
-    told = join(counts(changed.added, changed.removed), el("span", who))
-    return diff(changed.path, changed.diff, told)
+    summary = join(counts(changed.added, changed.removed), el("span", author))
+    return diff(changed.path, changed.diff, summary)
 
 
 def counts(added: int, removed: int) -> Safe:
-    """Lines that came and went."""
+    """Return the numbers of added and removed lines."""
     return join(el("i", f"+{added}", class_="plus"), Safe(" "), el("i", f"−{removed}", class_="minus"))
 
 
 def diff(path: str, text: str, told: Child = None) -> Safe:
-    """Hunks of one file, with line numbers; of many lines the first, the rest folded behind them.
+    """Return the hunks of one file with line numbers; lines after the first `DIFF_ROWS` are folded.
 
-    The head with `path` and what is `told` of it is left out where there is no path.
+    Without a `path` there is no head, which otherwise shows it with `told`.
     """
-    rows = list(_rows(text))
+    rows = list(_diff_rows(text))
     head = el("div", el("span", path, class_="path"), told, class_="dh") if path else None
     body = el("pre", *rows[:DIFF_ROWS], class_="hunks")
     rest = rows[DIFF_ROWS:]
@@ -99,7 +102,7 @@ def diff(path: str, text: str, told: Child = None) -> Safe:
     return el("figure", head, body if rows else None, folded if rest else None, class_="diff")
 
 
-def _rows(text: str) -> Iterator[Safe]:
+def _diff_rows(text: str) -> Iterator[Safe]:
     old = new = 0
     first = True
     for line in text.rstrip("\n").split("\n") if text else []:
@@ -129,7 +132,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 
 def picture(kind: str, digest: str, name: str, texts: Texts) -> Safe:
-    """A picture inside the file itself; its name only where it is of another kind, gone, or too large."""
+    """Return an embedded picture; only its name if it is of another type, missing or too large."""
     data = texts.image(digest) if kind in PICTURES else None
     if data is None or len(data) > PICTURE_BYTES or not data.startswith(PICTURES[kind]):
         return el("p", name or "a picture", class_="aside")

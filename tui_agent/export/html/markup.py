@@ -1,11 +1,14 @@
-"""The only maker of markup. Invariant: a plain string is escaped wherever it goes; only `Safe` passes as it is."""
+"""The only source of markup in this package.
+
+Invariant: a plain string is always escaped; only `Safe` is inserted unchanged.
+"""
 
 from html import escape
 from typing import TypeAlias
 
 
 class Safe(str):
-    """Markup that this package made."""
+    """Markup created by this package."""
 
     __slots__ = ()
 
@@ -15,18 +18,21 @@ _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
 def el(tag: str, *children: Child, **attributes: str | int | bool | None) -> Safe:
-    """An element. `class_` is `class`, `data_kind` is `data-kind`; an attribute that is None or False is left out."""
-    words = [tag]
+    """Return an element. `class_` means `class`, `data_kind` means `data-kind`; attributes that are None or
+    False are left out."""
+    parts = [tag]
     for name, value in attributes.items():
         if value is None or value is False:
             continue
         name = name.rstrip("_").replace("_", "-")
-        words.append(name if value is True else f'{name}="{escape(str(value))}"')
+        parts.append(name if value is True else f'{name}="{escape(str(value))}"')
     if tag in _VOID:
-        return Safe(f"<{' '.join(words)}>")
-    return Safe(f"<{' '.join(words)}>{join(*children)}</{tag}>")
+        return Safe(f"<{' '.join(parts)}>")
+    return Safe(f"<{' '.join(parts)}>{join(*children)}</{tag}>")
 
 
 def join(*children: Child, between: str = "") -> Safe:
-    """Pieces in a row."""
-    return Safe(between.join(each if isinstance(each, Safe) else escape(each) for each in children if each))
+    """Return the children in a row, escaped unless they are `Safe`."""
+    return Safe(
+        between.join(child if isinstance(child, Safe) else escape(child) for child in children if child)
+    )

@@ -1,4 +1,4 @@
-"""The reader: one HTML file with its own style and script, and a policy that allows nothing else."""
+"""The HTML page: one file with its own style and script, and a policy that allows nothing else."""
 
 import base64
 import hashlib
@@ -18,17 +18,17 @@ from tui_agent.protocol.unicode_text import counted
 HERE = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
 KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), ("n", "next"), ("o", "folds"))
-"""As `reader.js` takes them."""
+"""The keys that `reader.js` handles."""
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG = 300
-"""Rows from which on a browser draws only those in sight."""
+"""Number of rows from which browsers draw only the visible ones."""
 
 
 def to_html(story: Story) -> str:
-    """The whole file."""
+    """Return the complete file."""
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("reader.css", "reader.js"))
-    made = list(rows(story))
+    page_rows = list(rows(story))
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -44,9 +44,9 @@ def to_html(story: Story) -> str:
     body = el(
         "body",
         _head(story),
-        _bar(made),
-        el("div", _log(made), _side(story, made), class_="columns"),
-        _scrubber(made, story),
+        _bar(page_rows),
+        el("div", _log(page_rows), _side(story, page_rows), class_="columns"),
+        _scrubber(page_rows, story),
         el("script", Safe(script)),
     )
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
@@ -61,17 +61,17 @@ def _policy(style: str, script: str) -> str:
 
 
 def _title(story: Story) -> str:
-    words = " ".join(story.title.split()) or "A session"
-    return words if len(words) <= TITLE_CHARS else f"{words[: TITLE_CHARS - 1]}…"
+    title = " ".join(story.title.split()) or "A session"
+    return title if len(title) <= TITLE_CHARS else f"{title[: TITLE_CHARS - 1]}…"
 
 
 def _head(story: Story) -> Safe:
-    told = [el("div", el("dt", name), el("dd", value)) for name, value in facts(story)]
-    return el("header", el("h1", _title(story)), el("dl", *told), class_="head")
+    pairs = [el("div", el("dt", name), el("dd", value)) for name, value in facts(story)]
+    return el("header", el("h1", _title(story)), el("dl", *pairs), class_="head")
 
 
-def _bar(made: Sequence[Row]) -> Safe:
-    sums = {tag: sum(tag in row.tags for row in made) for tag in FILTERS}
+def _bar(page_rows: Sequence[Row]) -> Safe:
+    sums = {tag: sum(tag in row.tags for row in page_rows) for tag in FILTERS}
     chips = [
         el(
             "button",
@@ -85,21 +85,21 @@ def _bar(made: Sequence[Row]) -> Safe:
         )
         for number, (tag, label) in enumerate(FILTERS.items(), 1)
     ]
-    find = el("input", id="find", type="search", placeholder="Search", aria_label="Search", title="/")
+    search = el("input", id="find", type="search", placeholder="Search", aria_label="Search", title="/")
     return el(
         "nav",
         el("div", *chips, class_="chips", role="group", aria_label="Filters"),
-        el("div", find, el("output", id="found"), class_="find"),
+        el("div", search, el("output", id="found"), class_="find"),
         el("button", "Open all", type="button", id="unfold", title="open or close every fold (o)"),
         class_="bar",
     )
 
 
-def _log(made: Sequence[Row]) -> Safe:
-    out = []
+def _log(page_rows: Sequence[Row]) -> Safe:
+    articles = []
     turn = 0
-    for number, row in enumerate(made):
-        out.append(
+    for number, row in enumerate(page_rows):
+        articles.append(
             el(
                 "article",
                 row.body,
@@ -112,69 +112,69 @@ def _log(made: Sequence[Row]) -> Safe:
             )
         )
         turn = max(turn, row.turn)
-    none = el("p", "Nothing here says that.", id="none", hidden=True)
-    return el("main", *out, none, id="log", class_="long" if len(made) > LONG else None)
+    no_match = el("p", "No matches.", id="none", hidden=True)
+    return el("main", *articles, no_match, id="log", class_="long" if len(page_rows) > LONG else None)
 
 
 def _height(row: Row) -> str:
-    """About how high a row is, for a browser that has not drawn it yet."""
+    """Return a class with a row's approximate height, for browsers that have not drawn it yet."""
     return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
 
 
-def _side(story: Story, made: Sequence[Row]) -> Safe:
+def _side(story: Story, page_rows: Sequence[Row]) -> Safe:
     return el(
         "aside",
         el("h2", "Turns"),
-        el("ol", *_turns(story, made)),
-        *_files(story, made),
+        el("ol", *_turns(story, page_rows)),
+        *_files(story, page_rows),
         class_="side",
     )
 
 
-def _turns(story: Story, made: Sequence[Row]) -> list[Safe]:
+def _turns(story: Story, page_rows: Sequence[Row]) -> list[Safe]:
     ends = {entry.turn: entry for entry in story.entries if isinstance(entry, TurnEntry)}
-    said: dict[int, str] = {}
+    messages: dict[int, str] = {}
     for entry in story.entries:
         if isinstance(entry, UserEntry) and entry.state == "sent":
-            said.setdefault(entry.turn, " ".join(story.texts.whole(entry.text)[:400].split()))
-    first: dict[int, int] = {}
-    for number, row in enumerate(made):
-        first.setdefault(row.turn, number)
-    found = []
-    for turn, words in said.items():
+            messages.setdefault(entry.turn, " ".join(story.texts.whole(entry.text)[:400].split()))
+    first_rows: dict[int, int] = {}
+    for number, row in enumerate(page_rows):
+        first_rows.setdefault(row.turn, number)
+    items = []
+    for turn, message in messages.items():
         end = ends.get(turn)
-        told = (duration(end.duration_ms), cost(end.cost_usd)) if end else ()
-        measure = el("small", " · ".join(word for word in told if word))
-        found.append(el("li", el("a", el("span", words), measure, href=f"#e{first.get(turn, 0)}")))
-    return found
+        figures = (duration(end.duration_ms), cost(end.cost_usd)) if end else ()
+        measure = el("small", " · ".join(figure for figure in figures if figure))
+        items.append(el("li", el("a", el("span", message), measure, href=f"#e{first_rows.get(turn, 0)}")))
+    return items
 
 
-def _files(story: Story, made: Sequence[Row]) -> list[Safe]:
+def _files(story: Story, page_rows: Sequence[Row]) -> list[Safe]:
     sums = changed_files(story)
     if not sums:
         return []
-    where = {path: number for number, row in reversed(list(enumerate(made))) for path in row.paths}
-    found = []
+    row_numbers = {path: number for number, row in reversed(list(enumerate(page_rows))) for path in row.paths}
+    items = []
     for path, (added, removed) in sums.items():
         measure = el("small", counts(added, removed))
-        found.append(el("li", el("a", el("span", path), measure, href=f"#e{where.get(path, 0)}")))
-    return [el("h2", counted(len(sums), "file")), el("ul", *found)]
+        items.append(el("li", el("a", el("span", path), measure, href=f"#e{row_numbers.get(path, 0)}")))
+    return [el("h2", counted(len(sums), "file")), el("ul", *items)]
 
 
 def _span(story: Story) -> dict[str, str]:
-    """When the session began and how long it lasted, as its head says it."""
-    whole = dict(facts(story)).get("lasted", "0 s")
-    return {"data_begun": f"{story.metrics.first_at:.3f}", "data_whole": whole}
+    """Return the start and duration of the session, as shown in its head."""
+    duration_label = dict(facts(story)).get("lasted", "0 s")
+    return {"data_begun": f"{story.metrics.first_at:.3f}", "data_whole": duration_label}
 
 
-def _scrubber(made: Sequence[Row], story: Story) -> Safe:
-    """Bars of what each row weighs, and a handle that goes from row to row."""
+def _scrubber(page_rows: Sequence[Row], story: Story) -> Safe:
+    """Return bars with the weight of each row, and a slider that moves from row to row."""
     bars = []
-    for number, row in enumerate(made):
+    for number, row in enumerate(page_rows):
         height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))
         colour = "errors" if "errors" in row.tags else "files" if "files" in row.tags else row.kind.split()[0]
         bars.append(el("path", d=f"M{number} {TICK_ROOM}V{TICK_ROOM - height}", class_=f"t-{colour}"))
-    last = max(1, len(made) - 1)
+    last = max(1, len(page_rows) - 1)
     picture = el(
         "svg",
         *bars,
@@ -188,12 +188,12 @@ def _scrubber(made: Sequence[Row], story: Story) -> Safe:
         id="at",
         type="range",
         min="0",
-        max=max(0, len(made) - 1),
+        max=max(0, len(page_rows) - 1),
         value="0",
         aria_label="Place in the session",
     )
     keys = el(
-        "span", *(join(el("b", key), f" {does}") for key, does in KEYS), class_="keys", aria_hidden="true"
+        "span", *(join(el("b", key), f" {action}") for key, action in KEYS), class_="keys", aria_hidden="true"
     )
     labels = el("div", el("span", id="then"), keys, el("span", **_span(story), id="lasted"), class_="times")
     return el("footer", join(picture, handle), labels, class_="scrub")

@@ -1,6 +1,6 @@
-"""Markdown of a model as HTML.
+"""A model's Markdown as HTML.
 
-Invariant: no HTML of it is live, no picture is fetched, and a link leads only to the web or to a mail address.
+Invariant: HTML in it is not live, no picture is fetched, and links lead only to the web or to a mail address.
 """
 
 import re
@@ -16,24 +16,24 @@ _WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 @cache
 def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    made.disable(["html_block", "html_inline", "image"])
-    made.validateLink = lambda url: _WEB.match(url.strip()) is not None  # type: ignore[method-assign]
-    return made
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.disable(["html_block", "html_inline", "image"])
+    parser.validateLink = lambda url: _WEB.match(url.strip()) is not None  # type: ignore[method-assign]
+    return parser
 
 
 def prose(text: str) -> Safe:
-    """The text as HTML."""
+    """Return Markdown text as HTML."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:
-        _tame(token)
+        _restrict_token(token)
         for child in token.children or []:
-            _tame(child)
+            _restrict_token(child)
     return Safe(parser.renderer.render(tokens, parser.options, {}))
 
 
-def _tame(token: Token) -> None:
+def _restrict_token(token: Token) -> None:
     if token.type == "link_open":
         token.attrs["rel"] = "noreferrer noopener nofollow"
         token.attrs["target"] = "_blank"

@@ -1,7 +1,8 @@
-"""Two recordings of the same turns, compared event by event, without what differs from run to run.
+"""Comparison of two recordings of the same turns, event by event, ignoring values that differ from run to
+run.
 
-Invariant: pure. Ids, times, digests, and what depends on the machine are left out; live pieces (deltas, progress) and
-checkpoints are no part of the comparison, their whole is.
+Invariant: pure. Ids, times, digests and machine-dependent values are ignored; so are checkpoints and live
+pieces (deltas, progress), whose complete events are compared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,20 +41,20 @@ ASIDE: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.failed",
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events from what began it to its end; `before` came since the end of the turn before."""
+    """The events of a turn, from the one that started it to its end; `before` are those since the previous turn."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
 
     @property
     def message(self) -> UserMessageReceived | None:
-        """What began it; None where the agent went on without a message."""
+        """The message that started it; None if the agent continued without one."""
         first = self.events[0].payload
         return first if isinstance(first, UserMessageReceived) else None
 
     @property
     def why_not(self) -> str:
-        """Why it cannot be run again from its recording alone, or an empty string."""
+        """The reason why it cannot be replayed from its recording alone; empty if it can."""
         payloads = [event.payload for event in self.events]
         end = payloads[-1]
         if not isinstance(end, TurnFinished):
@@ -61,7 +62,7 @@ class Turn:
         if end.reason == "interrupted":
             return "it was stopped"
         if self.message is not None and self.message.attachments:
-            return "its message carries a picture"
+            return "its message has a picture"
         reasons = (
             (UserSteered, "it was steered while it ran"),
             (ModelFailed, "the model failed in it"),
@@ -69,12 +70,14 @@ class Turn:
             (ContextCompacted, "its context was compacted"),
             (AgentSpawned, "a delegate worked in it"),
         )
-        return next((why for kind, why in reasons if any(isinstance(one, kind) for one in payloads)), "")
+        return next(
+            (reason for kind, reason in reasons if any(isinstance(payload, kind) for payload in payloads)), ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first event that is another one: `seq` in the recording; `where` names the field that differs first."""
+    """The first different event: `seq` in the recording; `where` is the first field that differs."""
 
     seq: int
     recorded: str
@@ -85,40 +88,39 @@ class Divergence:
 
 
 def turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
-    """The turns of the present branch, and what came after the last of them."""
-    found: list[Turn] = []
+    """Return the turns of the current branch, and the events after the last of them."""
+    all_turns: list[Turn] = []
     before: list[Envelope] = []
     events: list[Envelope] = []
     for record in branch(records):
         if not isinstance(record, Envelope):
             continue
-        begins = record.agent == MAIN_AGENT and _begins(record.payload)
-        if events and begins:  # a crash left the one before without an end
-            found.append(Turn(tuple(before), tuple(events)))
+        starts_turn = record.agent == MAIN_AGENT and _starts_turn(record.payload)
+        if events and starts_turn:  # a crash left the previous turn without an end
+            all_turns.append(Turn(tuple(before), tuple(events)))
             before, events = [], []
-        if events or begins:
+        if events or starts_turn:
             events.append(record)
         else:
             before.append(record)
         if events and isinstance(record.payload, TurnFinished):
-            found.append(Turn(tuple(before), tuple(events)))
+            all_turns.append(Turn(tuple(before), tuple(events)))
             before, events = [], []
-    return found, (*before, *events)
+    return all_turns, (*before, *events)
 
 
-def _begins(payload: Payload) -> bool:
+def _starts_turn(payload: Payload) -> bool:
     return isinstance(payload, UserMessageReceived) or (isinstance(payload, TurnStarted) and payload.goes_on)
 
 
 def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) -> Divergence | None:
-    """Where two recordings of a turn part; None where they tell the same."""
-    olds = [event for event in recorded if _counts(event)]
-    news = [event for event in again if _counts(event)]
+    """Return the first difference between two recordings of a turn; None if they are equal."""
+    olds = [event for event in recorded if _is_compared(event)]
+    news = [event for event in again if _is_compared(event)]
     for old, new in zip(olds, news, strict=False):
         was, now = plain(old), plain(new)
         if was != now:
-            where, one, other = _where(was, now)
-            return Divergence(old.seq, old.payload.kind, new.payload.kind, where, one, other)
+            return Divergence(old.seq, old.payload.kind, new.payload.kind, *_locate_difference(was, now))
     if len(olds) > len(news):
         missing = olds[len(news)]
         return Divergence(missing.seq, missing.payload.kind, "nothing more", "kind")
@@ -129,55 +131,54 @@ def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) ->
 
 
 def compared(events: Iterable[Envelope]) -> int:
-    """How many events of a turn take part."""
-    return sum(map(_counts, events))
+    """Return the number of events of a turn that are compared."""
+    return sum(map(_is_compared, events))
 
 
-def _counts(event: Envelope) -> bool:
+def _is_compared(event: Envelope) -> bool:
     return not isinstance(event.payload, ModelDelta | ToolProgress) and not event.payload.kind.startswith(
         ASIDE
     )
 
 
 def plain(event: Envelope) -> JsonMap:
-    """An event's agent and payload without what differs from run to run."""
+    """Return an event's agent and payload without values that differ from run to run."""
     payload = event.payload
-    if isinstance(
-        payload, ContextPacked
-    ):  # what was packed depends on the machine and its files; that it was, does not
+    if isinstance(payload, ContextPacked):
+        # The packed content depends on the machine and its files; only the sections are comparable.
         return {
             "agent": event.agent,
             "kind": payload.kind,
             "sections": [item.name for item in payload.sections],
         }
-    return {"agent": event.agent, **_stripped(payload.model_dump(mode="json"))}
+    return {"agent": event.agent, **_strip_volatile(payload.model_dump(mode="json"))}
 
 
-def _stripped(data: JsonMap) -> JsonMap:
+def _strip_volatile(data: JsonMap) -> JsonMap:
     return {
-        name: _value(value)
+        name: _strip_value(value)
         for name, value in data.items()
         if name not in VOLATILE and not name.endswith("_ms")
     }
 
 
-def _value(value: JsonValue) -> JsonValue:
+def _strip_value(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return _stripped(value)
-    return [_value(one) for one in value] if isinstance(value, list) else value
+        return _strip_volatile(value)
+    return [_strip_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _where(was: JsonValue, now: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
-    """The first place in which two values differ, and what stands there."""
+def _locate_difference(was: JsonValue, now: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
+    """Return the path of the first difference between two values, and both values there."""
     if isinstance(was, dict) and isinstance(now, dict):
         if was.get("kind") != now.get("kind"):
             return f"{path}kind", was.get("kind"), now.get("kind")
         for name in [*was, *(name for name in now if name not in was)]:
             if was.get(name) != now.get(name):
-                return _where(was.get(name), now.get(name), f"{path}{name}.")
+                return _locate_difference(was.get(name), now.get(name), f"{path}{name}.")
     if isinstance(was, list) and isinstance(now, list):
-        for at, (one, other) in enumerate(zip(was, now, strict=False)):
-            if one != other:
-                return _where(one, other, f"{path}{at}.")
+        for index, (old, new) in enumerate(zip(was, now, strict=False)):
+            if old != new:
+                return _locate_difference(old, new, f"{path}{index}.")
         return path.rstrip("."), len(was), len(now)
     return path.rstrip("."), was, now

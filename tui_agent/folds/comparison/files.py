@@ -1,6 +1,6 @@
-"""What a stretch of a log left of the files that it changed, each against what it was at the beginning.
+"""The net changes to files in a part of a log.
 
-Invariant: every count is one of the lines of `hunks`; what was changed and changed back is not there.
+Invariant: every count is that of the lines in `hunks`; a change that was reverted is not listed.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,15 @@ from tui_agent.folds.text.line_diff import line_diff
 from tui_agent.protocol.envelope import Envelope
 
 LARGEST: Final = 1_000_000
-"""Bytes of a content above which no lines are compared."""
+"""Maximum bytes of a content whose lines are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEnd:
-    """One file. `before` and `after` are SHA-256 of its content (None: no such file), `hunks` a unified diff without
-    a file header; where it is empty, `note` says why."""
+    """The net change of one file. `before` and `after` are the SHA-256 of its content (None: no such file).
+
+    `hunks` is a unified diff without file header; if it is empty, `note` gives the reason.
+    """
 
     path: str
     before: str | None
@@ -31,31 +33,31 @@ class FileEnd:
 
 
 def file_ends(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> tuple[FileEnd, ...]:
-    """The files that are another at the end, in the order of their first change."""
+    """Return the files that differ at the end, in the order of their first change."""
     changed = fold(FilesChanged(), events).files
-    return tuple(_end(one, text) for one in changed if one.held != one.holds)
+    return tuple(_compare_contents(file, text) for file in changed if file.held != file.holds)
 
 
-def _end(file: ChangedFile, text: Callable[[str], bytes | None]) -> FileEnd:
+def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) -> FileEnd:
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     note = _note(before, after)
     if note or before is None or after is None:
         return FileEnd(file.path, file.held, file.holds, file.added, file.removed, "", note)
-    made = line_diff(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-    note = "" if made.text else _without_lines(file)
-    return FileEnd(file.path, file.held, file.holds, made.added, made.removed, made.text, note)
+    diff = line_diff(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    note = "" if diff.text else _without_lines(file)
+    return FileEnd(file.path, file.held, file.holds, diff.added, diff.removed, diff.text, note)
 
 
 def _without_lines(file: ChangedFile) -> str:
     if file.held is None:
         return "created, empty"
-    return "removed, it was empty" if file.holds is None else "nothing that is kept of it differs"
+    return "removed, was empty" if file.holds is None else "the stored content is the same"
 
 
 def _note(before: bytes | None, after: bytes | None) -> str:
-    """Why two contents cannot be compared line by line."""
+    """Return why two contents cannot be compared line by line; empty if they can."""
     if before is None or after is None:
-        return "what was in it is not kept"
+        return "content not stored"
     if b"\0" in before or b"\0" in after:
-        return "a binary file"
+        return "binary file"
     return "too large to compare" if max(len(before), len(after)) > LARGEST else ""

@@ -1,6 +1,8 @@
-"""Two branches side by side: where they part, what each came to from there on, and which files end otherwise.
+"""Comparison of two branches: their fork point, the figures of each since then, and the files that differ at
+the end.
 
-Invariant: pure but for the contents that each branch's `text` gives; a branch compared with itself differs in nothing.
+Invariant: pure except for the contents read through each branch's `text`; a branch has no differences from
+itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +24,7 @@ AFTER_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """The last event that both have, and the words of what stands there."""
+    """The last event that both branches share, and its text."""
 
     seq: int
     after: str = ""
@@ -30,7 +32,8 @@ class ForkPoint:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A file that ends otherwise: hunks of each branch against the fork point (empty: not changed there), or notes."""
+    """A file that differs at the end: the hunks of each branch since the fork point (empty: unchanged there),
+    or notes."""
 
     path: str
     left: str = ""
@@ -41,7 +44,7 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`fork_point` is None where the two share nothing: then the figures are those of the whole branches."""
+    """Two branches side by side. Without a `fork_point` they share nothing, and the figures are of whole branches."""
 
     fork_point: ForkPoint | None
     left: Side
@@ -50,88 +53,93 @@ class Comparison:
 
 
 def compare(left: Branch, right: Branch) -> Comparison:
-    """Set two branches side by side. Linear in their records."""
-    left, right = replace(left, records=_whole(left.records)), replace(right, records=_whole(right.records))
-    shared = _shared(left.records, right.records)
-    one, other = side(left, shared), side(right, shared)
-    if one.name == other.name:
-        one, other = _told_apart(one, other)
-    point = ForkPoint(left.records[shared - 1].seq, _words_at(left.records[:shared])) if shared else None
-    return Comparison(point, one, other, tuple(_differing(one.files, other.files)))
+    """Compare two branches. Linear in their records."""
+    left, right = (
+        replace(left, records=_without_pieces(left.records)),
+        replace(right, records=_without_pieces(right.records)),
+    )
+    shared = _count_shared(left.records, right.records)
+    left_side, right_side = side(left, shared), side(right, shared)
+    if left_side.name == right_side.name:
+        left_side, right_side = _disambiguate(left_side, right_side)
+    point = ForkPoint(left.records[shared - 1].seq, _describe_last(left.records[:shared])) if shared else None
+    return Comparison(
+        point, left_side, right_side, tuple(_differing_files(left_side.files, right_side.files))
+    )
 
 
-def _told_apart(one: Side, other: Side) -> tuple[Side, Side]:
-    """Two of one name, each with what they differ in."""
-    apart = (one.session, other.session)
-    if one.session == other.session:
-        apart = (f"to {one.last_seq}", f"to {other.last_seq}")
-    first, second = (f"{one.name}, {word}" for word in apart)
-    return replace(one, name=first), replace(other, name=second)
+def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
+    """Return two sides of the same name with a distinguishing suffix."""
+    suffixes = (left.session, right.session)
+    if left.session == right.session:
+        suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
+    left_name, right_name = (f"{left.name}, {suffix}" for suffix in suffixes)
+    return replace(left, name=left_name), replace(right, name=right_name)
 
 
-def _whole(records: Iterable[Record]) -> list[Record]:
-    """Without live pieces: which of them a log still holds depends on whether their whole has come."""
-    return [one for one in records if not _is_piece(one)]
+def _without_pieces(records: Iterable[Record]) -> list[Record]:
+    """Return the records without live pieces, which a log keeps only until the complete event exists."""
+    return [record for record in records if not _is_piece(record)]
 
 
 def _is_piece(record: Record) -> bool:
     return isinstance(record, Envelope) and isinstance(record.payload, ModelDelta | ToolProgress)
 
 
-def _shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """How many records both begin with."""
+def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
+    """Return the number of leading records that both have."""
     count = 0
     for one, other in zip(left, right, strict=False):
-        if not _same(one, other):
+        if not _is_same_record(one, other):
             break
         count += 1
     return count
 
 
-def _same(one: Record, other: Record) -> bool:
-    """Whether two records are one: a fork reads its parent's own lines, and a copy of them keeps their session."""
+def _is_same_record(one: Record, other: Record) -> bool:
+    """Return True if two records are the same: a fork's records keep their parent's session, seq and time."""
     if isinstance(one, Envelope) and isinstance(other, Envelope):
-        same = (one.session, one.seq, one.at) == (other.session, other.seq, other.at)
-        return same and one.payload == other.payload
-    known = isinstance(one, UnknownEvent) and isinstance(other, UnknownEvent)
-    return known and one == other
+        same_position = (one.session, one.seq, one.at) == (other.session, other.seq, other.at)
+        return same_position and one.payload == other.payload
+    are_unknown = isinstance(one, UnknownEvent) and isinstance(other, UnknownEvent)
+    return are_unknown and one == other
 
 
-def _words_at(records: Sequence[Record]) -> str:
-    """What was said or done last, in one line."""
+def _describe_last(records: Sequence[Record]) -> str:
+    """Return the last message or action in one line."""
     for record in reversed(records):
         if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
             continue
         match record.payload:
             case UserMessageReceived(text=text):
-                said = text_preview(text)
+                line = text_preview(text)
             case ToolCalled(verb=verb, target=target):
-                said = f"{verb} {target}"
+                line = f"{verb} {target}"
             case ModelResponded(parts=parts):
-                said = " ".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
+                line = " ".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
             case _:
                 continue
-        if said.strip():
-            return _short(said)
+        if line.strip():
+            return _shorten(line)
     return ""
 
 
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= AFTER_CHARS else f"{words[: AFTER_CHARS - 1]}…"
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= AFTER_CHARS else f"{line[: AFTER_CHARS - 1]}…"
 
 
-def _differing(left: Sequence[FileEnd], right: Sequence[FileEnd]) -> Iterable[Differing]:
-    """The files of either that end otherwise: what one left alone is there as the other found it."""
-    ones, others = {file.path: file for file in left}, {file.path: file for file in right}
-    for path in dict.fromkeys((*ones, *others)):
-        one, other = ones.get(path), others.get(path)
-        if one is not None and other is not None and one.after == other.after:
+def _differing_files(left: Sequence[FileEnd], right: Sequence[FileEnd]) -> Iterable[Differing]:
+    """Yield the files that differ at the end; a file changed on one side only counts as unchanged on the other."""
+    left_files, right_files = {file.path: file for file in left}, {file.path: file for file in right}
+    for path in dict.fromkeys((*left_files, *right_files)):
+        left_file, right_file = left_files.get(path), right_files.get(path)
+        if left_file is not None and right_file is not None and left_file.after == right_file.after:
             continue
         yield Differing(
             path,
-            one.hunks if one else "",
-            other.hunks if other else "",
-            one.note if one else "",
-            other.note if other else "",
+            left_file.hunks if left_file else "",
+            right_file.hunks if right_file else "",
+            left_file.note if left_file else "",
+            right_file.note if right_file else "",
         )

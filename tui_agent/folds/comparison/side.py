@@ -1,7 +1,6 @@
-"""One branch from a point on, in figures: how it ended, what it took, which files it left, and all that over time.
+"""One side of a comparison: the figures of a branch since the fork point, and their timeline.
 
-Invariant: pure but for the texts that `Branch.text` gives. Everything counts from the fork point on: what stood before
-it is in no figure.
+Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +40,7 @@ _ENDS: Final[dict[TurnEnd, OutcomeState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What is compared: the records of one branch, in order, and what reads a stored content (None: it is gone)."""
+    """A branch to compare: its records in order, and a reader of stored contents (None: missing)."""
 
     session: str
     records: Sequence[Record]
@@ -50,7 +49,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a branch ended: a word for a symbol, and the words beside it."""
+    """How a branch ended: a state for its symbol, and a label."""
 
     state: OutcomeState = "none"
     words: str = "no answer"
@@ -58,11 +57,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two branches. Figures are of what came after the fork point; `cost_usd` is None where no price is known.
+    """One side of a comparison. Figures cover the events after the fork point; `cost_usd` is None if no price
+    is known.
 
-    `change` says in words what the fork changed, `changed` is that as JSON. `asked` counts calls and questions that a
-    person was asked about, `denied` every call that was denied. `added` and `removed` are the lines of `files`.
-    `failures` are tests that fail at the end. `last_seq` is the branch's newest event.
+    `change` describes what the fork changed, `changed` is the same as JSON. `asked` counts calls and
+    questions put to the user, `denied` all denied calls. `added` and `removed` are the lines of `files`.
+    `failures` are the tests that fail at the end. `last_seq` is the branch's newest event.
     """
 
     session: str
@@ -94,48 +94,48 @@ class Side:
 
 
 def side(branch: Branch, shared: int) -> Side:
-    """The figures of a branch whose first `shared` records are another one's too."""
+    """Return the figures of a branch whose first `shared` records belong to both."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
-    began = _goes_on(before)
-    since = before[-1].at if before else None
-    line = beats(events, since, began)
+    was_running = _is_turn_running(before)
+    fork_time = before[-1].at if before else None
+    timeline = beats(events, fork_time, was_running)
     files = file_ends(events, branch.text)
-    forked = next((one.payload for one in events if isinstance(one.payload, SessionForked)), None)
+    forked = next((event.payload for event in events if isinstance(event.payload, SessionForked)), None)
     model = state.settings.model if state.settings else ModelInfo(profile="", provider="", model="")
     return Side(
         session=branch.session,
-        name=_name(events, bool(before), state),
+        name=_branch_name(events, bool(before), state),
         title=state.title,
         model=model.model,
         local=_is_local(model),
         effort=model.effort or "",
         policy=state.settings.policy if state.settings else "",
         changed=forked.changed.model_dump(mode="json", exclude_defaults=True) if forked else {},
-        change=_change(forked, branch.records) if forked else "",
+        change=_describe_change(forked, branch.records) if forked else "",
         outcome=_outcome(metrics, events),
-        duration_ms=working_ms(events, since, began),
+        duration_ms=working_ms(events, fork_time, was_running),
         cost_usd=metrics.cost_usd,
-        iterations=line[-1].iterations if line else 0,
+        iterations=timeline[-1].iterations if timeline else 0,
         parts=len(fold(Parts(), events)),
         tokens_in=metrics.input_tokens,
         tokens_out=metrics.output_tokens,
-        asked=line[-1].asked if line else 0,
+        asked=timeline[-1].asked if timeline else 0,
         denied=metrics.denials,
-        added=sum(one.added for one in files),
-        removed=sum(one.removed for one in files),
+        added=sum(file.added for file in files),
+        removed=sum(file.removed for file in files),
         files=files,
         tools=dict(sorted(metrics.tools.items(), key=lambda pair: (-pair[1], pair[0]))),
-        timeline=line,
+        timeline=timeline,
         answer=_answer(events, branch.text),
         failures=_failures(events),
         last_seq=branch.records[-1].seq if branch.records else -1,
     )
 
 
-def _name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
-    """By how it parts from the other; what goes back and forth later on is its own matter."""
+def _branch_name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
+    """Return a name after the event that created the branch; later moves do not rename it."""
     match events[0].payload if events else None:
         case SessionForked(at_seq=seq):
             return f"fork at {seq}"
@@ -148,23 +148,23 @@ def _name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> 
 
 def _is_local(model: ModelInfo) -> bool:
     host = urlsplit(model.base_url).hostname or ""
-    near = host in ("localhost", "127.0.0.1", "::1") or host.endswith(".localhost")
-    return near or (not host and model.provider in _LOCAL_PROVIDERS)
+    is_loopback = host in ("localhost", "127.0.0.1", "::1") or host.endswith(".localhost")
+    return is_loopback or (not host and model.provider in _LOCAL_PROVIDERS)
 
 
-def _change(forked: SessionForked, records: Sequence[Record]) -> str:
-    """What the fork changed that model, effort and policy of the branch do not tell."""
+def _describe_change(forked: SessionForked, records: Sequence[Record]) -> str:
+    """Return the changes of a fork other than its model, effort and policy."""
     changed = forked.changed
-    said = [f"context {changed.context_mode}"] if changed.context_mode else []
+    phrases = [f"context {changed.context_mode}"] if changed.context_mode else []
     if changed.result is not None:
-        call = _called(changed.call_id, records)
-        said.append(f"another result of {call}" if call else "another tool result")
+        call = _call_label(changed.call_id, records)
+        phrases.append(f"another result of {call}" if call else "another tool result")
     if changed.message is not None:
-        said.append(f'asked instead: "{" ".join(text_preview(changed.message).split())}"')
-    return ", ".join(said)
+        phrases.append(f'asked instead: "{" ".join(text_preview(changed.message).split())}"')
+    return ", ".join(phrases)
 
 
-def _called(call_id: CallId | None, records: Sequence[Record]) -> str:
+def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, ToolCalled) and payload.call_id == call_id:
@@ -176,21 +176,21 @@ def _called(call_id: CallId | None, records: Sequence[Record]) -> str:
 
 
 def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
-    """The end in words: `done, 32 tests pass`, `2 tests fail, agent says done`, `stopped`, `no answer`."""
+    """Return the outcome: `done, 32 tests pass`, `2 tests fail, agent says done`, `stopped`, `no answer`."""
     reason = next((end for end in TURN_ENDS if end == metrics.last_turn_end), None)
-    if reason is None or _goes_on(events):
+    if reason is None or _is_turn_running(events):
         started = metrics.model_calls or metrics.iterations or metrics.turns
         return Outcome("open", "has not ended") if started else Outcome()
     failed, passed = metrics.tests_failed or 0, metrics.tests_passed or 0
     if reason == "finished" and failed:
-        return Outcome("failed", f"{_tests(failed, 'fail')}, agent says done")
-    tests = _tests(failed, "fail") if failed else _tests(passed, "pass") if passed else ""
-    words = f"{TURN_ENDS[reason]}, {tests}" if tests else TURN_ENDS[reason]
-    return Outcome(_ENDS.get(reason, "stopped"), words)
+        return Outcome("failed", f"{_count_tests(failed, 'fail')}, agent says done")
+    tests = _count_tests(failed, "fail") if failed else _count_tests(passed, "pass") if passed else ""
+    label = f"{TURN_ENDS[reason]}, {tests}" if tests else TURN_ENDS[reason]
+    return Outcome(_ENDS.get(reason, "stopped"), label)
 
 
-def _goes_on(records: Sequence[Record]) -> bool:
-    """Whether a turn runs at the end of these."""
+def _is_turn_running(records: Sequence[Record]) -> bool:
+    """Return True if a turn is running at the end of these records."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, TurnFinished | TurnStarted):
@@ -198,32 +198,34 @@ def _goes_on(records: Sequence[Record]) -> bool:
     return False
 
 
-def _tests(count: int, verb: str) -> str:
+def _count_tests(count: int, verb: str) -> str:
     return f"1 test {verb}{'es' if verb == 'pass' else 's'}" if count == 1 else f"{count} tests {verb}"
 
 
 def _failures(events: Sequence[Envelope]) -> tuple[str, ...]:
-    tests = next((one.payload for one in reversed(events) if isinstance(one.payload, TestFinished)), None)
+    tests = next(
+        (event.payload for event in reversed(events) if isinstance(event.payload, TestFinished)), None
+    )
     return tests.failures[:MOST_FAILURES] if tests else ()
 
 
 def _answer(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> str:
-    """The newest words of the main agent that asked for no call, whole."""
+    """Return the full text of the main agent's newest answer without calls."""
     for event in reversed(events):
         payload = event.payload
         if not isinstance(payload, ModelResponded) or event.agent != MAIN_AGENT:
             continue
         if not any(isinstance(part, ToolCallPart) for part in payload.parts):
             return "\n\n".join(
-                _whole(part.text, text) for part in payload.parts if isinstance(part, TextPart)
+                _full_text(part.text, text) for part in payload.parts if isinstance(part, TextPart)
             )
     return ""
 
 
-def _whole(words: LongText, text: Callable[[str], bytes | None]) -> str:
-    if not isinstance(words, BlobText):
-        return words
-    data = text(words.blob_sha256)
+def _full_text(stored: LongText, read_blob: Callable[[str], bytes | None]) -> str:
+    if not isinstance(stored, BlobText):
+        return stored
+    data = read_blob(stored.blob_sha256)
     if data is None:
-        return f"{words.preview}\n(the rest of these {words.size} bytes is missing)"
+        return f"{stored.preview}\n(the rest of the {stored.size} bytes is missing)"
     return data.decode("utf-8", "replace")

@@ -1,6 +1,6 @@
-"""A stretch of a log on a clock that only runs while the agent works, with the figures as they grow on it.
+"""A part of a log on a clock that runs only while the agent works, with cumulative figures.
 
-Invariant: the figures of the last beat are those of the whole stretch; times never fall.
+Invariant: the figures of the last beat are those of the whole part; times never decrease.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,12 +32,12 @@ from tui_agent.protocol.events.turn import (
 MOST_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
 MARKED: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
-"""The kinds that stand out on a line; the others only move figures."""
+"""Kinds shown as marks on a line; the others only change figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Something that happened `at_ms` after the beginning, and the figures after it."""
+    """An event `at_ms` after the beginning, and the figures after it."""
 
     at_ms: float
     kind: BeatKind
@@ -54,15 +54,18 @@ class Beat:
 
 
 def working_ms(events: Sequence[Envelope], since: float | None, running: bool) -> float:
-    """How long the agent worked: from `since` where it `running` was at work then, and in every turn after it."""
-    return max((at_ms for _, at_ms in _clocked(events, since, running)), default=0.0)
+    """Return the milliseconds that the agent worked.
+
+    They count from `since` if it was `running` then, and in every later turn.
+    """
+    return max((at_ms for _, at_ms in _time_events(events, since, running)), default=0.0)
 
 
 def beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
-    """What stands out or moves a figure, in order; of very many the marks and an even share of the others."""
+    """Return the events that are marked or change a figure, in order; if there are too many, an even selection."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
-    found: list[Beat] = []
-    for event, at_ms in _clocked(events, since, running):
+    all_beats: list[Beat] = []
+    for event, at_ms in _time_events(events, since, running):
         metrics.apply(event)
         files.apply(event)
         payload = event.payload
@@ -71,7 +74,7 @@ def beats(events: Sequence[Envelope], since: float | None, running: bool) -> tup
         elif isinstance(payload, QuestionAsked):
             asked.add(payload.question_id)
         elif isinstance(payload, IterationStarted | ModelRequested):
-            iterations.add(payload.iteration)  # a fork may begin in the middle of one
+            iterations.add(payload.iteration)  # a fork may begin inside an iteration
         kind = _kind(event)
         if kind is None:
             continue
@@ -90,24 +93,24 @@ def beats(events: Sequence[Envelope], since: float | None, running: bool) -> tup
             added=changed.added,
             removed=changed.removed,
         )
-        found.append(beat)
-    return _thinned(found)
+        all_beats.append(beat)
+    return _limit_beats(all_beats)
 
 
-def _thinned(found: list[Beat]) -> tuple[Beat, ...]:
-    if len(found) <= MOST_BEATS:
-        return tuple(found)
-    marked = [beat for beat in found if beat.kind in MARKED]
-    kept = {id(beat) for beat in _share(marked, MOST_BEATS // 2)}
-    kept |= {id(beat) for beat in _share(found, MOST_BEATS - len(kept))}
-    return tuple(beat for beat in found if id(beat) in kept)
+def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
+    if len(all_beats) <= MOST_BEATS:
+        return tuple(all_beats)
+    marked = [beat for beat in all_beats if beat.kind in MARKED]
+    kept = {id(beat) for beat in _pick_evenly(marked, MOST_BEATS // 2)}
+    kept |= {id(beat) for beat in _pick_evenly(all_beats, MOST_BEATS - len(kept))}
+    return tuple(beat for beat in all_beats if id(beat) in kept)
 
 
-def _share(found: Sequence[Beat], most: int) -> Sequence[Beat]:
-    """At most so many of them, evenly, with the last one."""
-    if len(found) <= most:
-        return found
-    return [found[(number + 1) * len(found) // most - 1] for number in range(most)]
+def _pick_evenly(all_beats: Sequence[Beat], most: int) -> Sequence[Beat]:
+    """Return at most `most` of the beats, evenly distributed, including the last."""
+    if len(all_beats) <= most:
+        return all_beats
+    return [all_beats[(number + 1) * len(all_beats) // most - 1] for number in range(most)]
 
 
 def _kind(event: Envelope) -> BeatKind | None:
@@ -126,19 +129,19 @@ def _kind(event: Envelope) -> BeatKind | None:
             return mark_of(event)
 
 
-def _clocked(
+def _time_events(
     events: Sequence[Envelope], since: float | None, running: bool
 ) -> Iterator[tuple[Envelope, float]]:
-    """Every event with the milliseconds of work before it."""
-    worked, before = 0.0, since
+    """Yield every event with the milliseconds of work before it."""
+    worked, previous = 0.0, since
     for event in events:
         if isinstance(event.payload, ModelDelta | ToolProgress):
             continue
-        if _rests(event.payload):
+        if _stops_work(event.payload):
             running = False
-        if running and before is not None:
-            worked += max(0.0, event.at - before) * 1000
-        before = event.at
+        if running and previous is not None:
+            worked += max(0.0, event.at - previous) * 1000
+        previous = event.at
         yield event, round(worked, 3)
         if isinstance(event.payload, TurnFinished):
             running = False
@@ -146,6 +149,6 @@ def _clocked(
             running = True
 
 
-def _rests(payload: Payload) -> bool:
-    """Whether nothing was at work up to this event, whatever came before it."""
+def _stops_work(payload: Payload) -> bool:
+    """Return True if nothing was running just before this event, whatever happened earlier."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)

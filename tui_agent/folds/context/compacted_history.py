@@ -1,8 +1,9 @@
-"""What a history has let go of, and can have back: summaries' originals, results that stand as a line, pins.
+"""Messages removed from a history that can be restored: originals behind summaries, reduced results, and
+pins.
 
-Invariant: nothing near is lost: `originals` is the history in its order, whatever was compacted, reduced or undone. Of what
-lies further back than `WHOLE` messages only a person's words, pins, the plan in force and the newest tests are held: a
-session that goes on for weeks stays small, and the log has it all.
+Invariant: nothing recent is lost: `originals` is the history in order, whatever was compacted, reduced or
+undone. Of messages further back than `WHOLE` only the user's words, pins, the current plan and the newest
+tests are stored, so that a session of weeks stays small; the log has everything.
 """
 
 import json
@@ -24,29 +25,32 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 WHOLE = 400
-"""Messages behind summaries that are held whole."""
+"""Number of messages behind summaries that are stored in full."""
 FIRST_WORDS, NEWEST_WORDS = 20, 200
-"""Of a person's words further back: the task stands in the first."""
+"""Numbers of user messages further back that are stored: the first ones contain the task."""
 STAND: Final = ("present_plan", "run_tests")
-"""Of these tools the newest call is held, however far back: of a plan the newest that was approved."""
+"""Tools whose newest call is always stored; for a plan, the newest that was approved."""
 QUOTED: Final = 4_000
-"""Characters of what a call was given that come back with it."""
-REDUCED = "[This output was put away to save room. "
-_SAID: Final[dict[UserKind, str]] = {
-    "said": "what the user said",
-    "mentions": "what the user's message mentions",
-    "map": "the map of the repository",
+"""Maximum characters of a call's arguments in a quotation."""
+REDUCED = "[Output put away to save room. "
+_ORIGINS: Final[dict[UserKind, str]] = {
+    "said": "a message of the user",
+    "mentions": "files mentioned by the user",
+    "map": "the repository map",
     "passing": "a note",
-    "restored": "what was brought back before",
+    "restored": "a message restored earlier",
     "instructions": "instructions of a folder",
 }
-RESTORED = "[Brought back from before the summary: "
+RESTORED = "[Restored from before the summary: "
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one compaction, event `seq`, took out of the history, in order. The newest layer's summary leads the history. A
-    `thin` one is only what is held of all that lies far back, and cannot be put back."""
+    """The messages that one compaction, event `seq`, removed, in order. The newest layer's summary leads the
+    history.
+
+    A `thin` layer is what remains of everything far back; it cannot be restored as a whole.
+    """
 
     seq: int
     messages: tuple[Message, ...]
@@ -55,7 +59,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenState:
-    """All that is held, to be kept and taken up again."""
+    """The complete state, for a snapshot."""
 
     layers: tuple[Layer, ...] = ()
     reduced: tuple[ToolMessage, ...] = ()
@@ -65,20 +69,20 @@ class ForgottenState:
 
 
 class Forgotten:
-    """Beside a history: every function takes its messages and gives those that stand from now on."""
+    """The removed messages of a history. Methods take the history's messages and return the new ones."""
 
     def __init__(self, kept: ForgottenState | None = None) -> None:
         kept = kept or ForgottenState()
         self.layers: list[Layer] = list(kept.layers)
-        self.reduced: dict[CallId, ToolMessage] = {one.call_id: one for one in kept.reduced}
+        self.reduced: dict[CallId, ToolMessage] = {message.call_id: message for message in kept.reduced}
         self.pinned: dict[int, None] = dict.fromkeys(kept.pinned)
         self.spoken: dict[int, None] = dict.fromkeys(kept.spoken)
-        """The events that a person's own words come from."""
+        """The events with the user's own words."""
         self.back: dict[int, int] = dict(kept.back)
-        """Messages that were brought back, each with the event whose quotation of it stands for it."""
+        """Restored messages, each with the event of the quotation that replaces it."""
 
     def kept(self) -> ForgottenState:
-        """The state, to be taken up."""
+        """Return the state for a snapshot."""
         return ForgottenState(
             tuple(self.layers),
             tuple(self.reduced.values()),
@@ -88,87 +92,101 @@ class Forgotten:
         )
 
     def compact(self, held: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
-        """Let `summary` stand for everything up to `through`, an older summary too; results whose call is gone go with
-        it."""
+        """Replace everything up to `through`, including an older summary, by `summary`; return the new
+        history.
+
+        Results whose call is removed are removed with it.
+        """
         first = len(self.front(held))
         kept = [message for message in held[first:] if message.seq > through]
-        asked = called(kept)
-        stay = [one for one in kept if not isinstance(one, ToolMessage) or one.call_id in asked]
-        still = {id(one) for one in stay}
-        gone = (*held[:first], *(one for one in held[first:] if id(one) not in still))
-        self.layers.append(Layer(summary.seq, gone))
-        while sum(len(one.messages) for one in self.layers if not one.thin) > WHOLE and self._thin():
+        asked_ids = called(kept)
+        staying = [
+            message
+            for message in kept
+            if not isinstance(message, ToolMessage) or message.call_id in asked_ids
+        ]
+        staying_ids = {id(message) for message in staying}
+        removed = (*held[:first], *(message for message in held[first:] if id(message) not in staying_ids))
+        self.layers.append(Layer(summary.seq, removed))
+        while self._stored_whole() > WHOLE and self._thin_oldest():
             pass
-        return [summary, *stay]
+        return [summary, *staying]
+
+    def _stored_whole(self) -> int:
+        return sum(len(layer.messages) for layer in self.layers if not layer.thin)
 
     def own(self, message: Message) -> bool:
-        """Whether it is a person's own words: not what goes along with them, which has their seq."""
+        """Return True if it is the user's own message, not context with the same seq."""
         return isinstance(message, UserMessage) and message.kind == "said" and message.seq in self.spoken
 
     @property
     def newest(self) -> int | None:
-        """The newest compaction, where it can be taken back."""
+        """The newest compaction if it can be undone."""
         return self.layers[-1].seq if self.layers and not self.layers[-1].thin else None
 
-    def _thin(self) -> bool:
-        """Let go of the oldest layer that is whole, but for a person's words and what is pinned; the newest stays."""
-        far = self.layers[0] if self.layers[0].thin else Layer(-1, ())
-        layer = self.layers[int(far.thin)]
+    def _thin_oldest(self) -> bool:
+        """Thin the oldest full layer to the user's words and pins; return False if only the newest layer is left."""
+        thin_layer = self.layers[0] if self.layers[0].thin else Layer(-1, ())
+        layer = self.layers[int(thin_layer.thin)]
         if layer is self.layers[-1]:
             return False
-        both = [*far.messages, *layer.messages]
-        kept = {*self.pinned, *_standing(both)}
-        words = [one for one in both if self.own(one) or one.seq in kept]
-        if len(words) > FIRST_WORDS + NEWEST_WORDS:
-            among = [one for one in words[FIRST_WORDS:-NEWEST_WORDS] if one.seq in kept]
-            words = [*words[:FIRST_WORDS], *among, *words[-NEWEST_WORDS:]]
-        for one in both:
-            if isinstance(one, ToolMessage) and one.seq not in kept:
-                self.reduced.pop(one.call_id, None)
-        self.layers[: int(far.thin) + 1] = [Layer(layer.seq, tuple(words), thin=True)]
+        messages = [*thin_layer.messages, *layer.messages]
+        kept_seqs = {*self.pinned, *_standing_seqs(messages)}
+        remaining = [message for message in messages if self.own(message) or message.seq in kept_seqs]
+        if len(remaining) > FIRST_WORDS + NEWEST_WORDS:
+            pinned_between = [
+                message for message in remaining[FIRST_WORDS:-NEWEST_WORDS] if message.seq in kept_seqs
+            ]
+            remaining = [*remaining[:FIRST_WORDS], *pinned_between, *remaining[-NEWEST_WORDS:]]
+        for message in messages:
+            if isinstance(message, ToolMessage) and message.seq not in kept_seqs:
+                self.reduced.pop(message.call_id, None)
+        self.layers[: int(thin_layer.thin) + 1] = [Layer(layer.seq, tuple(remaining), thin=True)]
         return True
 
     def front(self, held: Sequence[Message]) -> Sequence[Message]:
-        """The newest summary, where the history begins with one."""
-        leads = bool(self.layers and held) and held[0].seq == self.layers[-1].seq
-        return held[:1] if leads else ()
+        """Return the newest summary if the history begins with it."""
+        has_summary = bool(self.layers and held) and held[0].seq == self.layers[-1].seq
+        return held[:1] if has_summary else ()
 
     def reduce(self, held: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
-        """Let a line stand for each of these results."""
-        return [self._line(one, artifacts) for one in held]
+        """Replace each of these results by one line."""
+        return [self._reduce_message(message, artifacts) for message in held]
 
-    def _line(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
+    def _reduce_message(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
         if not isinstance(message, ToolMessage) or message.call_id in self.reduced:
             return message
         artifact = artifacts.get(message.call_id)
         if artifact is None:
             return message
         self.reduced[message.call_id] = message
-        words = f"{REDUCED}read_artifact reads it again: {artifact.about}.]"
-        return message.model_copy(update={"content": (TextContent(text=words),)})
+        text = f"{REDUCED}read_artifact can read it: {artifact.about}.]"
+        return message.model_copy(update={"content": (TextContent(text=text),)})
 
     def restore(
         self, held: Sequence[Message], seqs: Collection[int], now: int
     ) -> tuple[list[Message], list[UserMessage]]:
-        """The history with these results whole again, and what is to be added to it of what a summary stands for."""
-        whole = [self._whole(one) if one.seq in seqs else one for one in held]
-        here = {one.seq for one in held}
-        back = [
-            one
-            for one in self.originals(())
-            if one.seq in seqs and one.seq not in here and self.back.get(one.seq) not in here
+        """Return the history with these results in full, and quotations to append of messages behind summaries."""
+        history = [self._unreduce(message) if message.seq in seqs else message for message in held]
+        present_seqs = {message.seq for message in held}
+        restored = [
+            message
+            for message in self.originals(())
+            if message.seq in seqs
+            and message.seq not in present_seqs
+            and self.back.get(message.seq) not in present_seqs
         ]
-        self.back |= {one.seq: now for one in back}
-        calls = calls_of(self.originals(())) if back else {}
-        return whole, [quoted(one, now, calls) for one in back]
+        self.back |= {message.seq: now for message in restored}
+        calls = calls_of(self.originals(())) if restored else {}
+        return history, [quoted(message, now, calls) for message in restored]
 
-    def _whole(self, message: Message) -> Message:
+    def _unreduce(self, message: Message) -> Message:
         if not isinstance(message, ToolMessage):
             return message
         return self.reduced.pop(message.call_id, message)
 
     def undo(self, held: Sequence[Message], compaction: int, open_calls: Collection[CallId]) -> list[Message]:
-        """Put back all that the newest compaction took; of another one nothing."""
+        """Put back all messages that the newest compaction removed; an older compaction changes nothing."""
         front = self.front(held)
         if not front or self.newest != compaction:
             return list(held)
@@ -176,55 +194,56 @@ class Forgotten:
         return legal([*layer.messages, *held[len(front) :]], open_calls)
 
     def originals(self, held: Sequence[Message]) -> Iterator[Message]:
-        """Every message in its order, whatever stands for it now; `held` is the history as it stands."""
-        before: int | None = None
+        """Yield every message in order, whatever replaces it now; `held` is the current history."""
+        previous_summary: int | None = None
         for layer in self.layers:
-            led = layer.messages and layer.messages[0].seq == before
-            yield from map(self.original, layer.messages[1 if led else 0 :])
-            before = layer.seq
+            has_summary = layer.messages and layer.messages[0].seq == previous_summary
+            yield from map(self.original, layer.messages[1 if has_summary else 0 :])
+            previous_summary = layer.seq
         yield from map(self.original, held[len(self.front(held)) :])
 
     def original(self, message: Message) -> Message:
-        """The message as it was before it was put away."""
+        """Return the message as it was before it was reduced."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
 
 
-def _standing(messages: Sequence[Message]) -> set[int]:
-    """The events of the newest calls of `STAND`, and of their results."""
-    results = {one.call_id: one for one in messages if isinstance(one, ToolMessage)}
+def _standing_seqs(messages: Sequence[Message]) -> set[int]:
+    """Return the events of the newest calls of `STAND` and of their results."""
+    results = {message.call_id: message for message in messages if isinstance(message, ToolMessage)}
     newest: dict[str, tuple[int, int]] = {}
-    for one in messages:
-        for call in _calls(one) if isinstance(one, AssistantMessage) else ():
+    for message in messages:
+        for call in _calls(message) if isinstance(message, AssistantMessage) else ():
             result = results.get(call.call_id)
+            # A plan counts only if it was approved, that is, if its call succeeded.
             if call.name in STAND and result is not None and (result.ok or call.name != STAND[0]):
-                newest[call.name] = one.seq, result.seq
+                newest[call.name] = message.seq, result.seq
     return {seq for pair in newest.values() for seq in pair}
 
 
 def calls_of(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
-    """The calls that these messages ask for, by their ids."""
-    answers = (one for one in messages if isinstance(one, AssistantMessage))
-    return {call.call_id: call for one in answers for call in _calls(one)}
+    """Return the calls in these messages by their ids."""
+    answers = (message for message in messages if isinstance(message, AssistantMessage))
+    return {call.call_id: call for answer in answers for call in _calls(answer)}
 
 
 def called(messages: Iterable[Message]) -> set[CallId]:
-    """The ids of the calls that these messages ask for."""
+    """Return the ids of the calls in these messages."""
     return set(calls_of(messages))
 
 
 def legal(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """The messages without calls that have no result (but for open ones), and without results that have no call."""
-    results = {one.call_id for one in messages if isinstance(one, ToolMessage)} | set(open_calls)
-    made = [_answered(one, results) for one in messages]
-    asked = called([one for one in made if one is not None])
+    """Return the messages without calls that lack a result (except open ones), and without results that lack a call."""
+    answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
+    remaining = [kept for message in messages if (kept := _without_open_calls(message, answered)) is not None]
+    asked = called(remaining)
     return [
-        one
-        for one in made
-        if one is not None and not (isinstance(one, ToolMessage) and one.call_id not in asked)
+        message
+        for message in remaining
+        if not (isinstance(message, ToolMessage) and message.call_id not in asked)
     ]
 
 
-def _answered(message: Message, results: Collection[CallId]) -> Message | None:
+def _without_open_calls(message: Message, results: Collection[CallId]) -> Message | None:
     if not isinstance(message, AssistantMessage):
         return message
     parts = tuple(
@@ -236,25 +255,25 @@ def _answered(message: Message, results: Collection[CallId]) -> Message | None:
 
 
 def quoted(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """A message as a quotation, which can stand anywhere; a result with the call that it answers."""
+    """Return a message as a quotation, which is legal anywhere; a result includes the call that it answers."""
     match message:
         case UserMessage(content=content, kind=kind):
-            return _quote(_SAID[kind], content, seq)
+            return _quote(_ORIGINS[kind], content, seq)
         case ToolMessage(name=name, content=content, call_id=call_id):
             call = calls.get(call_id)
-            asked = (TextContent(text=call_words(call, QUOTED)),) if call is not None else ()
-            return _quote(f"the result of {name}", (*asked, *content), seq)
+            call_text = (TextContent(text=call_words(call, QUOTED)),) if call is not None else ()
+            return _quote(f"the result of {name}", (*call_text, *content), seq)
         case SummaryMessage(text=text):
             return _quote("a summary", (TextContent(text=text),), seq)
         case AssistantMessage():
-            words = tuple(TextContent(text=part.text) for part in message.parts if isinstance(part, TextPart))
-            made = tuple(TextContent(text=call_words(one, QUOTED)) for one in _calls(message))
-            return _quote("what you said", (*words, *made), seq)
+            texts = tuple(TextContent(text=part.text) for part in message.parts if isinstance(part, TextPart))
+            requested = tuple(TextContent(text=call_words(part, QUOTED)) for part in _calls(message))
+            return _quote("your answer", (*texts, *requested), seq)
 
 
-def _quote(what: str, content: tuple[Content, ...], seq: int) -> UserMessage:
-    words = TextContent(text=f"{RESTORED}{what}.]")
-    return UserMessage(content=(words, *content), seq=seq, kind="restored")
+def _quote(origin: str, content: tuple[Content, ...], seq: int) -> UserMessage:
+    heading = TextContent(text=f"{RESTORED}{origin}.]")
+    return UserMessage(content=(heading, *content), seq=seq, kind="restored")
 
 
 def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
@@ -262,19 +281,19 @@ def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
 
 
 def call_words(call: ToolCallPart, most: int = 200) -> str:
-    """A call in one line: its name and its arguments, cut behind so many characters."""
-    words = json.dumps(call.arguments, ensure_ascii=False, default=str)
-    return f"{call.name} {words[:most]}{'…' if len(words) > most else ''}"
+    """Return a call in one line: its name and arguments, of which at most `most` characters."""
+    arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
+    return f"{call.name} {arguments[:most]}{'…' if len(arguments) > most else ''}"
 
 
 def preview(message: Message) -> str:
-    """The beginning of what a message says."""
+    """Return the beginning of a message's text."""
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
-            texts = [text_preview(one.text) for one in content if isinstance(one, TextContent)]
+            texts = [text_preview(part.text) for part in content if isinstance(part, TextContent)]
         case SummaryMessage(text=text):
             texts = [text_preview(text)]
         case AssistantMessage():
-            texts = [text_preview(one.text) for one in message.parts if isinstance(one, TextPart)]
-            texts += [call_words(one) for one in _calls(message)]
+            texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
+            texts += [call_words(part) for part in _calls(message)]
     return "\n".join(texts)

@@ -1,4 +1,4 @@
-"""What a history has let go of, as rows for a person: each message, in which turn, and where it is now."""
+"""Rows for people on the removed messages of a history: each message, its turn, and where it is now."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from tui_agent.protocol.parts import ImageContent, TextPart, ToolCallPart
 Where: TypeAlias = Literal["summary", "line", "back", "here"]
 
 CHARS_PER_TOKEN = 4
-_WHO: Final[dict[UserKind, str]] = {
+_SENDERS: Final[dict[UserKind, str]] = {
     "said": "you",
     "mentions": "mentions",
     "map": "map",
@@ -37,9 +37,15 @@ _WHO: Final[dict[UserKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ForgottenItem:
-    """One message. `where`: a summary stands for it, or a line with its artifact, it was brought `back` as a quotation,
-    or it stands `here` as it was said.
-    Tokens as they were counted when it was first sent, of one that never was by its characters: an estimate."""
+    """One message. `where` says how the context holds it.
+
+    - `summary`: a summary replaces it.
+    - `line`: a line with its artifact replaces it.
+    - `back`: it was restored as a quotation.
+    - `here`: in its original form.
+
+    Tokens are those counted when it was first sent, or an estimate from its characters if it never was.
+    """
 
     seq: int
     turn: int
@@ -53,118 +59,139 @@ class ForgottenItem:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenView:
-    """What is not in the context as it was said, in order; `compaction` is the newest that can be taken back."""
+    """Messages that are not in the context in their original form, in order; `compaction` is the newest that
+    can be undone."""
 
     items: tuple[ForgottenItem, ...]
     compaction: int | None
     held: tuple[ForgottenItem, ...] = ()
-    """What is in the context as it was said, and could be pinned before it goes: words and results."""
+    """Messages in the context in their original form that can be pinned: text and results."""
 
 
 class CountedTokens:
-    """Folds what each message of the main agent's was counted as."""
+    """A fold of the token counts of the main agent's messages."""
 
     def __init__(self) -> None:
         self._tokens: dict[int, list[int]] = {}
         self._ratio = 1.0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something was counted."""
+        """Fold one event; return True if something was counted."""
         packed = ev.payload
         if ev.agent != MAIN_AGENT or not isinstance(packed, ContextPacked):
             return False
-        now: dict[int, list[int]] = {}
-        for one in packed.added:
-            now.setdefault(one.seq, []).append(one.tokens)
-        for seq, tokens in now.items():
-            if sum(tokens) > sum(self._tokens.get(seq, ())):  # less: a line that stands for it
+        counts: dict[int, list[int]] = {}
+        for message in packed.added:
+            counts.setdefault(message.seq, []).append(message.tokens)
+        for seq, tokens in counts.items():
+            if sum(tokens) > sum(self._tokens.get(seq, ())):  # fewer: a line that replaces it
                 self._tokens[seq] = tokens
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
         return True
 
     def of(self, seq: int, at: int) -> int | None:
-        """Tokens of the message that is number `at` of those that come from this event; None where it was not sent."""
+        """Return the tokens of message number `at` among those of this event; None if it was not sent."""
         counts = self._tokens.get(seq, ())
         return round(counts[at] * self._ratio) if at < len(counts) else None
 
 
 class CallNames:
-    """Folds what the transcript calls each call: `read src/app.py`."""
+    """A fold of the calls' names in the transcript: `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if it named a call."""
+        """Fold one event; return True if it named a call."""
         if not isinstance(ev.payload, ToolCalled):
             return False
         self._names[ev.payload.call_id] = f"{ev.payload.verb} {ev.payload.target}".strip()
         return True
 
     def of(self, call: ToolCallPart) -> str:
-        """Its name; of one that was never taken up its tool and what it was about."""
-        return self._names.get(call.call_id) or f"{call.name} {_about(call)}".strip()
+        """Return the name of a call; for one that was never accepted, its tool and first argument."""
+        return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
 def forgotten_view(
     fold: ModelMessages, counted: CountedTokens, calls: CallNames | None = None
 ) -> ForgottenView:
-    """The rows of a history."""
+    """Return the rows of a history."""
     calls = calls or CallNames()
-    held, gone = fold.view(), fold.forgotten
-    here = {one.seq for one in held}
-    reduced = {one.seq for one in gone.reduced.values()}
-    rows, kept, turn = list[ForgottenItem](), list[ForgottenItem](), 0
-    of_event, originals = Counter[int](), fold.originals()
+    held, forgotten = fold.view(), fold.forgotten
+    present_seqs = {message.seq for message in held}
+    reduced = {result.seq for result in forgotten.reduced.values()}
+    removed_rows, present_rows, turn = list[ForgottenItem](), list[ForgottenItem](), 0
+    event_counts, originals = Counter[int](), fold.originals()
     asked = calls_of(originals)
-    for one in originals:
-        at = of_event[one.seq]
-        of_event[one.seq] += 1
-        turn += gone.own(one)
-        whole = one.seq in here and one.seq not in reduced
-        if _stands_in_the_prompt(one) or _only_calls(one) or (whole and not _can_be_pinned(one)):
+    for message in originals:
+        index = event_counts[message.seq]
+        event_counts[message.seq] += 1
+        turn += forgotten.own(message)
+        is_original = message.seq in present_seqs and message.seq not in reduced
+        if (
+            _is_instructions(message)
+            or _has_only_calls(message)
+            or (is_original and not _is_pinnable(message))
+        ):
             continue
-        back = gone.back.get(one.seq) in here
-        where: Where = "here" if whole else "line" if one.seq in here else "back" if back else "summary"
-        row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned, tokens=counted.of(one.seq, at))
-        if isinstance(one, AssistantMessage):
-            row = replace(row, said=_line(_spoken(one, calls)))
-        note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
-        call = asked.get(one.call_id) if isinstance(one, ToolMessage) else None
+        was_restored = forgotten.back.get(message.seq) in present_seqs
+        where: Where = (
+            "here"
+            if is_original
+            else "line"
+            if message.seq in present_seqs
+            else "back"
+            if was_restored
+            else "summary"
+        )
+        row = _build_item(
+            message,
+            max(1, turn),
+            where,
+            pinned=message.seq in forgotten.pinned,
+            tokens=counted.of(message.seq, index),
+        )
+        if isinstance(message, AssistantMessage):
+            row = replace(row, said=_single_line(_answer_text(message, calls)))
+        is_note = isinstance(message, UserMessage) and message.kind == "said" and not forgotten.own(message)
+        call = asked.get(message.call_id) if isinstance(message, ToolMessage) else None
         if call is not None:
-            said = "  ".join(filter(None, (_about(call), row.said)))
-            row = replace(row, said=said, texts=(_whole_call(call), *row.texts))
-        (kept if whole else rows).append(replace(row, who="note") if note else row)
-    newest = gone.newest if gone.front(held) else None
-    return ForgottenView(tuple(rows), newest, tuple(kept))
+            text = "  ".join(filter(None, (_first_argument(call), row.said)))
+            row = replace(row, said=text, texts=(_full_call(call), *row.texts))
+        (present_rows if is_original else removed_rows).append(replace(row, who="note") if is_note else row)
+    newest = forgotten.newest if forgotten.front(held) else None
+    return ForgottenView(tuple(removed_rows), newest, tuple(present_rows))
 
 
-def _about(call: ToolCallPart) -> str:
-    """What it is about: the first of its arguments that is a text, mostly a path or a command."""
+def _first_argument(call: ToolCallPart) -> str:
+    """Return the first text argument, usually a path or a command."""
     texts = (text for text in call.arguments.values() if isinstance(text, str))
     return " ".join(next(texts, "").split())[:60]
 
 
-def _spoken(message: AssistantMessage, calls: CallNames) -> str:
-    """What an answer says, then its calls."""
+def _answer_text(message: AssistantMessage, calls: CallNames) -> str:
+    """Return an answer's text, then its calls."""
     texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
-    named = [calls.of(part) for part in message.parts if isinstance(part, ToolCallPart)]
-    return " ".join([*texts, ", ".join(named)])
+    names = [calls.of(part) for part in message.parts if isinstance(part, ToolCallPart)]
+    return " ".join([*texts, ", ".join(names)])
 
 
-def _line(text: str) -> str:
+def _single_line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None) -> ForgottenItem:
+def _build_item(
+    message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None
+) -> ForgottenItem:
     texts = _texts(message)
-    size = sum(one.size if isinstance(one, BlobText) else len(one) for one in texts)
+    size = sum(text.size if isinstance(text, BlobText) else len(text) for text in texts)
     return ForgottenItem(
         message.seq,
         turn,
-        _who(message),
-        _line(preview(message)),
+        _sender_label(message),
+        _single_line(preview(message)),
         size // CHARS_PER_TOKEN if tokens is None else tokens,
         where,
         pinned,
@@ -172,35 +199,35 @@ def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: in
     )
 
 
-def _can_be_pinned(message: Message) -> bool:
-    """Words and results: a call alone says nothing, and what the program itself put in comes anew."""
+def _is_pinnable(message: Message) -> bool:
+    """Return True for text and results: a call alone says nothing, and the program adds its own messages again."""
     match message:
         case UserMessage(kind=kind):
             return kind in ("said", "mentions")
         case AssistantMessage():
-            return not _only_calls(message)
+            return not _has_only_calls(message)
         case ToolMessage():
             return True
         case SummaryMessage():
             return False
 
 
-def _only_calls(message: Message) -> bool:
-    """An answer without words: each of its calls stands in the row of its result."""
+def _has_only_calls(message: Message) -> bool:
+    """Return True for an answer without text: its calls are in the rows of their results."""
     if not isinstance(message, AssistantMessage):
         return False
     return not any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in message.parts)
 
 
-def _stands_in_the_prompt(message: Message) -> bool:
-    """Instructions that joined on the way are in the prompt once their message is gone."""
+def _is_instructions(message: Message) -> bool:
+    """Return True for instructions that joined later: they are in the prompt once their message is removed."""
     return isinstance(message, UserMessage) and message.kind == "instructions"
 
 
-def _who(message: Message) -> str:
+def _sender_label(message: Message) -> str:
     match message:
         case UserMessage(kind=kind):
-            return _WHO[kind]
+            return _SENDERS[kind]
         case AssistantMessage():
             return "agent"
         case ToolMessage(name=name):
@@ -212,19 +239,19 @@ def _who(message: Message) -> str:
 def _texts(message: Message) -> tuple[LongText, ...]:
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
-            return tuple(one.text for one in content if not isinstance(one, ImageContent))
+            return tuple(part.text for part in content if not isinstance(part, ImageContent))
         case SummaryMessage(text=text):
             return (text,)
         case AssistantMessage(parts=parts):
-            return _said(parts)
+            return _part_texts(parts)
 
 
-def _said(parts: Sequence[object]) -> tuple[LongText, ...]:
+def _part_texts(parts: Sequence[object]) -> tuple[LongText, ...]:
     return tuple(
-        _whole_call(part) if isinstance(part, ToolCallPart) else getattr(part, "text", "") for part in parts
+        _full_call(part) if isinstance(part, ToolCallPart) else getattr(part, "text", "") for part in parts
     )
 
 
-def _whole_call(call: ToolCallPart) -> str:
-    """A call with all that it was given, each on lines of its own."""
+def _full_call(call: ToolCallPart) -> str:
+    """Return a call with all its arguments, one per line."""
     return "\n".join([call.name, *(f"{name}: {value}" for name, value in call.arguments.items())])

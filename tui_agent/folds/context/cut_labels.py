@@ -1,4 +1,4 @@
-"""What a person reads of what the window does not hold whole."""
+"""Notices on texts that do not fit in the window."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,39 +6,37 @@ from typing import Final
 from tui_agent.protocol.events.context import ContextCut, ContextLearnt, Cut
 
 HELPS: Final = (
-    "A model with a larger window (/model) has all of it at once; a file named with @path is read in parts."
+    "Use a model with a larger window (/model), or mention a file with @path, which is read in parts."
 )
 
 
 def too_long(cut: ContextCut) -> str:
-    """That something has no room in the window, and what the model is sent of it."""
+    """Return the notice that texts do not fit in the window, and what the model is sent of them."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
-    sizes = [f"{one.chars:,} of {one.raw_chars:,} characters" for one in cut.cuts]
+    sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.cuts]
     if len(cut.cuts) == 1:
-        parts, sent = f"{cut.cuts[0].what} has", f", {sizes[0]},"
+        subject, sent = f"{cut.cuts[0].what} does", f" ({sizes[0]})"
     else:
-        named = [f"{one.what} ({size})" for one, size in zip(cut.cuts, sizes, strict=True)]
-        parts, sent = f"{', '.join(named[:-1])} and {named[-1]} have", ""
+        labels = [f"{text.what} ({size})" for text, size in zip(cut.cuts, sizes, strict=True)]
+        subject, sent = f"{', '.join(labels[:-1])} and {labels[-1]} do", ""
     return (
-        f"{parts[:1].upper()}{parts[1:]} no room as a whole in this model's window{window}: it is sent the beginning and"
-        f" the end{sent} and can read the rest ({_ids(cut.cuts)})."
+        f"{subject[:1].upper()}{subject[1:]} not fit in this model's window{window}: it is sent the beginning and"
+        f" the end{sent} and can read the rest ({_artifact_ids(cut.cuts)})."
     )
 
 
 def learnt(made: ContextLearnt) -> tuple[str, str]:
-    """What counts as a model's window from now on, and how a person says it better."""
-    how = "as its provider says" if made.told else f"its provider refused {made.refused:,}"
-    words = f"The model {made.profile} is taken to hold {made.window:,} tokens from now on: {how}."
-    return words, "context_window of its profile, in config.toml, says better what it holds."
+    """Return the notice on the inferred window of a model, and how to set a better value."""
+    reason = "stated by its provider" if made.told else f"its provider refused {made.refused:,}"
+    line = f"The window of model {made.profile} now counts as {made.window:,} tokens: {reason}."
+    return line, "If you know its size, set context_window in its profile in config.toml."
 
 
 def not_whole(cuts: Sequence[Cut]) -> str:
-    """What must not be lost and stands in a summary in part."""
-    parts = ", ".join(one.what for one in cuts)
-    return (
-        f"Not whole in the summary, for want of room: {parts}. The model can read all of it ({_ids(cuts)})."
-    )
+    """Return the notice that a summary holds some texts only in part."""
+    labels = ", ".join(cut.what for cut in cuts)
+    return f"Shortened in the summary: {labels}. The model can read all of it ({_artifact_ids(cuts)})."
 
 
-def _ids(cuts: Sequence[Cut]) -> str:
-    return ", ".join(one.artifact.id for one in cuts)
+def _artifact_ids(cuts: Sequence[Cut]) -> str:
+    return ", ".join(cut.artifact.id for cut in cuts)

@@ -1,6 +1,7 @@
-"""What stands in the context, message by message: which tool, which file, whose words; and what the requests were.
+"""The context message by message, by tool and by file; and the requests.
 
-Invariant: every message is counted once, by the request that first held it; an estimate, corrected by the newest request.
+Invariant: every message is counted once, by the request that first held it: an estimate, corrected by the
+newest request.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 REQUESTS = 40
-"""Requests that are told of."""
+"""Maximum number of requests listed."""
 FILE_ARGUMENT = "path"
 _WORDS = 80
 
@@ -43,12 +44,12 @@ TAKES = (
     UserMessageReceived,
     UserSteered,
 )
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerMessage:
-    """One message of the context: event `seq`, who (`you`, `answer`, a tool's name, `summary`), of what, its tokens."""
+    """A message of the context: event `seq`, sender (`you`, `answer`, a tool's name, `summary`), subject and tokens."""
 
     seq: int
     who: str
@@ -59,7 +60,7 @@ class LedgerMessage:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSum:
-    """Messages of one tool or file together."""
+    """The messages of one tool or file together."""
 
     name: str
     count: int
@@ -68,9 +69,12 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRequest:
-    """One request of the main agent's. `sections` are tokens by section, `chars` characters; `input_tokens`, `cached_tokens` and `cost_usd` as the
-    provider counted, None until it answered. `broken` says why its cache could not serve all that the request before held;
-    empty where it could."""
+    """One request of the main agent. `sections` are tokens by section, `chars` characters.
+
+    `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures, None until it answered.
+    `broken` is the reason why the cache could not serve everything that the previous request held; empty if
+    it could.
+    """
 
     request_id: RequestId
     seq: int
@@ -85,7 +89,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """Everything, largest first; requests oldest first."""
+    """Messages and sums, largest first; requests, oldest first."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -93,120 +97,135 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
-        """Tokens that each section has more (or less) in one request than in another; those that differ.
+        """Return the tokens by which each section is larger in one request than in another, without equal
+        sections.
 
-        A section of as many characters as before was only counted anew: of what grew the new characters count.
+        A section with as many characters as before was only counted again; of a section that grew, the new
+        characters count.
         """
         old, new = self.requests[before], self.requests[after]
-        both = {name: _grown(old, new, name) for name in (*old.sections, *new.sections)}
-        return {name: change for name, change in both.items() if change}
+        changes = {name: _section_change(old, new, name) for name in (*old.sections, *new.sections)}
+        return {name: change for name, change in changes.items() if change}
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Source:
+    """The sender, subject and path of a message."""
+
     who: str
     what: str
     path: str = ""
 
 
-_OTHER = _Said("other", "")
-_UNFOUND = "nothing in the provider's cache"
-"""Nothing that was sent before is another, and yet nothing came from there: it keeps it for some minutes only."""
-_PARTLY = "only part of it in the provider's cache"
-_SERVED, _GRAIN = 0.8, 1_024
-"""Share of what a request has in common with the one before that a cache is expected to serve, and tokens that it may lack
-whatever the share: caches hold whole pieces of that size."""
+_OTHER_SOURCE = _Source("other", "")
+_CACHE_MISS = "nothing in the provider's cache"
+"""The prefix is unchanged but nothing was read from the cache: the entry has probably expired."""
+_PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
+_EXPECTED_CACHE_SHARE = 0.8
+"""Share of the tokens in common with the previous request that a cache is expected to serve."""
+_CACHE_BLOCK_TOKENS = 1_024
+"""Tokens that may be missing in any case: caches store whole blocks of this size."""
 
 
 class Ledger:
-    """Folds the main agent's manifests and what their messages came from."""
+    """A fold of the main agent's manifests and the sources of its messages."""
 
     def __init__(self) -> None:
-        self._said: dict[int, _Said] = {}
-        """What no request has held yet."""
-        self._calls: dict[CallId, _Said] = {}
-        self._held: dict[int, tuple[_Said, int]] = {}
-        self._gone: dict[int, tuple[_Said, int]] = {}
-        """What the newest summary stands for."""
+        self._new_sources: dict[int, _Source] = {}
+        """Sources of messages that no request has held yet."""
+        self._calls: dict[CallId, _Source] = {}
+        self._present: dict[int, tuple[_Source, int]] = {}
+        self._removed: dict[int, tuple[_Source, int]] = {}
+        """Messages that the newest summary replaces."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
-        self._before: ContextPacked | None = None
-        self._changed: dict[str, None] = {}
-        """What became of the history since the newest request."""
+        self._previous: ContextPacked | None = None
+        self._changes: dict[str, None] = {}
+        """Changes of the history since the newest request."""
         self._model = ("", "")
-        self._prior = 0
+        self._previous_tokens = 0
         """Tokens of the newest request, as its provider counted them."""
-        self._caches = False
-        """The provider has used its cache."""
+        self._uses_cache = False
+        """True once the provider has used its cache."""
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the ledger changed."""
+        """Fold one event; return True if the ledger changed."""
         if ev.agent != MAIN_AGENT:
             return False
         match ev.payload:
             case ContextPacked() as packed:
-                self._packed(ev.seq, packed)
+                self._add_request(ev.seq, packed)
             case ModelRequested(request_id=request, model=model):
-                self._asked(request, (model.provider, model.model))
+                self._set_model(request, (model.provider, model.model))
             case ModelResponded() as answer:
-                self._said[ev.seq] = _Said("answer", _names(answer))
-                self._answered(answer)
+                self._new_sources[ev.seq] = _Source("answer", _answer_subject(answer))
+                self._add_usage(answer)
             case ToolCalled(call_id=call, name=name, target=target, arguments=arguments):
                 path = arguments.get(FILE_ARGUMENT)
-                self._calls[call] = _Said(name, target[:_WORDS], path if isinstance(path, str) else "")
+                self._calls[call] = _Source(name, target[:_WORDS], path if isinstance(path, str) else "")
             case ToolFinished(call_id=call, name=name):
-                self._said[ev.seq] = self._calls.pop(call, _Said(name, ""))
+                self._new_sources[ev.seq] = self._calls.pop(call, _Source(name, ""))
             case UserMessageReceived(text=text) | UserSteered(text=text):
-                self._said[ev.seq] = _Said("you", " ".join(text_preview(text)[:_WORDS].split()))
+                self._new_sources[ev.seq] = _Source("you", " ".join(text_preview(text)[:_WORDS].split()))
             case InstructionsLoaded(why="nested", files=files):
-                paths = tuple(one.path for one in files)
-                self._said[ev.seq] = _Said("instructions", ", ".join(paths)[:_WORDS], "".join(paths[:1]))
+                paths = tuple(item.path for item in files)
+                self._new_sources[ev.seq] = _Source(
+                    "instructions", ", ".join(paths)[:_WORDS], "".join(paths[:1])
+                )
             case RepomapUsed(injected=True):
-                self._said[ev.seq] = _Said("repo map", "")
-            case ContextCompacted(through_seq=through, sections=sections, shares=shares):
-                self._said |= {seq: said for seq, (said, _) in self._held.items()}
-                self._gone = {seq: one for seq, one in self._held.items() if seq <= through}
-                self._held = {seq: one for seq, one in self._held.items() if seq > through}
-                summary = self._said[ev.seq] = _Said("summary", "")
-                size = next((one.tokens for one in sections if one.name == "packed_context"), 0)
-                rest = next((one.chars for one in shares if one.section == "packed_context"), 0)
-                if rest:  # a person's words in it count for another section
-                    size = round(size * sum(one.chars for one in shares) / rest)
-                if size:
-                    self._held[ev.seq] = summary, round(size / self._ratio)
-                self._changed["turns summarised"] = None
+                self._new_sources[ev.seq] = _Source("repo map", "")
+            case ContextCompacted() as compaction:
+                self._compact(ev.seq, compaction)
             case ContextReduced():
-                self._changed["outputs put away"] = None
+                self._changes["outputs put away"] = None
             case ContextRestored() as restored:
-                self._restored(ev.seq, restored)
+                self._restore(ev.seq, restored)
             case _:
                 return False
         self._view = None
         return True
 
-    def _restored(self, seq: int, restored: ContextRestored) -> None:
-        """A message comes back under what it was; a quotation stands behind the others."""
-        gone = dict(self._gone)
-        if restored.compaction is not None:
-            self._held.pop(restored.compaction, None)
-            self._held, self._gone = self._gone | self._held, {}
-        for one in restored.added:
-            said, _ = self._held.get(one.seq) or gone.get(one.seq) or (_OTHER, 0)
-            whole = one.seq in self._held or restored.compaction is not None
-            self._held[one.seq if whole else seq] = said, one.tokens
-        self._changed["messages brought back"] = None
+    def _compact(self, seq: int, compaction: ContextCompacted) -> None:
+        through, shares = compaction.through_seq, compaction.shares
+        self._new_sources |= {old: source for old, (source, _) in self._present.items()}
+        self._removed = {old: entry for old, entry in self._present.items() if old <= through}
+        self._present = {old: entry for old, entry in self._present.items() if old > through}
+        summary = self._new_sources[seq] = _Source("summary", "")
+        packed = (section.tokens for section in compaction.sections if section.name == "packed_context")
+        tokens = next(packed, 0)
+        chars = next((share.chars for share in shares if share.section == "packed_context"), 0)
+        if chars:  # the user's words in the summary count for another section
+            tokens = round(tokens * sum(share.chars for share in shares) / chars)
+        if tokens:
+            self._present[seq] = summary, round(tokens / self._ratio)
+        self._changes["turns summarised"] = None
 
-    def _packed(self, seq: int, packed: ContextPacked) -> None:
-        for one in packed.added:
-            known = self._held.get(one.seq)
-            said = self._said.get(one.seq, known[0] if known is not None else _OTHER)
-            self._held[one.seq] = said, one.tokens
-        self._said = {}
+    def _restore(self, seq: int, restored: ContextRestored) -> None:
+        """Restore messages under their old source; a quotation is added after the others."""
+        removed = dict(self._removed)
+        if restored.compaction is not None:
+            self._present.pop(restored.compaction, None)
+            self._present, self._removed = self._removed | self._present, {}
+        for message in restored.added:
+            source, _ = self._present.get(message.seq) or removed.get(message.seq) or (_OTHER_SOURCE, 0)
+            is_original = message.seq in self._present or restored.compaction is not None
+            self._present[message.seq if is_original else seq] = source, message.tokens
+        self._changes["messages restored"] = None
+
+    def _add_request(self, seq: int, packed: ContextPacked) -> None:
+        for message in packed.added:
+            entry = self._present.get(message.seq)
+            source = self._new_sources.get(message.seq, entry[0] if entry is not None else _OTHER_SOURCE)
+            self._present[message.seq] = source, message.tokens
+        self._new_sources = {}
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
-        reasons = [*(_differs(self._before, packed) if self._before is not None else ()), *self._changed]
-        self._before, self._changed = packed, {}
+        reasons = [
+            *(_prefix_changes(self._previous, packed) if self._previous is not None else ()),
+            *self._changes,
+        ]
+        self._previous, self._changes = packed, {}
         self._requests[packed.request_id] = LedgerRequest(
             packed.request_id,
             seq,
@@ -218,80 +237,84 @@ class Ledger:
         if len(self._requests) > REQUESTS:
             del self._requests[next(iter(self._requests))]
 
-    def _asked(self, request: RequestId, model: tuple[str, str]) -> None:
-        before, self._model = self._model, model
-        if before != model and before != ("", ""):
-            self._caches, self._prior = False, 0
+    def _set_model(self, request: RequestId, model: tuple[str, str]) -> None:
+        previous, self._model = self._model, model
+        if previous != model and previous != ("", ""):
+            self._uses_cache, self._previous_tokens = False, 0
             if request in self._requests:
                 self._requests[request] = replace(self._requests[request], broken="another model")
 
-    def _answered(self, answer: ModelResponded) -> None:
-        asked = self._requests.get(answer.request_id)
-        if asked is None:
+    def _add_usage(self, answer: ModelResponded) -> None:
+        record = self._requests.get(answer.request_id)
+        if record is None:
             return
         usage = answer.usage
-        unfound = self._caches and not usage.cached_tokens and not usage.estimated
-        self._caches = self._caches or usage.cached_tokens > 0
-        common = 0 if usage.estimated else min(self._prior, usage.input_tokens)
-        lacks = common - usage.cached_tokens
-        partly = 0 < usage.cached_tokens < _SERVED * common and lacks > _GRAIN
-        self._prior = usage.input_tokens
+        is_miss = self._uses_cache and not usage.cached_tokens and not usage.estimated
+        self._uses_cache = self._uses_cache or usage.cached_tokens > 0
+        common = 0 if usage.estimated else min(self._previous_tokens, usage.input_tokens)
+        missing = common - usage.cached_tokens
+        is_partial_hit = (
+            0 < usage.cached_tokens < _EXPECTED_CACHE_SHARE * common and missing > _CACHE_BLOCK_TOKENS
+        )
+        self._previous_tokens = usage.input_tokens
         self._requests[answer.request_id] = LedgerRequest(
-            asked.request_id,
-            asked.seq,
-            asked.tokens,
-            asked.sections,
-            asked.chars,
+            record.request_id,
+            record.seq,
+            record.tokens,
+            record.sections,
+            record.chars,
             None if usage.estimated else usage.input_tokens,
             None if usage.estimated else usage.cached_tokens,
             answer.cost_usd,
-            asked.broken or (_UNFOUND if unfound else _PARTLY if partly else ""),
+            record.broken or (_CACHE_MISS if is_miss else _PARTIAL_CACHE_HIT if is_partial_hit else ""),
         )
 
     def view(self) -> LedgerView:
-        """The ledger as of the newest request; made when asked for."""
+        """Return the ledger as of the newest request, built on request."""
         if self._view is None:
             messages = [
-                LedgerMessage(seq, said.who, said.what, round(tokens * self._ratio), said.path)
-                for seq, (said, tokens) in self._held.items()
+                LedgerMessage(seq, source.who, source.what, round(tokens * self._ratio), source.path)
+                for seq, (source, tokens) in self._present.items()
             ]
             self._view = LedgerView(
-                tuple(sorted(messages, key=lambda one: (-one.tokens, one.seq))),
-                _sums((one.who, one.tokens) for one in messages),
-                _sums((one.path, one.tokens) for one in messages if one.path),
+                tuple(sorted(messages, key=lambda message: (-message.tokens, message.seq))),
+                _sums((message.who, message.tokens) for message in messages),
+                _sums((message.path, message.tokens) for message in messages if message.path),
                 tuple(self._requests.values()),
             )
         return self._view
 
 
-def _grown(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Tokens that came to a section, or went, by the counts of the request that has more of it."""
+def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
+    """Return the change of a section in tokens, by the counts of the request that has more of it."""
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
-    more = new if change > 0 else old
-    whole = more.chars.get(name, 0)
-    return round(more.sections.get(name, 0) * change / whole) if whole else 0
+    larger = new if change > 0 else old
+    chars = larger.chars.get(name, 0)
+    return round(larger.sections.get(name, 0) * change / chars) if chars else 0
 
 
-def _differs(before: ContextPacked, now: ContextPacked) -> list[str]:
-    """What of all that was sent before is another now."""
-    found = []
-    if before.prefix_digest and now.prefix_digest and before.prefix_digest != now.prefix_digest:
-        found.append("instructions changed")
-    old, new = ({one.name: one for one in packed.sections} for packed in (before, now))
-    tools = [held["available_tools"].chars if "available_tools" in held else 0 for held in (old, new)]
+def _prefix_changes(previous: ContextPacked, packed: ContextPacked) -> list[str]:
+    """Return the changes in the parts that every request sends."""
+    changes = []
+    if previous.prefix_digest and packed.prefix_digest and previous.prefix_digest != packed.prefix_digest:
+        changes.append("instructions changed")
+    old, new = ({section.name: section for section in manifest.sections} for manifest in (previous, packed))
+    tools = [
+        sections["available_tools"].chars if "available_tools" in sections else 0 for sections in (old, new)
+    ]
     if tools[0] != tools[1]:
-        found.append("tools changed")
-    short = [name for name, one in new.items() if one.reduced and name != "working_memory"]
-    if any(name not in old or old[name].rule != new[name].rule for name in short):
-        found.append("texts shortened to fit")
-    return found
+        changes.append("tools changed")
+    shortened = [name for name, share in new.items() if share.reduced and name != "working_memory"]
+    if any(name not in old or old[name].rule != new[name].rule for name in shortened):
+        changes.append("texts shortened to fit")
+    return changes
 
 
-def _names(answer: ModelResponded) -> str:
-    """The beginning of an answer's words; of one without any, what it calls."""
-    words = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
+def _answer_subject(answer: ModelResponded) -> str:
+    """Return the beginning of an answer's text or, without text, the names of its calls."""
+    texts = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
     calls = [part.name for part in answer.parts if isinstance(part, ToolCallPart)]
-    return " ".join((" ".join(words).strip() or ", ".join(calls))[:_WORDS].split())
+    return " ".join((" ".join(texts).strip() or ", ".join(calls))[:_WORDS].split())
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:
@@ -301,4 +324,4 @@ def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:
         tokens[name] += size
         counts[name] += 1
     sums = (LedgerSum(name, counts[name], size) for name, size in tokens.items())
-    return tuple(sorted(sums, key=lambda one: (-one.tokens, one.name)))
+    return tuple(sorted(sums, key=lambda item: (-item.tokens, item.name)))

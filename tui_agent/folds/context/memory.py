@@ -1,7 +1,6 @@
-"""The working memory of a task: how what comes and goes changes its blocks, and its lines for a person and a model.
+"""The working memory of a task: updates of its blocks, and its lines for people and models.
 
-Invariant: pure, and bounded whatever comes. What was shown to hold says so itself where a file that it rests on was
-changed since.
+Invariant: pure and bounded. A verified fact is marked if a file that it rests on has changed since.
 """
 
 import re
@@ -26,117 +25,125 @@ BLOCKS: Final = (
 TITLES: Final = {
     "task": "Task",
     "failing_tests": "Failing tests",
-    "explored_files": "Files looked at",
+    "explored_files": "Files read",
     "relevant_symbols": "Symbols",
     "patch_summary": "Changed so far",
-    "verified_facts": "Known to hold",
-    "open_questions": "Open",
+    "verified_facts": "Verified facts",
+    "open_questions": "Open questions",
 }
 
 MOST: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Of the blocks to which something is added: so many, the newest."""
+"""Maximum number of items in the blocks that are appended to; the newest are kept."""
 MOST_CHANGED: Final = 200
-_RESTS = re.compile(r" \[([^\[\]]*)\]$")
-_SINCE = re.compile(r"; \S.* was changed since$")
+_PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
+_CHANGED_SUFFIX = re.compile(r"; \S.* was changed since$")
 
 
 def of_command(command: str, what: str) -> str:
-    """A fact, or a fault, of a command: it rests on all files."""
+    """Return a fact, or a failure, about a command; it depends on all files."""
     return f"`{command}` {what}"
 
 
 def of_places(fact: str, places: Sequence[str]) -> str:
-    """A fact that rests on these places, as `src/app.py:10-24`."""
+    """Return a fact that depends on these places, such as `src/app.py:10-24`."""
     return f"{fact} [{', '.join(places)}]"
 
 
 def after_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
-    """The memory with what an event says of it: new blocks, then what is gone, then what is new at the end of lists."""
-    now: JsonMap = {**memory, **update.blocks}
+    """Return the memory after an update: first new blocks, then removed items, then items appended to lists."""
+    updated: JsonMap = {**memory, **update.blocks}
     for block in {**update.gone, **update.newest}:
-        away = {*update.gone.get(block, ()), *update.newest.get(block, ())}
-        known = [one for one in texts(now, block) if one not in away and plain(one) not in away]
-        now[block] = [*_bounded([*known, *dict.fromkeys(update.newest.get(block, ()))], MOST.get(block))]
-    return now
+        replaced = {*update.gone.get(block, ()), *update.newest.get(block, ())}
+        remaining = [
+            item for item in texts(updated, block) if item not in replaced and plain(item) not in replaced
+        ]
+        updated[block] = [
+            *_limit_items([*remaining, *dict.fromkeys(update.newest.get(block, ()))], MOST.get(block))
+        ]
+    return updated
 
 
 def after_change(memory: JsonMap, change: FileChanged) -> JsonMap:
-    """The memory where a file was changed: what the agent changed so far, and facts that may hold no more."""
-    now: JsonMap = {**memory}
+    """Return the memory after a file changed: the agent's changes, and facts that may no longer hold."""
+    updated: JsonMap = {**memory}
     path = change.path
     if change.author != "human":
-        held = memory.get("patch_summary")
-        changes = dict(held) if isinstance(held, dict) else {}
+        summary = memory.get("patch_summary")
+        changes = dict(summary) if isinstance(summary, dict) else {}
         added, removed = _pair(changes.pop(path, None))
         added, removed = added + change.added, removed + change.removed
-        if change.holds is not None or added != removed:  # what came and went again changed nothing
+        if (
+            change.holds is not None or added != removed
+        ):  # a file that was created and removed again is no change
             changes[path] = [added, removed]
-        now["patch_summary"] = dict(list(changes.items())[-MOST_CHANGED:])
+        updated["patch_summary"] = dict(list(changes.items())[-MOST_CHANGED:])
     facts = texts(memory, "verified_facts")
     if facts:
-        now["verified_facts"] = [
-            f"{one}; {path} was changed since" if _rests_on(one, path) else one for one in facts
+        updated["verified_facts"] = [
+            f"{item}; {path} was changed since" if _depends_on(item, path) else item for item in facts
         ]
     if change.holds is None:
-        for block, own in (("explored_files", path), ("relevant_symbols", f"({path})")):
-            if any(one.endswith(own) for one in texts(memory, block)):
-                now[block] = [
-                    one for one in texts(memory, block) if one != own and not one.endswith(f" {own}")
+        for block, suffix in (("explored_files", path), ("relevant_symbols", f"({path})")):
+            if any(item.endswith(suffix) for item in texts(memory, block)):
+                updated[block] = [
+                    item
+                    for item in texts(memory, block)
+                    if item != suffix and not item.endswith(f" {suffix}")
                 ]
-    return now
+    return updated
 
 
 def plain(fact: str) -> str:
-    """A fact without the remark that something it rests on was changed."""
-    return _SINCE.sub("", fact)
+    """Return a fact without the note that something it depends on has changed."""
+    return _CHANGED_SUFFIX.sub("", fact)
 
 
 def texts(memory: JsonMap, block: str) -> list[str]:
-    """The items of a block that is a list."""
-    held = memory.get(block)
-    return [one for one in held if isinstance(one, str)] if isinstance(held, list) else []
+    """Return the items of a list block."""
+    items = memory.get(block)
+    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 def lines(memory: JsonMap, block: str) -> list[str]:
-    """A block as a person and a model read it; empty where nothing is in it."""
+    """Return a block as lines for people and models; empty if it has none."""
     match memory.get(block):
-        case dict() as held if block == "task":
-            return [f"{name}: {value}" for name, value in held.items() if value]
-        case dict() as held:
-            return [f"{name} +{added} -{removed}" for name, (added, removed) in _pairs(held)]
-        case list() as held:
-            return [str(one) for one in held]
+        case dict() as value if block == "task":
+            return [f"{name}: {detail}" for name, detail in value.items() if detail]
+        case dict() as value:
+            return [f"{name} +{added} -{removed}" for name, (added, removed) in _pairs(value)]
+        case list() as value:
+            return [str(item) for item in value]
         case _:
             return []
 
 
 def told(memory: JsonMap) -> list[tuple[str, list[str]]]:
-    """Each block that has something in it: its title and its lines, in order."""
+    """Return the title and lines of each block that is not empty, in order."""
     blocks = [(TITLES[name], lines(memory, name)) for name in BLOCKS]
-    return [(title, some) for title, some in blocks if some]
+    return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
-def _bounded(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """The newest; facts that something was changed since go first."""
+def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
+    """Return the newest items; facts whose files have changed are dropped first."""
     if most is None or len(items) <= most:
         return items
-    doubtful = [one for one in items if plain(one) != one][: len(items) - most]
-    return [one for one in items if one not in doubtful][-most:]
+    outdated = [item for item in items if plain(item) != item][: len(items) - most]
+    return [item for item in items if item not in outdated][-most:]
 
 
-def _rests_on(fact: str, path: str) -> bool:
-    """Whether a fact that nothing speaks against yet rests on a file."""
+def _depends_on(fact: str, path: str) -> bool:
+    """Return True if an unmarked fact depends on a file."""
     if plain(fact) != fact:
         return False
-    places = _RESTS.search(fact)
+    places = _PLACES_SUFFIX.search(fact)
     if places is None:
         return fact.startswith("`")
     return any(place.rpartition(":")[0] == path or place == path for place in places[1].split(", "))
 
 
-def _pairs(held: Mapping[str, JsonValue]) -> Iterator[tuple[str, tuple[int, int]]]:
+def _pairs(changes: Mapping[str, JsonValue]) -> Iterator[tuple[str, tuple[int, int]]]:
     return (
-        (name, _pair(value)) for name, value in held.items() if isinstance(value, list) and len(value) == 2
+        (name, _pair(value)) for name, value in changes.items() if isinstance(value, list) and len(value) == 2
     )
 
 

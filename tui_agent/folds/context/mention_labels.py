@@ -1,16 +1,19 @@
-"""What a message mentions, in the words of every pane, export and reader."""
+"""Labels for mentions, the same in every pane, export and prompt."""
 
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.unicode_text import counted
 
 
 def mention_name(one: Mention) -> str:
-    """What it is called: its path, or what stands in the message."""
+    """Return the name of a mention: its path, or the text in the message."""
     return one.given if one.kind in ("missing", "symbol") else one.path
 
 
 def mention_sent(one: Mention, size: str, tokens: str) -> str:
-    """What the model was sent of it, or why nothing; `size` and `tokens` as the caller writes such numbers."""
+    """Return what the model was sent of a mention, or why nothing.
+
+    `size` and `tokens` are formatted by the caller.
+    """
     match one.kind:
         case "missing":
             return f"left as text: {one.note}"

@@ -1,7 +1,7 @@
-"""What fills the context, against the model's window.
+"""The context meter: what fills the context, relative to the model's window.
 
-Limits (fractions of the window): warning from 0.32 (back below 0.28), soft limit 0.40, error from 0.80, compaction
-at 0.85.
+Limits (fractions of the window): warning from 0.32 (off below 0.28), soft limit 0.40, error from 0.80,
+compaction at 0.85.
 """
 
 from collections.abc import Sequence
@@ -27,20 +27,22 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""Of a section as it was sent: all of it, less of it, or without some of its parts."""
+"""A section as sent: all of it, less of it, or without some of its parts."""
 
 WARN, WARN_OFF, SOFT, CRITICAL, COMPACT = 0.32, 0.28, 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""What a model is taken to hold whose window nobody knows: without any, no limit would ever be seen."""
+"""Window assumed for a model of unknown window; without one, no limit would ever apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A share as the pane names it: system, tools, instructions, repo map, messages, tool results, …
+    """A section under the name that the pane shows: system, tools, instructions, repo map, messages, tool
+    results, …
 
-    `budget` is what it may take where not all has room; None: as much as it needs. `rule` says why it is not whole.
+    `budget` is its maximum if not everything fits; None: as much as it needs. `rule` is the reason why it is
+    incomplete.
     """
 
     name: str
@@ -51,17 +53,17 @@ class MeterSection:
 
     @property
     def said(self) -> str:
-        """What became of it, in words."""
+        """A description of the section's state."""
         return f"{self.name}: {self.state}{f', {self.rule}' if self.rule else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class ContextMeterView:
-    """`used` tokens of `window` (0 before there is a model; `assumed` where the model's own is unknown). `estimated` until a provider's own figure came.
+    """`used` tokens of `window` (0 before there is a model; `assumed` if the model's own is unknown).
 
-    `next_tokens` and `next_cost_usd` forecast the next turn's first request. `cache_breaks` counts the requests that
-    began otherwise than the one before, so that a provider could use nothing of what it had cached; `cache_break` says
-    what was different in the newest of them.
+    `estimated` is True until the provider's own figure arrives. `next_tokens` and `next_cost_usd` forecast
+    the next turn's first request. `cache_breaks` counts requests whose beginning changed, so that the
+    provider's cache was useless; `cache_break` is the difference in the newest of them.
     """
 
     used: int = 0
@@ -76,19 +78,19 @@ class ContextMeterView:
     cache_break: str = ""
     assumed: bool = False
     learnt: bool = False
-    """`window` is what a provider's refusal taught."""
+    """True if `window` was inferred from a provider's refusal."""
     compacts: float = COMPACT
-    """Share of the window from which old turns are summarised; 0: never by itself."""
+    """Share of the window from which old turns are summarised; 0: never automatically."""
     room: int | None = None
-    """Tokens that the newest request might take."""
+    """Tokens available to the newest request."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of each section that is not whole what became of it."""
-        return tuple(one.said for one in self.sections if one.state != "whole")
+        """Descriptions of the incomplete sections."""
+        return tuple(section.said for section in self.sections if section.state != "whole")
 
     def sections_of(self, whole: int) -> tuple[MeterSection, ...]:
-        """The sections in the same proportion, adding up to `whole`; without those of which nothing is left."""
+        """Return the sections scaled to add up to `whole`, without empty ones."""
         shares = shares_of([item.tokens for item in self.sections], whole)
         pairs = zip(self.sections, shares, strict=True)
         return tuple(replace(item, tokens=share) for item, share in pairs if share)
@@ -108,12 +110,15 @@ NAMES: dict[SectionName, str] = {
     "messages": "messages",
     "tool_results": "tool results",
 }
-"""What a person reads for each section."""
+"""Display names of the sections."""
 
 
 def compacts_at(window: int, answer: int, share: float = COMPACT) -> float:
-    """Tokens from which old turns are summarised: this share of the window, less where an answer of `answer` tokens
-    needs the room, but never less than half."""
+    """Return the tokens from which old turns are summarised.
+
+    It is this share of the window, or less if an answer of `answer` tokens needs the space, but never less
+    than half.
+    """
     return min(share * window, max(window - answer, window / 2))
 
 
@@ -127,12 +132,12 @@ TAKES = (
     SettingsChanged,
     SessionStarted,
 )
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterState:
-    """All that a meter holds, to be kept and taken up again."""
+    """The complete state of a meter, for a snapshot."""
 
     window: int
     named: bool
@@ -153,7 +158,7 @@ class MeterState:
 
 
 class ContextMeter:
-    """Folds the main agent's manifests and the provider's own counts."""
+    """A fold of the main agent's manifests and the provider's own counts."""
 
     def __init__(self) -> None:
         self._window = 0
@@ -169,113 +174,114 @@ class ContextMeter:
         self._request: RequestId | None = None
         self._answer = Usage()
         self._room = 0
-        """Tokens that the model's answer may take."""
+        """Maximum tokens of the model's answer."""
         self._may_take: int | None = None
         self._prior = 0
         """Tokens of the request before the newest, as its provider counted them."""
         self._learnt = False
         self._share = COMPACT
-        self._packed_now: ContextPacked | None = None
-        """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
-        self._totals: list[int] = []
+        self._pending_manifest: ContextPacked | None = None
+        """The newest manifest, whose sections are not computed yet, and the totals since then."""
+        self._pending_totals: list[int] = []
         self._view: ContextMeterView | None = None
 
     def kept(self) -> MeterState:
-        """The state, for `taken_up`."""
-        self._settle()
-        return MeterState(**{one.name: getattr(self, f"_{one.name}") for one in fields(MeterState)})
+        """Return the state for `taken_up`."""
+        self._compute_sections()
+        return MeterState(**{field.name: getattr(self, f"_{field.name}") for field in fields(MeterState)})
 
     @classmethod
     def taken_up(cls, kept: MeterState) -> "ContextMeter":
-        """A meter that goes on from a state."""
+        """Return a meter that continues from a state."""
         meter = cls()
-        for one in fields(MeterState):
-            setattr(meter, f"_{one.name}", getattr(kept, one.name))
+        for field in fields(MeterState):
+            setattr(meter, f"_{field.name}", getattr(kept, field.name))
         return meter
 
     def compact_at(self, share: float) -> None:
-        """Old turns are summarised from this share of the window on (0: never by itself), or earlier for the answer."""
+        """Set the share of the window from which old turns are summarised (0: never automatically)."""
         if share != self._share:
             self._share, self._view = share, None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the meter changed."""
+        """Fold one event; return True if the meter changed."""
         if ev.agent != MAIN_AGENT:
             return False
         match ev.payload:
             case ContextPacked() as packed:
-                self._packed(packed)
+                self._apply_manifest(packed)
             case ModelRequested(model=model, request_id=request):
                 self._model, self._request = model, request
                 self._window = (0 if self._learnt else model.window) or self._window
                 self._room = model.max_output
                 self._named = self._named or bool(model.model)
             case ModelResponded(request_id=request, usage=usage) if request == self._request:
-                self._answered(usage)
-            case ContextCompacted() as made:
-                self._settle()
-                self._hold(made.after_tokens, _named(made.sections) or self._sections)
+                self._apply_usage(usage)
+            case ContextCompacted() as compaction:
+                self._compute_sections()
+                self._set_contents(
+                    compaction.after_tokens, _meter_sections(compaction.sections) or self._sections
+                )
             case ContextReduced(before_tokens=before_tokens, after_tokens=after_tokens):
-                self._settle()
+                self._compute_sections()
                 freed = max(0, before_tokens - after_tokens)
-                self._hold(max(0, self._used - freed), _without_outputs(self._sections, freed))
+                self._set_contents(max(0, self._used - freed), _subtract_outputs(self._sections, freed))
             case ContextRestored(after_tokens=after, sections=sections) if sections:
-                self._settle()
-                self._hold(after, _named(sections))
+                self._compute_sections()
+                self._set_contents(after, _meter_sections(sections))
             case SettingsChanged(key="model", value=dict() as value):
-                self._takes(_model(value))
+                self._set_model(_parse_model(value))
             case SessionStarted(settings=settings):
-                self._takes(settings.model)
+                self._set_model(settings.model)
             case _:
                 return False
-        if not isinstance(
-            ev.payload, ContextPacked | ModelRequested
-        ):  # what an estimate crosses is not held on to
+        # A level reached by an estimate alone is not stored.
+        if not isinstance(ev.payload, ContextPacked | ModelRequested):
             self._level = next_level(self._level, self._fraction())
         self._view = None
         return True
 
-    def _takes(self, model: ModelInfo) -> None:
-        """Another model is to be asked from now on: its window and its prices count."""
+    def _set_model(self, model: ModelInfo) -> None:
+        """Use another model's window and prices from now on."""
         self._model, self._window, self._room = model, model.window, model.max_output
         self._named, self._learnt = bool(model.model), False
 
-    def _packed(self, packed: ContextPacked) -> None:
-        before, self._prefix = self._prefix, packed
-        known = before is not None and before.prefix_digest and packed.prefix_digest
-        if before is not None and known and before.prefix_digest != packed.prefix_digest:
+    def _apply_manifest(self, packed: ContextPacked) -> None:
+        previous, self._prefix = self._prefix, packed
+        has_digests = previous is not None and previous.prefix_digest and packed.prefix_digest
+        if previous is not None and has_digests and previous.prefix_digest != packed.prefix_digest:
             self._cache_breaks += 1
-            self._cache_break = _what_differs(before, packed)
+            self._cache_break = _changed_sections(previous, packed)
         self._window, self._may_take = packed.window or self._window, packed.room
         self._learnt = packed.learnt
-        self._packed_now, self._totals = packed, []
+        self._pending_manifest, self._pending_totals = packed, []
         self._prior = 0 if self._answer.estimated else self._answer.input_tokens or self._prior
         self._estimated, self._answer = packed.estimated, Usage()
-        self._set(packed.total_tokens)
+        self._set_total(packed.total_tokens)
 
-    def _answered(self, usage: Usage) -> None:
+    def _apply_usage(self, usage: Usage) -> None:
         self._answer = usage
         if usage.input_tokens and not usage.estimated:
             self._estimated = False
-            self._set(usage.input_tokens)
+            self._set_total(usage.input_tokens)
 
-    def _hold(self, used: int, sections: Sequence[MeterSection]) -> None:
-        """Take what the next request would hold, as far as we know."""
+    def _set_contents(self, used: int, sections: Sequence[MeterSection]) -> None:
+        """Set the estimated contents of the next request."""
         self._sections = tuple(sections)
-        self._set(used)
+        self._set_total(used)
         self._estimated, self._answer, self._prior = True, Usage(), 0
 
-    def _set(self, used: int) -> None:
-        """Take a new total; the sections are stretched so that they still add up to it."""
+    def _set_total(self, used: int) -> None:
+        """Set a new total; the sections are scaled later so that they add up to it."""
         self._used = used
-        self._totals.append(used)
+        self._pending_totals.append(used)
 
-    def _settle(self) -> None:
-        """Work out the sections: of most requests of a log that is folded nobody asks for them."""
-        packed, self._packed_now = self._packed_now, None
+    def _compute_sections(self) -> None:
+        """Compute the sections lazily: while a log is folded, few requests' sections are read."""
+        packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:
-            self._sections = _named(packed.sections)
-        totals, self._totals = self._totals, []
+            self._sections = _meter_sections(packed.sections)
+        totals, self._pending_totals = self._pending_totals, []
         for used in totals:
             shares = shares_of([item.tokens for item in self._sections], used)
             self._sections = tuple(
@@ -283,65 +289,70 @@ class ContextMeter:
             )
 
     def view(self) -> ContextMeterView:
-        """The meter as of the newest request."""
+        """Return the meter as of the newest request."""
         if self._view is None:
-            self._settle()
-            new = self._answer.output_tokens
+            self._compute_sections()
+            answer_tokens = self._answer.output_tokens
             self._view = ContextMeterView(
                 used=self._used,
-                window=self._limit(),
+                window=self._effective_window(),
                 fraction=self._fraction(),
-                assumed=self._limit() != self._window,
+                assumed=self._effective_window() != self._window,
                 learnt=self._learnt,
                 level=next_level(self._level, self._fraction()),
                 estimated=self._estimated,
                 sections=self._sections,
-                next_tokens=self._used + new,
-                next_cost_usd=self._forecast(new),
+                next_tokens=self._used + answer_tokens,
+                next_cost_usd=self._forecast(answer_tokens),
                 room=self._may_take,
                 cache_breaks=self._cache_breaks,
                 cache_break=self._cache_break,
-                compacts=self._compacts(),
+                compacts=self._compaction_share(),
             )
         return self._view
 
-    def _limit(self) -> int:
+    def _effective_window(self) -> int:
         return self._window or (ASSUMED_WINDOW if self._named else 0)
 
-    def _compacts(self) -> float:
-        if not self._share or self._limit() != self._window:
+    def _compaction_share(self) -> float:
+        if not self._share or self._effective_window() != self._window:
             return 0.0
         if not self._window:
             return self._share
-        # Of a window that is known by refusals alone nothing is kept for the answer.
-        guessed = self._learnt and (self._may_take or 0) >= self._window
-        return compacts_at(self._window, 0 if guessed else self._room, self._share) / self._window
+        # A window inferred from refusals alone reserves nothing for the answer.
+        is_inferred = self._learnt and (self._may_take or 0) >= self._window
+        return compacts_at(self._window, 0 if is_inferred else self._room, self._share) / self._window
 
     def _fraction(self) -> float:
-        limit = self._limit()
+        limit = self._effective_window()
         return self._used / limit if limit else 0.0
 
-    def _served(self) -> float:
-        """Share of what the newest request had in common with the one before that came from the provider's cache."""
-        now = self._answer
-        common = min(self._prior or now.input_tokens, now.input_tokens)
-        return min(1.0, now.cached_tokens / common) if common else 0.0
+    def _cached_share(self) -> float:
+        """Return the share of the tokens in common with the previous request that came from the cache."""
+        usage = self._answer
+        common = min(self._prior or usage.input_tokens, usage.input_tokens)
+        return min(1.0, usage.cached_tokens / common) if common else 0.0
 
     def _forecast(self, new: int) -> float | None:
-        """What the next turn's first request may cost: of what was sent so much comes from the provider's cache as did of
-        the newest request, the newest answer is new to it, and the next answer is taken to be as long."""
+        """Return the expected cost in USD of the next turn's first request.
+
+        It assumes that the cache serves the same share as for the newest request, that the newest answer
+        (`new` tokens) is not cached, and that the next answer is as long.
+        """
         model = self._model
         if model is None or model.input_price is None:
             return None
-        again = model.input_price
+        resend_price = model.input_price
         if model.cached_price is not None:
-            again += self._served() * (model.cached_price - again)
-        return (self._used * again + new * model.input_price + new * (model.output_price or 0.0)) / 1_000_000
+            resend_price += self._cached_share() * (model.cached_price - resend_price)
+        return (
+            self._used * resend_price + new * model.input_price + new * (model.output_price or 0.0)
+        ) / 1_000_000
 
 
-def _named(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
+def _meter_sections(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
     return tuple(
-        MeterSection(NAMES[item.name], item.tokens, item.budget, _state(item), _why(item))
+        MeterSection(NAMES[item.name], item.tokens, item.budget, _section_state(item), _state_reason(item))
         for item in sections
     )
 
@@ -349,43 +360,45 @@ def _named(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
 _LEFT_OUT: Final = "left out"
 
 
-def _state(section: Section) -> SectionState:
+def _section_state(section: Section) -> SectionState:
     if section.dropped_blocks:
         return "dropped"
     return "reduced" if section.reduced else "whole"
 
 
-def _why(section: Section) -> str:
-    """Why it is not whole, in words; empty where it is."""
+def _state_reason(section: Section) -> str:
+    """Return why a section is incomplete; empty if it is complete."""
     if not section.dropped_blocks:
         return section.rule if section.reduced else ""
     rule = section.rule.removeprefix(_LEFT_OUT)
-    between = ", " if rule and rule == section.rule else ""
-    return f"{section.dropped_blocks} {_LEFT_OUT}{between}{rule}"
+    separator = ", " if rule and rule == section.rule else ""
+    return f"{section.dropped_blocks} {_LEFT_OUT}{separator}{rule}"
 
 
-def _model(value: dict[str, JsonValue]) -> ModelInfo:
-    """A model's description as a setting has it; of one that cannot be read nothing is known."""
+def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
+    """Return the model in a setting; an empty one if it cannot be read."""
     try:
         return ModelInfo.model_validate(value)
     except ValidationError:
         return ModelInfo(profile="", provider="", model="")
 
 
-def _without_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:
-    """The sections after outputs were put away: the older ones first."""
-    left = {item.name: item.tokens for item in sections}
+def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:
+    """Return the sections after outputs were put away, the older ones first."""
+    remaining = {item.name: item.tokens for item in sections}
     for name in (NAMES["tool_results"], NAMES["recent_observations"]):
-        less = min(freed, left.get(name, 0))
-        freed -= less
-        if less:
-            left[name] -= less
-    kept = {item.name: item for item in sections}
-    return tuple(replace(kept[name], tokens=tokens) for name, tokens in left.items() if tokens)
+        subtracted = min(freed, remaining.get(name, 0))
+        freed -= subtracted
+        if subtracted:
+            remaining[name] -= subtracted
+    sections_by_name = {item.name: item for item in sections}
+    return tuple(
+        replace(sections_by_name[name], tokens=tokens) for name, tokens in remaining.items() if tokens
+    )
 
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
-    """The level of a fraction; back to `below` only under the lower limit, so that it does not flicker."""
+    """Return the level of a fraction; it falls to `below` only under the lower limit, to avoid flicker."""
     if fraction >= CRITICAL:
         return "compaction"
     if fraction >= SOFT:
@@ -396,11 +409,11 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
 
 
 def shares_of(parts: Sequence[int], total: int) -> list[int]:
-    """Whole numbers in the proportion of `parts` that add up to `total` (largest remainder)."""
-    whole = sum(parts)
-    if whole in (0, total):
+    """Return integers in the proportion of `parts` that add up to `total` (largest remainder method)."""
+    parts_sum = sum(parts)
+    if parts_sum in (0, total):
         return list(parts)
-    exact = [part * total / whole for part in parts]
+    exact = [part * total / parts_sum for part in parts]
     shares = [int(share) for share in exact]
     by_remainder = sorted(range(len(parts)), key=lambda index: shares[index] - exact[index])
     for index in by_remainder[: total - sum(shares)]:
@@ -408,8 +421,12 @@ def shares_of(parts: Sequence[int], total: int) -> list[int]:
     return shares
 
 
-def _what_differs(before: ContextPacked, after: ContextPacked) -> str:
-    """The sections whose fragments are others than before: `repo map, instructions`."""
-    was, now = ({(item.section, item.id, item.digest) for item in one.fragments} for one in (before, after))
-    differing = {section for section, _, _ in was ^ now} - {"working_memory"}  # it stands behind the rest
+def _changed_sections(before: ContextPacked, after: ContextPacked) -> str:
+    """Return the names of the sections whose fragments changed: `repo map, instructions`."""
+    old_fragments, new_fragments = (
+        {(item.section, item.id, item.digest) for item in packed.fragments} for packed in (before, after)
+    )
+    differing = {section for section, _, _ in old_fragments ^ new_fragments} - {
+        "working_memory"
+    }  # it comes after the cached prefix
     return ", ".join(name for section, name in NAMES.items() if section in differing)

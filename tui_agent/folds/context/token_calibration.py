@@ -1,6 +1,6 @@
-"""How a provider's counts of tokens stand to ours, for each model and each way of counting.
+"""Ratios between a provider's token counts and ours, for each model and tokenizer.
 
-Invariant: learnt from the log alone, so that a later run of a session estimates as well as the one before.
+Invariant: learned from the log alone, so that a later run of a session estimates as well as the earlier one.
 """
 
 from collections.abc import Mapping
@@ -12,16 +12,17 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.ids import RequestId
 
 TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 _SMOOTHING: Final = 0.3
-_LOWEST, _HIGHEST = 0.4, 2.5
-_ENOUGH: Final = 100
-"""Tokens below which a provider's count says nothing about the ratio."""
+_MIN_RATIO, _MAX_RATIO = 0.4, 2.5
+_MIN_TOKENS: Final = 100
+"""Minimum tokens for a count to say something about the ratio."""
 
 
 class Calibration:
-    """Folds manifests and the counts of providers, of all agents: an exponential moving average of truth over count.
+    """A fold of manifests and providers' counts, of all agents: an exponential moving average of true count
+    over ours.
 
     A ratio starts at 1 and stays between 0.4 and 2.5, so that one odd count cannot spoil it.
     """
@@ -29,14 +30,14 @@ class Calibration:
     def __init__(self, kept: Mapping[str, float] | None = None) -> None:
         self._ratios: dict[str, float] = dict(kept or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """Requests under way: who counted, and how much."""
+        """Open requests: the tokenizer and its count."""
 
     def kept(self) -> dict[str, float]:
-        """The state between two requests, to be taken up."""
+        """Return the state between two requests, for a snapshot."""
         return dict(self._ratios)
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a ratio changed."""
+        """Fold one event; return True if a ratio changed."""
         match ev.payload:
             case ContextPacked(request_id=request, counted_tokens=counted, tokenizer=tokenizer):
                 self._counted[request] = tokenizer, counted
@@ -54,15 +55,15 @@ class Calibration:
         return False
 
     def _learn(self, key: str, counted: int, truth: int) -> bool:
-        if counted < _ENOUGH or truth <= 0:
+        if counted < _MIN_TOKENS or truth <= 0:
             return False
-        now = min(max(truth / counted, _LOWEST), _HIGHEST)
+        ratio = min(max(truth / counted, _MIN_RATIO), _MAX_RATIO)
         known = self._ratios.get(key)
-        self._ratios[key] = now if known is None else known + (now - known) * _SMOOTHING
+        self._ratios[key] = ratio if known is None else known + (ratio - known) * _SMOOTHING
         return True
 
     def ratio(self, model: str, tokenizer: str) -> float:
-        """What this model's provider counts where `tokenizer` counts 1."""
+        """Return the provider's tokens per token of `tokenizer` for this model."""
         return self._ratios.get(_key(model, tokenizer), 1.0)
 
 

@@ -1,7 +1,7 @@
-"""Which results of calls models are still told as they came, and by which summary the main agent's others are told.
+"""The tool results that models still see in full, and the summaries of the main agent that replace others.
 
-Invariant: as the branch has it that the log stands on: what a revert took off is told no more, and what a summary stood for
-that was taken back is told again.
+Invariant: follows the log's current branch: results that a revert removed no longer count, and results behind
+a summary that was undone count again.
 """
 
 from collections.abc import Iterable
@@ -28,9 +28,12 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Deed:
-    """What an event did: a result came (none of the others is given), results got a summary or a line (`by` is the event
-    itself), came back (`back`; or all that the summary `undone` took), or the agent ended."""
+class _ResultChange:
+    """The effect of one event on results.
+
+    A result arrived (`came`); results `away` were replaced by a summary or a `line`; results `back`, or all
+    behind the summary `undone`, were restored; or the agent ended.
+    """
 
     seq: int
     agent: AgentId
@@ -44,94 +47,97 @@ class _Deed:
 
 
 @dataclass(slots=True)
-class _Standing:
-    """As of one event: the results that are hot, by event; by which event the others were put away, and whether behind a
-    line; the main agent's summaries that stand, with their lengths."""
+class _VisibleResults:
+    """The results as of one event.
+
+    `hot` are those in full. `cold` maps the others to the event that replaced them, whether by a line, and
+    their agent. `summaries` are the main agent's valid summaries with their lengths.
+    """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
     cold: dict[int, tuple[int, bool, AgentId]] = field(default_factory=dict)
     summaries: list[tuple[int, int]] = field(default_factory=list)
 
-    def take(self, deed: _Deed) -> None:
-        """Go on by one event."""
-        if deed.came:
-            self.hot[deed.seq] = deed.agent
-        for seq in deed.away:
+    def apply_change(self, change: _ResultChange) -> None:
+        """Apply one change."""
+        if change.came:
+            self.hot[change.seq] = change.agent
+        for seq in change.away:
             agent = self.hot.pop(seq, None)
             if agent is not None:
-                self.cold[seq] = deed.seq, deed.line, agent
-        if deed.summary is not None:
-            self.summaries.append((deed.seq, deed.summary))
-        if deed.ended:
-            self.hot = {seq: agent for seq, agent in self.hot.items() if agent != deed.agent}
-        if deed.back or deed.undone is not None:
-            self._warm(deed)
+                self.cold[seq] = change.seq, change.line, agent
+        if change.summary is not None:
+            self.summaries.append((change.seq, change.summary))
+        if change.ended:
+            self.hot = {seq: agent for seq, agent in self.hot.items() if agent != change.agent}
+        if change.back or change.undone is not None:
+            self._restore(change)
 
-    def _warm(self, deed: _Deed) -> None:
-        """What stands behind a line is whole again; of what a summary took one result comes back as a quotation only."""
-        for seq, (by, line, agent) in list(self.cold.items()):
-            if by == deed.undone or (line and seq in deed.back):
+    def _restore(self, change: _ResultChange) -> None:
+        """Restore reduced results in full; a single result behind a summary returns only as a quotation."""
+        for seq, (replaced_by, line, agent) in list(self.cold.items()):
+            if replaced_by == change.undone or (line and seq in change.back):
                 del self.cold[seq]
                 self.hot[seq] = agent
-        self.summaries = [one for one in self.summaries if one[0] != deed.undone]
+        self.summaries = [summary for summary in self.summaries if summary[0] != change.undone]
 
 
 class Observed:
-    """Folds results, what is put away and brought back, and moves of the head."""
+    """A fold of results, of their removal and restoration, and of head moves."""
 
     def __init__(self) -> None:
-        self._deeds: list[_Deed] = []
+        self._changes: list[_ResultChange] = []
         self._moves: list[Move] = []
-        self._now = _Standing()
+        self._visible = _VisibleResults()
 
     @property
     def hot(self) -> int:
-        """How many results are told as they came."""
-        return len(self._now.hot)
+        """Number of results that models see in full."""
+        return len(self._visible.hot)
 
     @property
     def summary_chars(self) -> int:
-        """Length of the main agent's newest summary that stands."""
-        return self._now.summaries[-1][1] if self._now.summaries else 0
+        """Length of the main agent's newest valid summary."""
+        return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if it may have changed something. A move of the head costs a look at all results."""
+        """Fold one event; return True if something may have changed. A head move replays all results."""
         if isinstance(ev.payload, SessionHeadMoved):
-            self._move(ev, ev.payload)
+            self._move_head(ev, ev.payload)
             return True
-        deed = _deed_of(ev)
-        if deed is None:
+        change = _change_of(ev)
+        if change is None:
             return False
-        self._deeds.append(deed)
-        self._now.take(deed)
+        self._changes.append(change)
+        self._visible.apply_change(change)
         return True
 
-    def _move(self, ev: Envelope, moved: SessionHeadMoved) -> None:
+    def _move_head(self, ev: Envelope, moved: SessionHeadMoved) -> None:
         self._moves.append(Move(ev.seq, ev.at, moved.to_seq, moved.from_seq, moved.reason, moved.files))
         branch = stretches(self._moves, ev.seq)
-        self._now = _standing(one for one in self._deeds if on_branch(one.seq, branch))
+        self._visible = _replay_changes(change for change in self._changes if on_branch(change.seq, branch))
 
 
-def _standing(deeds: Iterable[_Deed]) -> _Standing:
-    now = _Standing()
-    for deed in deeds:
-        now.take(deed)
-    return now
+def _replay_changes(changes: Iterable[_ResultChange]) -> _VisibleResults:
+    visible = _VisibleResults()
+    for change in changes:
+        visible.apply_change(change)
+    return visible
 
 
-def _deed_of(ev: Envelope) -> _Deed | None:
+def _change_of(ev: Envelope) -> _ResultChange | None:
     match ev.payload:
         case ToolFinished():
-            return _Deed(ev.seq, ev.agent, came=True)
+            return _ResultChange(ev.seq, ev.agent, came=True)
         case ContextCompacted(forgets=forgets, summary=summary):
             size = _size(summary) if ev.agent == MAIN_AGENT else None
-            return _Deed(ev.seq, ev.agent, away=forgets, summary=size)
+            return _ResultChange(ev.seq, ev.agent, away=forgets, summary=size)
         case ContextReduced(forgets=forgets):
-            return _Deed(ev.seq, ev.agent, away=forgets, line=True)
+            return _ResultChange(ev.seq, ev.agent, away=forgets, line=True)
         case ContextRestored(seqs=seqs, compaction=compaction):
-            return _Deed(ev.seq, ev.agent, back=frozenset(seqs), undone=compaction)
+            return _ResultChange(ev.seq, ev.agent, back=frozenset(seqs), undone=compaction)
         case AgentFinished():
-            return _Deed(ev.seq, ev.agent, ended=True)
+            return _ResultChange(ev.seq, ev.agent, ended=True)
         case _:
             return None
 

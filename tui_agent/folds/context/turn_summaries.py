@@ -1,7 +1,7 @@
-"""What each turn of a session came to, and the bounded text of it that a fresh session begins with.
+"""Summaries of a session's turns, and the bounded text of them that a new session starts with.
 
-Invariant: made of recorded words only, without a model; the text has at most `MOST_CHARS` characters, of which no turn
-takes more than its detail allows, and is small enough to stand in one line of a log.
+Invariant: built from recorded text only, without a model. The text has at most `MOST_CHARS` characters, no
+turn takes more than its detail level allows, and it fits in one line of a log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,15 +23,15 @@ from tui_agent.protocol.unicode_text import counted
 
 MOST_CHARS: Final = 6_000
 MOST_BYTES: Final = 7_600
-"""In UTF-8: below what a log keeps beside it."""
+"""Maximum UTF-8 bytes of the text: below the size at which a log moves a text into a blob."""
 CARRIED_CHARS: Final = 900
-"""Of what the earlier session had itself taken over from one before."""
-_WORDS_KEPT = 1_200
+"""Maximum characters of the summary that the session itself started with."""
+_MAX_TEXT_CHARS = 1_200
 _DONE = ("completed", "verified", "abandoned")
 
 
 class Detail(NamedTuple):
-    """How many characters of a turn are told, by what they tell; 0 leaves it out."""
+    """Maximum characters of each part of a turn; 0 leaves it out."""
 
     asked: int
     done: int
@@ -46,14 +46,15 @@ OLD: Final = Detail(asked=120, done=0, changed=0, tests=0, errors=0)
 RECENT_TURNS: Final = 5
 LEFT_OPEN_CHARS: Final = 600
 _HEAD_CHARS = 200
-"""Kept for the first line."""
+"""Characters reserved for the first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """One turn. `files` are (path, lines added, lines removed), `tests` and `errors` sentences, the newest last.
+    """One turn. `files` are (path, lines added, lines removed); `tests` and `errors` are sentences, the
+    newest last.
 
-    `asked` is empty where the turn went on without a new message.
+    `asked` is empty if the turn continued without a new message.
     """
 
     turn: int
@@ -66,7 +67,7 @@ class TurnSummary:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummariesView:
-    """The turns in order; `left` are the tasks that are not done, `carried` what the session began with itself."""
+    """The turns in order. `left` are the unfinished tasks, `carried` the summary that the session started with."""
 
     turns: tuple[TurnSummary, ...] = ()
     left: tuple[TodoItem, ...] = ()
@@ -90,72 +91,72 @@ class _Turn:
 
 
 class TurnSummaries:
-    """Folds the records of one branch."""
+    """A fold of the records of one branch."""
 
     def __init__(self) -> None:
         self._turns: list[_Turn] = []
         self._waiting: list[str] = []
-        """What was said and has no turn yet."""
+        """Messages that have no turn yet."""
         self._todo: tuple[TodoItem, ...] = ()
         self._title = ""
         self._carried: LongText = ""
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something that is told changed."""
-        return _ON.apply(self, ev)
+        """Fold one event; return True if a summary changed."""
+        return _HANDLERS.apply(self, ev)
 
     def view(self) -> TurnSummariesView:
-        """Every turn so far; a message that was never answered is one too."""
+        """Return every turn so far, including a message that was never answered."""
         turns = [turn.summary() for turn in self._turns]
         if self._waiting:
             number = turns[-1].turn + 1 if turns else 1
             asked = " / ".join(self._waiting)
-            turns.append(TurnSummary(number, asked, errors=("It was not answered.",)))
+            turns.append(TurnSummary(number, asked, errors=("Not answered.",)))
         left = tuple(item for item in self._todo if item.status not in _DONE)
         return TurnSummariesView(tuple(turns), left, self._title, text_preview(self._carried))
 
     @property
-    def _now(self) -> _Turn | None:
+    def _current(self) -> _Turn | None:
         return self._turns[-1] if self._turns else None
 
 
-_ON: Handlers[TurnSummaries] = Handlers()
+_HANDLERS: Handlers[TurnSummaries] = Handlers()
 
 
-def _short(text: LongText) -> str:
-    return clip(text_preview(text), _WORDS_KEPT)
+def _clip_text(text: LongText) -> str:
+    return clip(text_preview(text), _MAX_TEXT_CHARS)
 
 
-@_ON.on(SessionTitled)
-def _titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> bool:
+@_HANDLERS.on(SessionTitled)
+def _on_session_titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> bool:
     fold._title = payload.title
     return True
 
 
-@_ON.on(SessionContextLoaded)
-def _loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> bool:
+@_HANDLERS.on(SessionContextLoaded)
+def _on_session_context_loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> bool:
     fold._carried = payload.summary
     return True
 
 
-@_ON.on(UserMessageReceived)
-def _message(fold: TurnSummaries, ev: Envelope, payload: UserMessageReceived) -> bool:
+@_HANDLERS.on(UserMessageReceived)
+def _on_user_message_received(fold: TurnSummaries, ev: Envelope, payload: UserMessageReceived) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    fold._waiting.append(_short(payload.text))
+    fold._waiting.append(_clip_text(payload.text))
     return True
 
 
-@_ON.on(UserSteered)
-def _steered(fold: TurnSummaries, ev: Envelope, payload: UserSteered) -> bool:
-    if fold._now is None:
+@_HANDLERS.on(UserSteered)
+def _on_user_steered(fold: TurnSummaries, ev: Envelope, payload: UserSteered) -> bool:
+    if fold._current is None:
         return False
-    fold._now.asked.append(_short(payload.text))
+    fold._current.asked.append(_clip_text(payload.text))
     return True
 
 
-@_ON.on(TurnStarted)
-def _turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold._turns.append(_Turn(payload.turn, asked=fold._waiting))
@@ -163,73 +164,75 @@ def _turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bo
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: TurnSummaries, ev: Envelope, payload: ModelResponded) -> bool:
-    words = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
-    if fold._now is None or ev.agent != MAIN_AGENT or not any(words):
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: TurnSummaries, ev: Envelope, payload: ModelResponded) -> bool:
+    texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
+    if fold._current is None or ev.agent != MAIN_AGENT or not any(texts):
         return False
-    fold._now.done = clip(" ".join(words), _WORDS_KEPT)
+    fold._current.done = clip(" ".join(texts), _MAX_TEXT_CHARS)
     return True
 
 
-@_ON.on(FileChanged)
-def _changed(fold: TurnSummaries, ev: Envelope, payload: FileChanged) -> bool:
-    if fold._now is None or payload.author == "human":
+@_HANDLERS.on(FileChanged)
+def _on_file_changed(fold: TurnSummaries, ev: Envelope, payload: FileChanged) -> bool:
+    if fold._current is None or payload.author == "human":
         return False
-    added, removed = fold._now.files.get(payload.path, (0, 0))
-    fold._now.files[payload.path] = added + payload.added, removed + payload.removed
+    added, removed = fold._current.files.get(payload.path, (0, 0))
+    fold._current.files[payload.path] = added + payload.added, removed + payload.removed
     return True
 
 
-@_ON.on(TestFinished)
-def _tested(fold: TurnSummaries, ev: Envelope, payload: TestFinished) -> bool:
-    if fold._now is None:
+@_HANDLERS.on(TestFinished)
+def _on_test_finished(fold: TurnSummaries, ev: Envelope, payload: TestFinished) -> bool:
+    if fold._current is None:
         return False
     key = payload.command, payload.folder
-    fold._now.tests.pop(key, None)
-    fold._now.tests[key] = _test_words(payload)
+    fold._current.tests.pop(key, None)
+    fold._current.tests[key] = _describe_test(payload)
     return True
 
 
-def _test_words(test: TestFinished) -> str:
+def _describe_test(test: TestFinished) -> str:
     counts = [f"{test.passed} passed"] if test.passed >= 0 else []
     counts += [f"{test.failed} failed"] if test.failed > 0 else []
-    ended = "did not end" if test.exit_code is None else f"exit {test.exit_code}"
-    where = f" in {test.folder}" if test.folder else ""
-    named = f" ({', '.join(test.failures)})" if test.failures else ""
-    return f"{test.command}{where}: {', '.join(counts) or ended}{named}"
+    outcome = "did not end" if test.exit_code is None else f"exit {test.exit_code}"
+    folder = f" in {test.folder}" if test.folder else ""
+    failures = f" ({', '.join(test.failures)})" if test.failures else ""
+    return f"{test.command}{folder}: {', '.join(counts) or outcome}{failures}"
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) -> bool:
-    if fold._now is None or ev.agent != MAIN_AGENT or payload.fault == "cancelled":
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) -> bool:
+    if fold._current is None or ev.agent != MAIN_AGENT or payload.fault == "cancelled":
         return False
-    fold._now.errors.append(clip(payload.message, _WORDS_KEPT))
+    fold._current.errors.append(clip(payload.message, _MAX_TEXT_CHARS))
     return True
 
 
-@_ON.on(ErrorRaised)
-def _error(fold: TurnSummaries, ev: Envelope, payload: ErrorRaised) -> bool:
-    if fold._now is None:
+@_HANDLERS.on(ErrorRaised)
+def _on_error_raised(fold: TurnSummaries, ev: Envelope, payload: ErrorRaised) -> bool:
+    if fold._current is None:
         return False
-    fold._now.errors.append(clip(payload.message, _WORDS_KEPT))
+    fold._current.errors.append(clip(payload.message, _MAX_TEXT_CHARS))
     return True
 
 
-@_ON.on(TodoUpdated)
-def _todo(fold: TurnSummaries, ev: Envelope, payload: TodoUpdated) -> bool:
+@_HANDLERS.on(TodoUpdated)
+def _on_todo_updated(fold: TurnSummaries, ev: Envelope, payload: TodoUpdated) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold._todo = payload.items
     return True
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) -> bool:
-    if fold._now is None or ev.agent != MAIN_AGENT or payload.reason == "finished":
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) -> bool:
+    if fold._current is None or ev.agent != MAIN_AGENT or payload.reason == "finished":
         return False
-    why = f": {payload.detail}" if payload.detail else ""
-    fold._now.errors.append(clip(f"The turn ended ({payload.reason.replace('_', ' ')}){why}", _WORDS_KEPT))
+    detail = f": {payload.detail}" if payload.detail else ""
+    fold._current.errors.append(
+        clip(f"The turn ended ({payload.reason.replace('_', ' ')}){detail}", _MAX_TEXT_CHARS)
+    )
     return True
 
 
@@ -237,53 +240,53 @@ def _turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) -> 
 
 
 def clip(text: str, most: int) -> str:
-    """The words of a text in one line, cut to so many characters."""
-    words = " ".join(text.split())
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+    """Return a text in one line, cut to `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
-    """What a fresh session is told of this one, in Markdown; empty where nothing was said in it.
+    """Return the summary of a session for a new one, in Markdown; empty for a session without turns.
 
-    The newest turn is told in detail, the `RECENT_TURNS` before it shortly, older ones in a line, as far as there is
-    room: a turn that does not fit is told in less, and what is still too much is left out, the oldest first.
+    The newest turn is described in detail, the `RECENT_TURNS` before it briefly, older ones in one line. A
+    turn that does not fit gets less detail; if the text is still too long, the oldest turns are left out.
     """
     if not view.turns and not view.carried:
         return ""
-    tail = [_left_open(view.left)] if view.left else []
+    tail = [_format_tasks(view.left)] if view.left else []
     if view.carried:
         tail.append(f"## Before that\n{clip(view.carried, CARRIED_CHARS)}")
-    told: list[str] = []
-    for place, turn in enumerate(reversed(view.turns)):
-        block = _fitting(turn, place, [*told, *tail])
+    blocks: list[str] = []
+    for age, turn in enumerate(reversed(view.turns)):
+        block = _fit_turn(turn, age, [*blocks, *tail])
         if block is None:
             break
-        told.append(block)
-    return "\n\n".join([_head(view, session, len(view.turns) - len(told)), *reversed(told), *tail])
+        blocks.append(block)
+    return "\n\n".join([_format_head(view, session, len(view.turns) - len(blocks)), *reversed(blocks), *tail])
 
 
-def _fitting(turn: TurnSummary, place: int, others: Sequence[str]) -> str | None:
-    """The turn in as much detail as its place allows and there is room for; None where there is none."""
-    details = (NEWEST, RECENT, OLD)[0 if place == 0 else 1 if place <= RECENT_TURNS else 2 :]
+def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
+    """Return the turn in as much detail as its age allows and fits; None if nothing fits."""
+    details = (NEWEST, RECENT, OLD)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     room = MOST_CHARS - _HEAD_CHARS - len(used)
     byte_room = MOST_BYTES - 4 * _HEAD_CHARS - len(used.encode("utf-8", "replace"))
     for detail in details:
-        block = _block(turn, detail)
+        block = _format_turn(turn, detail)
         if len(block) + 2 <= room and len(block.encode("utf-8", "replace")) + 2 <= byte_room:
             return block
     return None
 
 
-def _head(view: TurnSummariesView, session: str, left_out: int) -> str:
-    named = f" ({clip(view.title, 60)})" if view.title else ""
+def _format_head(view: TurnSummariesView, session: str, left_out: int) -> str:
+    title = f" ({clip(view.title, 60)})" if view.title else ""
     count = counted(len(view.turns), "turn")
-    less = f" The oldest {left_out} of them are left out here." if left_out else ""
-    return f"This session carries on from an earlier one of {count}: {session}{named}. What it came to:{less}"
+    omission = f" The oldest {left_out} are left out." if left_out else ""
+    return f"This session continues an earlier one of {count}: {session}{title}. Its turns:{omission}"
 
 
-def _block(turn: TurnSummary, detail: Detail) -> str:
-    asked = clip(turn.asked, detail.asked) or "(it went on without a new message)"
+def _format_turn(turn: TurnSummary, detail: Detail) -> str:
+    asked = clip(turn.asked, detail.asked) or "(continued without a new message)"
     if not detail.done:
         count = len(turn.files)
         files = f"; changed {count} {'file' if count == 1 else 'files'}" if count else ""
@@ -291,31 +294,31 @@ def _block(turn: TurnSummary, detail: Detail) -> str:
     lines = [
         f"## Turn {turn.turn}",
         f"- Asked: {asked}",
-        _line("Done", [turn.done] if turn.done else [], detail.done),
-        _line(
+        _format_line("Done", [turn.done] if turn.done else [], detail.done),
+        _format_line(
             "Changed", [f"{path} +{added} -{removed}" for path, added, removed in turn.files], detail.changed
         ),
-        _line("Tests", turn.tests[::-1], detail.tests),
-        _line("Errors", turn.errors[::-1], detail.errors),
+        _format_line("Tests", turn.tests[::-1], detail.tests),
+        _format_line("Errors", turn.errors[::-1], detail.errors),
     ]
     return "\n".join(line for line in lines if line)
 
 
-def _left_open(left: Iterable[TodoItem]) -> str:
-    told = [f"- {'[>]' if item.status == 'in_progress' else '[ ]'} {item.content}" for item in left]
-    return "## Left open\n" + _some(told, LEFT_OPEN_CHARS, "\n")
+def _format_tasks(left: Iterable[TodoItem]) -> str:
+    lines = [f"- {'[>]' if item.status == 'in_progress' else '[ ]'} {item.content}" for item in left]
+    return "## Left open\n" + _join_items(lines, LEFT_OPEN_CHARS, "\n")
 
 
-def _line(name: str, items: Sequence[str], most: int) -> str:
-    return f"- {name}: {_some(items, most, '; ')}" if items else ""
+def _format_line(name: str, items: Sequence[str], most: int) -> str:
+    return f"- {name}: {_join_items(items, most, '; ')}" if items else ""
 
 
-def _some(items: Sequence[str], most: int, between: str) -> str:
-    """As many of the items as have room, the first one cut if need be; says how many are not named."""
-    told = [clip(items[0], most)]
+def _join_items(items: Sequence[str], most: int, separator: str) -> str:
+    """Join as many items as fit, the first one cut if needed, and count the rest."""
+    shown = [clip(items[0], most)]
     for item in items[1:]:
-        if sum(len(one) + len(between) for one in told) + len(item) > most:
+        if sum(len(text) + len(separator) for text in shown) + len(item) > most:
             break
-        told.append(clip(item, most))
-    rest = len(items) - len(told)
-    return between.join(told) + (f" and {rest} more" if rest else "")
+        shown.append(clip(item, most))
+    rest = len(items) - len(shown)
+    return separator.join(shown) + (f" and {rest} more" if rest else "")

@@ -1,7 +1,8 @@
-"""What models' windows seem to hold: by what providers refused and took, of all agents, for each model.
+"""Windows of models, inferred from the requests that providers refused and accepted, for all agents and each
+model.
 
-Invariant: learnt from the log alone, so that a later run, a fork and a delegate know it without a refusal of their own.
-What was taken once counts as held, however much is refused later.
+Invariant: learned from the log alone, so that a later run, a fork and a delegate know them without a refusal
+of their own. A size that was accepted once counts as fitting, however much is refused later.
 """
 
 from collections.abc import Mapping
@@ -15,23 +16,25 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 
 TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed, ContextLearnt)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 BELOW_REFUSED: Final = 0.75
-"""What is tried next of a request that a provider found too long, where it took no longer one."""
-_NEAR: Final = 0.02
-"""Between what was taken and what was refused nothing is tried where so little is between them."""
-_OFF: Final = 0.98
-"""Of a request that is refused though a longer one was taken, so much counts as held, and the other way round: our counts
-are a little off."""
-_NEWS: Final = 0.15
-"""A window that differs by less from what was told is not told again."""
+"""Fraction of a refused request's size to try next, if no longer request was accepted."""
+_MIN_GAP: Final = 0.02
+"""Relative gap between accepted and refused sizes within which nothing more is tried."""
+_COUNT_TOLERANCE: Final = 0.98
+"""Tolerance for our counts: the fraction of a refused size that still counts as fitting although it contradicts."""
+_ANNOUNCED_CHANGE: Final = 0.15
+"""Relative change of a window below which it is not announced again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearntWindow:
-    """Tokens: the most that the provider took, the fewest that it refused (0: it refused nothing), and what it says that
-    the model holds with the answer (0: nothing)."""
+    """Token sizes for one model.
+
+    `held` is the largest accepted request, `refused` the smallest refused one (0: none), and `told` the
+    window that the provider states, with the answer (0: not stated).
+    """
 
     held: int = 0
     refused: int = 0
@@ -39,46 +42,47 @@ class LearntWindow:
 
     @property
     def window(self) -> int:
-        """The model's window in the provider's own words; 0 where it has not said, or refused what should fit."""
+        """The window that the provider states; 0 if it states none, or refused a request that should fit."""
         return self.told if 0 < self.told < self.refused else 0
 
     @property
     def tokens(self) -> int:
-        """What a request may take; 0 where nothing was refused, or `window` says it."""
+        """Maximum tokens of a request; 0 if nothing was refused, or `window` gives the limit."""
         if not self.refused or self.window:
             return 0
         return max(round(self.refused * BELOW_REFUSED), self.held)
 
     @property
     def last(self) -> int:
-        """What it may take where a person's words need it: a little more than what is known to fit."""
-        between = self.refused - self.held
-        near = between <= self.held * _NEAR
-        return max(self.tokens, self.held + between // 4) if self.tokens and not near else self.tokens
+        """Maximum tokens when the user's own words need the space: a little more than is known to fit."""
+        gap = self.refused - self.held
+        is_small_gap = gap <= self.held * _MIN_GAP
+        return max(self.tokens, self.held + gap // 4) if self.tokens and not is_small_gap else self.tokens
 
     @property
     def limit(self) -> tuple[int, int]:
-        """What does not change but by a refusal."""
+        """The values that only a refusal changes."""
         return self.refused, self.told
 
     def said(self, window: int) -> int:
-        """The model's window with its answer, as its profile (0: that does not) or its provider says; 0: neither does."""
-        return min((one for one in (window, self.window) if one), default=0)
+        """Return the window with its answer, as stated by the profile (0: not stated) or the provider; 0: by
+        neither."""
+        return min((size for size in (window, self.window) if size), default=0)
 
     def least(self, window: int) -> int:
-        """The tokens that count as its window; 0: nobody knows."""
-        return min((one for one in (self.said(window), self.tokens) if one), default=0)
+        """Return the tokens that count as the window; 0: unknown."""
+        return min((size for size in (self.said(window), self.tokens) if size), default=0)
 
     def took(self, tokens: int) -> "LearntWindow":
-        """It took a request of so many."""
+        """Return a copy after an accepted request of `tokens`."""
         if tokens <= self.held:
             return self
-        refused = max(self.refused, round(tokens / _OFF)) if self.refused else 0
+        refused = max(self.refused, round(tokens / _COUNT_TOLERANCE)) if self.refused else 0
         return replace(self, held=tokens, refused=refused)
 
     def refuses(self, tokens: int, told: int) -> "LearntWindow":
-        """It refused so many, and said how many it holds."""
-        held = min(self.held, round(tokens * _OFF))
+        """Return a copy after a refused request of `tokens`; `told` is the window that the provider stated."""
+        held = min(self.held, round(tokens * _COUNT_TOLERANCE))
         return LearntWindow(held, min(self.refused or tokens, tokens), told or self.told)
 
 
@@ -86,33 +90,33 @@ NOTHING: Final = LearntWindow()
 
 
 class LearntWindows:
-    """Folds requests and what became of them."""
+    """A fold of requests and their outcomes."""
 
     def __init__(self, kept: Mapping[str, LearntWindow] | None = None) -> None:
         self._known: dict[str, LearntWindow] = dict(kept or {})
         self._packed: dict[RequestId, int] = {}
         self._asked: dict[RequestId, tuple[str, int]] = {}
-        self._told: dict[str, int] = {}
+        self._announced: dict[str, int] = {}
 
     def kept(self) -> dict[str, LearntWindow]:
-        """The state between two requests, to be taken up."""
+        """Return the state between two requests, for a snapshot."""
         return dict(self._known)
 
     def of(self, model: ModelInfo) -> LearntWindow:
-        """What is known of a model."""
+        """Return what is known about a model."""
         return self._known.get(_key(model), NOTHING)
 
     def least(self, model: ModelInfo) -> int:
-        """The tokens that count as its window; 0: nobody knows."""
+        """Return the tokens that count as its window; 0: unknown."""
         return self.of(model).least(model.window)
 
     def news(self, model: ModelInfo) -> bool:
-        """Whether what counts as its window is another than was told."""
-        now, told = self.least(model), self._told.get(model.profile, 0)
-        return abs(now - told) > _NEWS * now
+        """Return True if the window differs noticeably from the announced one."""
+        window, announced = self.least(model), self._announced.get(model.profile, 0)
+        return abs(window - announced) > _ANNOUNCED_CHANGE * window
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something was learnt."""
+        """Fold one event; return True if it changed an inferred window."""
         match ev.payload:
             case ContextPacked(request_id=request, total_tokens=tokens):
                 self._packed[request] = tokens
@@ -122,20 +126,20 @@ class LearntWindows:
                 key, tokens = self._asked.pop(request)
                 counted = 0 if usage.estimated else usage.input_tokens
                 return self._learn(key, self._known.get(key, NOTHING).took(max(tokens, counted)))
-            case ModelFailed(request_id=request, fault=fault, window=told) if request in self._asked:
+            case ModelFailed(request_id=request, fault=fault, window=stated) if request in self._asked:
                 key, tokens = self._asked.pop(request)
                 if fault == "overflow" and tokens:
-                    return self._learn(key, self._known.get(key, NOTHING).refuses(tokens, told))
+                    return self._learn(key, self._known.get(key, NOTHING).refuses(tokens, stated))
             case ContextLearnt(profile=profile, window=window):
-                self._told[profile] = window
+                self._announced[profile] = window
             case _:
                 pass
         return False
 
-    def _learn(self, key: str, now: LearntWindow) -> bool:
-        before = self._known.get(key)
-        self._known[key] = now
-        return now != before
+    def _learn(self, key: str, updated: LearntWindow) -> bool:
+        previous = self._known.get(key)
+        self._known[key] = updated
+        return updated != previous
 
 
 def _key(model: ModelInfo) -> str:

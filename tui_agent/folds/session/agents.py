@@ -1,4 +1,4 @@
-"""The agents of a session and what each is doing."""
+"""The agents of a session and their states, calls and costs."""
 
 from dataclasses import dataclass
 
@@ -33,14 +33,14 @@ class AgentNode:
 
 @dataclass(frozen=True, slots=True)
 class AgentsTreeView:
-    """The main agent first."""
+    """All agents, the main one first."""
 
     agents: tuple[AgentNode, ...] = ()
 
 
 @dataclass(slots=True)
 class _Agent:
-    """What an agent is so far: changed in place by every call of it, and frozen when it is looked at."""
+    """Mutable state of an agent; every event changes it in place, and a view freezes it."""
 
     id: AgentId
     name: str
@@ -53,8 +53,8 @@ class _Agent:
     cost_usd: float | None = None
     summary: str = ""
 
-    def frozen(self) -> AgentNode:
-        """As it is now."""
+    def to_node(self) -> AgentNode:
+        """Return an immutable copy."""
         return AgentNode(
             self.id,
             self.name,
@@ -70,27 +70,27 @@ class _Agent:
 
 
 class AgentsTree:
-    """Folds spawning, states, calls and costs of all agents."""
+    """A fold of the states, calls and costs of all agents."""
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, _Agent] = {}
         self._view: AgentsTreeView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if an agent changed."""
-        changed = ev.agent != COMPACTION_AGENT and _ON.apply(self, ev)
+        """Fold one event; return True if an agent changed."""
+        changed = ev.agent != COMPACTION_AGENT and _HANDLERS.apply(self, ev)
         if changed:
             self._view = None
         return changed
 
     def view(self) -> AgentsTreeView:
-        """All agents, in order of appearance."""
+        """Return all agents in order of appearance."""
         if self._view is None:
-            self._view = AgentsTreeView(tuple(each.frozen() for each in self._agents.values()))
+            self._view = AgentsTreeView(tuple(agent.to_node() for agent in self._agents.values()))
         return self._view
 
     def agent(self, name: AgentId) -> _Agent:
-        """The agent of that name; one that nothing introduced is made up."""
+        """Return the agent of that name, created if no event introduced it."""
         known = self._agents.get(name)
         if known is None:
             parent = None if name == MAIN_AGENT else MAIN_AGENT
@@ -98,7 +98,7 @@ class AgentsTree:
         return known
 
     def spend(self, name: AgentId, usage: Usage, cost: float | None) -> bool:
-        """Add a model call's tokens and cost."""
+        """Add the tokens and cost of a model call."""
         agent = self.agent(name)
         agent.tokens += usage.input_tokens + usage.output_tokens
         if cost is not None:
@@ -106,23 +106,23 @@ class AgentsTree:
         return True
 
 
-_ON: Handlers[AgentsTree] = Handlers()
+_HANDLERS: Handlers[AgentsTree] = Handlers()
 
 
-@_ON.on(SessionStarted)
-def _started(fold: AgentsTree, ev: Envelope, payload: SessionStarted) -> bool:
+@_HANDLERS.on(SessionStarted)
+def _on_session_started(fold: AgentsTree, ev: Envelope, payload: SessionStarted) -> bool:
     fold.agent(MAIN_AGENT).name = payload.settings.agent
     return True
 
 
-@_ON.on(UserMessageReceived)
-def _message(fold: AgentsTree, ev: Envelope, payload: UserMessageReceived) -> bool:
+@_HANDLERS.on(UserMessageReceived)
+def _on_user_message_received(fold: AgentsTree, ev: Envelope, payload: UserMessageReceived) -> bool:
     fold.agent(ev.agent).task = text_preview(payload.text)
     return True
 
 
-@_ON.on(AgentSpawned)
-def _spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> bool:
+@_HANDLERS.on(AgentSpawned)
+def _on_agent_spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> bool:
     agent = fold.agent(ev.agent)
     agent.name, agent.parent, agent.delegate_level = (
         payload.name,
@@ -133,43 +133,43 @@ def _spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> bool:
     return True
 
 
-@_ON.on(AgentStateChanged)
-def _state(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> bool:
+@_HANDLERS.on(AgentStateChanged)
+def _on_agent_state_changed(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> bool:
     fold.agent(ev.agent).state = payload.state
     return True
 
 
-@_ON.on(AgentFinished)
-def _finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> bool:
+@_HANDLERS.on(AgentFinished)
+def _on_agent_finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> bool:
     stopped = payload.reason == "interrupted"
-    ended = AgentState.STOPPED if stopped else AgentState.ERROR
+    failure_state = AgentState.STOPPED if stopped else AgentState.ERROR
     agent = fold.agent(ev.agent)
-    agent.state = AgentState.FINISHED if payload.success else ended
+    agent.state = AgentState.FINISHED if payload.success else failure_state
     agent.summary = text_preview(payload.summary)
     return True
 
 
-@_ON.on(ToolCalled)
-def _called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> bool:
     fold.agent(ev.agent).calls += 1
     return True
 
 
-@_ON.on(ModelRequested)
-def _requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> bool:
+@_HANDLERS.on(ModelRequested)
+def _on_model_requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> bool:
     fold.agent(ev.agent).calls += 1
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: AgentsTree, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: AgentsTree, ev: Envelope, payload: ModelResponded) -> bool:
     return fold.spend(ev.agent, payload.usage, payload.cost_usd)
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: AgentsTree, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: AgentsTree, ev: Envelope, payload: ModelFailed) -> bool:
     return fold.spend(ev.agent, payload.usage, payload.cost_usd)
 
 
-TAKES = _ON.classes
-"""The events that change it."""
+TAKES = _HANDLERS.classes
+"""Payload classes that this fold handles."""

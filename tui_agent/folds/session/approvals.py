@@ -1,4 +1,4 @@
-"""What waits for a person: permission requests and questions, oldest first."""
+"""Permission requests and questions that wait for a person, oldest first."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from tui_agent.protocol.ids import CallId, RequestId
 
 @dataclass(frozen=True, slots=True)
 class ApprovalsView:
-    """Both lists shrink as they are answered, or void because their turn ended."""
+    """Open requests and questions. Each is removed when it is answered or its turn ends."""
 
     permissions: tuple[PermissionRequested, ...] = ()
     questions: tuple[QuestionAsked, ...] = ()
 
 
 TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, QuestionAnswered, TurnFinished)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 class Approvals:
-    """Folds requests, decisions, questions and answers. A request asked again for the same call replaces the first."""
+    """A fold of requests, decisions, questions and answers. A second request for a call replaces the first."""
 
     def __init__(self) -> None:
         self._permissions: dict[CallId, PermissionRequested] = {}
@@ -30,7 +30,7 @@ class Approvals:
         self._view: ApprovalsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if what waits changed."""
+        """Fold one event; return True if the open requests or questions changed."""
         match ev.payload:
             case PermissionRequested() as request:
                 self._permissions[request.call_id] = request
@@ -53,7 +53,7 @@ class Approvals:
         return True
 
     def view(self) -> ApprovalsView:
-        """What waits now."""
+        """Return the open requests and questions."""
         if self._view is None:
             self._view = ApprovalsView(tuple(self._permissions.values()), tuple(self._questions.values()))
         return self._view

@@ -1,7 +1,8 @@
-"""The branches of one log as a tree: where each leaves another, what was said on it, how it stands.
+"""The branches of a log as a tree: where each starts, its messages and its outcome.
 
-Invariant: every record begins with exactly one branch; the path of a branch holds exactly the records that
-`folds.session.branches.stretches` gives for its last one. What goes on where a branch ended belongs to that branch.
+Invariant: every record starts on exactly one branch; the path of a branch holds exactly the records that
+`folds.session.branches.stretches` gives for its last one. Work that continues at the end of a branch belongs
+to that branch.
 """
 
 from bisect import bisect_right
@@ -18,10 +19,11 @@ from tui_agent.protocol.ids import MAIN_AGENT
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One branch. `own` are the records that begin with it, `path` all that are on it, from the log's first one.
+    """One branch. `own` are the records that only it and its children have, `path` all records on it from the
+    log's first.
 
-    It leaves the branch `parent` (an index) after the event `at_seq`; both are None for the first. `current`: the head
-    stands on it.
+    It leaves the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
+    `current` is True for the branch that the session is on.
     """
 
     parent: int | None
@@ -36,60 +38,60 @@ class Branch:
 
     @property
     def first(self) -> int:
-        """Its first own record."""
+        """The seq of its first own record."""
         return self.own[0].first
 
     @property
     def last(self) -> int:
-        """Its end, where it can be gone on from."""
+        """The seq of its last record, from which it can be continued."""
         return self.own[-1].last
 
     @property
     def outcome(self) -> Outcome:
-        """How it stands."""
+        """The outcome of its newest turn."""
         return self.said[-1].outcome if self.said else Outcome()
 
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """The branches in the order in which they began; the first is the main one."""
+    """The branches in the order in which they started; the first is the main one."""
 
     branches: tuple[Branch, ...] = ()
 
     @property
     def current(self) -> int | None:
-        """The branch on which the head stands."""
-        return next((at for at, one in enumerate(self.branches) if one.current), None)
+        """The index of the current branch."""
+        return next((index for index, branch in enumerate(self.branches) if branch.current), None)
 
     def children(self, index: int) -> tuple[int, ...]:
-        """The branches that leave this one, in the order in which they began."""
-        return tuple(at for at, one in enumerate(self.branches) if one.parent == index)
+        """Return the indices of the branches that leave this one, in the order in which they started."""
+        return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def worth_showing(self, index: int) -> bool:
-        """Whether it says anything: an undo that was taken back at once leaves a branch on which nothing is."""
-        one = self.branches[index]
+        """Return True unless the branch is empty, as after an undo that was redone at once."""
+        branch = self.branches[index]
         return bool(
             index == 0
-            or one.said
-            or one.current
+            or branch.said
+            or branch.current
             or any(self.worth_showing(child) for child in self.children(index))
         )
 
     def drawn(self) -> tuple[int, ...]:
-        """The branches worth showing in drawing order: each followed by those that leave it."""
-        found: list[int] = []
+        """Return the branches worth showing in drawing order: each followed by its children."""
+        shown: list[int] = []
         waiting = [0] if self.branches else []
         while waiting:
-            at = waiting.pop()
-            if self.worth_showing(at):
-                found.append(at)
-            waiting.extend(reversed(self.children(at)))
-        return tuple(found)
+            index = waiting.pop()
+            if self.worth_showing(index):
+                shown.append(index)
+            waiting.extend(reversed(self.children(index)))
+        return tuple(shown)
 
 
 @dataclass(slots=True)
-class _Growing:
-    """A branch while records come."""
+class _OpenBranch:
+    """A branch while records are added to it."""
 
     parent: int | None
     at_seq: int | None
@@ -103,89 +105,93 @@ class _Growing:
 
 
 class Tree:
-    """Folds every record of a log, on the present branch or not. What was said up to `after` is left out."""
+    """A fold of every record of a log, on the current branch or not. Messages up to `after` are left out."""
 
     def __init__(self, after: int = -1) -> None:
         self._after = after
-        self._branches: list[_Growing] = []
+        self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
-        """Where each run of records begins that a move of the head does not interrupt, and the branch of each run."""
-        self._run_of: list[int] = []
-        self._now = 0
+        """The first seq of each run of records between head moves."""
+        self._run_branches: list[int] = []
+        """The branch of each run."""
+        self._current = 0
 
     def apply(self, record: Record) -> bool:
-        """Take one record in, in order. Always True."""
+        """Fold one record, in order; always returns True."""
         payload = record.payload if isinstance(record, Envelope) else None
         if not self._branches:
-            self._begin(None, None, 0, (), record)
+            self._start_branch(None, None, 0, (), record)
         elif isinstance(payload, SessionHeadMoved):
-            self._move(payload.to_seq, record)
-        here = self._branches[self._now]
-        here.own[-1] = here.own[-1][0], record.seq
-        here.ended = record.at
+            self._move_head(payload.to_seq, record)
+        branch = self._branches[self._current]
+        branch.own[-1] = branch.own[-1][0], record.seq
+        branch.ended = record.at
         if isinstance(record, Envelope) and record.seq > self._after:
-            _tell(here, record)
+            _apply_to_branch(branch, record)
         return True
 
-    def _move(self, to_seq: int, record: Record) -> None:
+    def _move_head(self, to_seq: int, record: Record) -> None:
         run = max(0, bisect_right(self._starts, to_seq) - 1)
-        index = self._run_of[run]
-        there = self._branches[index]
-        if to_seq >= there.own[-1][1]:
-            there.own[-1] = there.own[-1][0], to_seq
-            there.own.append((record.seq, record.seq))
-            self._stand(index, record.seq)
+        index = self._run_branches[run]
+        branch = self._branches[index]
+        # A move to the end of a branch continues it; a move to an earlier event starts a new one.
+        if to_seq >= branch.own[-1][1]:
+            branch.own[-1] = branch.own[-1][0], to_seq
+            branch.own.append((record.seq, record.seq))
+            self._switch_to(index, record.seq)
             return
-        before = tuple(Stretch(first, min(last, to_seq)) for first, last in there.own if first <= to_seq)
-        self._begin(index, to_seq, there.depth + 1, (*there.above, *before), record)
+        shared = tuple(Stretch(first, min(last, to_seq)) for first, last in branch.own if first <= to_seq)
+        self._start_branch(index, to_seq, branch.depth + 1, (*branch.above, *shared), record)
 
-    def _begin(
+    def _start_branch(
         self, parent: int | None, at_seq: int | None, depth: int, above: tuple[Stretch, ...], record: Record
     ) -> None:
-        new = _Growing(parent, at_seq, depth, [(record.seq, record.seq)], above, record.at, record.at, [])
-        self._branches.append(new)
-        self._stand(len(self._branches) - 1, record.seq)
+        branch = _OpenBranch(
+            parent, at_seq, depth, [(record.seq, record.seq)], above, record.at, record.at, []
+        )
+        self._branches.append(branch)
+        self._switch_to(len(self._branches) - 1, record.seq)
 
-    def _stand(self, index: int, seq: int) -> None:
-        self._now = index
+    def _switch_to(self, index: int, seq: int) -> None:
+        self._current = index
         self._starts.append(seq)
-        self._run_of.append(index)
+        self._run_branches.append(index)
 
     def view(self) -> TreeView:
-        """As of the last record. Costs one pass over the branches."""
-        return TreeView(tuple(self._branch(at) for at in range(len(self._branches))))
+        """Return the tree as of the last record. Costs one pass over the branches."""
+        return TreeView(tuple(self._freeze_branch(index) for index in range(len(self._branches))))
 
-    def _branch(self, at: int) -> Branch:
-        one = self._branches[at]
-        own = tuple(Stretch(first, last) for first, last in one.own)
+    def _freeze_branch(self, index: int) -> Branch:
+        branch = self._branches[index]
+        own = tuple(Stretch(first, last) for first, last in branch.own)
         return Branch(
-            parent=one.parent,
-            at_seq=one.at_seq,
-            depth=one.depth,
+            parent=branch.parent,
+            at_seq=branch.at_seq,
+            depth=branch.depth,
             own=own,
-            path=(*one.above, *own),
-            said=(*one.said, one.deed.said()) if one.deed is not None else tuple(one.said),
-            started=one.started,
-            ended=one.ended,
-            current=at == self._now,
+            path=(*branch.above, *own),
+            said=(*branch.said, branch.deed.said()) if branch.deed is not None else tuple(branch.said),
+            started=branch.started,
+            ended=branch.ended,
+            current=index == self._current,
         )
 
 
-def _tell(here: _Growing, ev: Envelope) -> None:
-    payload, deed = ev.payload, here.deed
-    asked = isinstance(payload, UserMessageReceived) and ev.agent == MAIN_AGENT
-    went_on = isinstance(payload, TurnStarted) and (deed is None or deed.begun)
-    if asked or went_on:
+def _apply_to_branch(branch: _OpenBranch, ev: Envelope) -> None:
+    payload, deed = ev.payload, branch.deed
+    is_prompt = isinstance(payload, UserMessageReceived) and ev.agent == MAIN_AGENT
+    is_continuation = isinstance(payload, TurnStarted) and (deed is None or deed.begun)
+    if is_prompt or is_continuation:
         if deed is not None:
-            here.said.append(deed.said())
+            branch.said.append(deed.said())
         text = payload.text if isinstance(payload, UserMessageReceived) else ""
-        here.deed = Deed(ev.seq, ev.at, text)
-    if here.deed is not None:
-        here.deed.apply(ev)
+        branch.deed = Deed(ev.seq, ev.at, text)
+    if branch.deed is not None:
+        branch.deed.apply(ev)
 
 
 def tree(records: Iterable[Record], after: int = -1) -> TreeView:
-    """The branches of a log. Records may lack deltas."""
+    """Return the branches of a log. The records may lack deltas."""
     fold = Tree(after)
     for record in records:
         fold.apply(record)

@@ -1,6 +1,8 @@
-"""The branches of one log: where its head was moved, which stretches are on the present branch, what can be undone.
+"""The branches of a log: its head moves, the parts of it on the current branch, and the targets of undo and
+redo.
 
-Invariant: folds every record of the log, on the branch or not; nothing is ever deleted, so every move can be taken back.
+Invariant: folds every record of the log, on the branch or not; nothing is ever deleted, so every move can be
+reverted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +19,7 @@ Reason = Literal["revert", "undo", "redo", "branch"]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The head went from `from_seq` to `to_seq` with the event `seq`."""
+    """A move of the head from `from_seq` to `to_seq` by the event `seq`."""
 
     seq: int
     at: float
@@ -29,7 +31,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Records from `first` to `last`, both included."""
+    """The records from `first` to `last`, both included."""
 
     first: int
     last: int
@@ -40,7 +42,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class BranchesView:
-    """`moves` in order; `undo_to` is where the newest turn begins, `redo_to` what was last taken back."""
+    """`moves` in order; `undo_to` is the event before the newest turn, `redo_to` the end of what was undone last."""
 
     moves: tuple[Move, ...] = ()
     undo_to: int | None = None
@@ -48,30 +50,31 @@ class BranchesView:
 
 
 def stretches(moves: Iterable[Move], last: int) -> tuple[Stretch, ...]:
-    """The stretches of the log on the branch that ends at `last`, in order. Costs one pass over the moves.
+    """Return the stretches of the log on the branch that ends at `last`, in order. Costs one pass over the
+    moves.
 
-    A move whose event is not on that branch does not count.
+    Moves off that branch are ignored.
     """
-    found: list[Stretch] = []
+    backwards: list[Stretch] = []
     end = last
-    for move in sorted(moves, key=lambda one: -one.seq):
+    for move in sorted(moves, key=lambda move: -move.seq):
         if move.seq > end:
             continue
-        found.append(Stretch(move.seq, end))
+        backwards.append(Stretch(move.seq, end))
         end = move.to_seq
     if end >= 0:
-        found.append(Stretch(0, end))
-    return tuple(reversed(found))
+        backwards.append(Stretch(0, end))
+    return tuple(reversed(backwards))
 
 
 def on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
-    """Whether a record is on the branch of these stretches."""
+    """Return True if a record is on the branch made of these stretches."""
     return any(seq in stretch for stretch in branch)
 
 
 @dataclass(frozen=True, slots=True)
 class BranchesState:
-    """All that the fold holds, to be kept and taken up again."""
+    """The complete state of the fold, for a snapshot."""
 
     moves: tuple[Move, ...]
     prompts: tuple[tuple[int, int], ...]
@@ -79,33 +82,33 @@ class BranchesState:
 
 
 class Branches:
-    """Folds `session.head_moved` and what may be taken back."""
+    """A fold of `session.head_moved`, and of the prompts that can be undone."""
 
     def __init__(self) -> None:
         self._moves: list[Move] = []
         self._prompts: list[tuple[int, int]] = []
-        """(seq, parent) of each of the user's messages, and of each turn without one, on whatever branch."""
+        """(seq, parent) of each user message, and of each turn without one, on all branches."""
         self._undone: list[int] = []
         self._view: BranchesView | None = None
 
     def kept(self) -> BranchesState:
-        """The state, for `taken_up`."""
+        """Return the state for `taken_up`."""
         return BranchesState(tuple(self._moves), tuple(self._prompts), tuple(self._undone))
 
     @classmethod
     def taken_up(cls, kept: BranchesState) -> "Branches":
-        """A fold that goes on from a state."""
+        """Return a fold that continues from a state."""
         branches = cls()
         branches._moves, branches._prompts = list(kept.moves), list(kept.prompts)
         branches._undone = list(kept.undone)
         return branches
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a branch began, or what can be undone changed."""
+        """Fold one event; return True if the head moved or the targets of undo and redo changed."""
         payload = ev.payload
         match payload:
             case SessionHeadMoved():
-                self._moved(ev, payload)
+                self._apply_move(ev, payload)
             case UserMessageReceived() | TurnStarted(goes_on=True) if (
                 ev.agent == MAIN_AGENT and ev.parent is not None
             ):
@@ -116,7 +119,7 @@ class Branches:
         self._view = None
         return True
 
-    def _moved(self, ev: Envelope, payload: SessionHeadMoved) -> None:
+    def _apply_move(self, ev: Envelope, payload: SessionHeadMoved) -> None:
         move = Move(ev.seq, ev.at, payload.to_seq, payload.from_seq, payload.reason, payload.files)
         self._moves.append(move)
         if payload.reason == "redo":
@@ -125,15 +128,15 @@ class Branches:
             self._undone.append(payload.from_seq)
 
     def view(self) -> BranchesView:
-        """As of the newest event."""
+        """Return the branches as of the newest event."""
         if self._view is None:
-            undo_to = self._newest_prompt()
+            undo_to = self._undo_target()
             redo_to = self._undone[-1] if self._undone else None
             self._view = BranchesView(tuple(self._moves), undo_to, redo_to)
         return self._view
 
-    def _newest_prompt(self) -> int | None:
-        """What stood before the newest turn that is on the branch."""
+    def _undo_target(self) -> int | None:
+        """Return the event before the newest turn on the branch."""
         last = max(self._prompts[-1][0] if self._prompts else -1, self._moves[-1].seq if self._moves else -1)
         branch = stretches(self._moves, last)
         return next((parent for seq, parent in reversed(self._prompts) if on_branch(seq, branch)), None)

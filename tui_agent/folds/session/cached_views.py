@@ -1,7 +1,7 @@
-"""Views of a session from a fold that was kept and the newest records, to begin with while the rest is folded.
+"""Views restored from a snapshot and the newest records, shown while the rest of the log is folded.
 
-Invariant: state, meter, branches and todo are those of the whole log. Transcript, trace, files, agents and figures tell
-of the newest records only; the entries that they have in common with those of the whole log have the same ids.
+Invariant: state, meter, branches and todo are those of the whole log. Transcript, trace, files, agents and
+metrics cover the newest records only; their entries have the same ids as in a fold of the whole log.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 
 def begun(kept: Outline, seq: int, tail: Sequence[Record]) -> Views | None:
-    """Views as of the last record of `tail`, where the fold was kept after the event `seq`; `kept` is used up.
+    """Return views as of the last record of `tail`, continued from the snapshot `kept` of event `seq`.
 
-    None where the two do not meet, or where the head was moved since.
+    `kept` cannot be used again. Returns None if records between the two are missing, or if the head has moved
+    since.
     """
     newer = [record for record in tail if record.seq > seq]
-    if not tail or tail[0].seq > seq + 1 or any(map(_moves, newer)):
+    if not tail or tail[0].seq > seq + 1 or any(map(_is_head_move, newer)):
         return None
     views = Views()
     views.branches = Branches.taken_up(kept.branches)
@@ -36,5 +37,5 @@ def begun(kept: Outline, seq: int, tail: Sequence[Record]) -> Views | None:
     return views
 
 
-def _moves(record: Record) -> bool:
+def _is_head_move(record: Record) -> bool:
     return isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved)

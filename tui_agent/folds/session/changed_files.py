@@ -1,4 +1,4 @@
-"""Which files the session changed, and by how much."""
+"""The files that the session changed, with line counts."""
 
 from dataclasses import dataclass, replace
 
@@ -9,8 +9,11 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """Line counts are sums over its changes; `before` is what is stored of the content before the first, `after` of the
-    newest. `held` and `holds` are the hex SHA-256 of the file's own bytes then. `bits`: its permissions were changed."""
+    """One changed file. Line counts are sums over its changes.
+
+    `before` is the stored content before the first change, `after` that after the newest. `held` and `holds`
+    are the hex SHA-256 of the file's own bytes at those times. `bits` is True if its permissions changed.
+    """
 
     path: str
     before: str | None
@@ -25,15 +28,16 @@ class ChangedFile:
 
     @property
     def bits_only(self) -> bool:
-        """Its content is what it was, its permissions are not."""
+        """True if only its permissions changed."""
         return self.bits and self.held is not None and self.held == self.holds
 
 
 @dataclass(frozen=True, slots=True)
 class FilesChangedView:
-    """In order of first change, without those that are again as they were; the sums are those of `files`.
+    """The changed files in order of first change, without those that are back in their first state.
 
-    `turn_files` are the paths of the newest turn, `last_seq` is the newest change: of whatever became of the files.
+    `added` and `removed` are the sums over `files`. `turn_files` are the paths changed in the newest turn,
+    and `last_seq` is the newest change to any file.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -44,11 +48,11 @@ class FilesChangedView:
 
 
 TAKES = (FileChanged, TurnStarted)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 class FilesChanged:
-    """Folds `file.changed`."""
+    """A fold of `file.changed`."""
 
     def __init__(self) -> None:
         self._files: dict[str, ChangedFile] = {}
@@ -57,10 +61,10 @@ class FilesChanged:
         self._view: FilesChangedView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a file changed or a new turn began."""
+        """Fold one event; return True if a file changed or a new turn began."""
         payload = ev.payload
         if isinstance(payload, FileChanged):
-            self._take(payload, ev.seq)
+            self._add_change(payload, ev.seq)
         elif isinstance(payload, TurnStarted) and self._turn_files:
             self._turn_files = {}
         else:
@@ -68,11 +72,11 @@ class FilesChanged:
         self._view = None
         return True
 
-    def _take(self, change: FileChanged, seq: int) -> None:
+    def _add_change(self, change: FileChanged, seq: int) -> None:
         self._turn_files[change.path] = None
         self._last_seq = seq
         known = self._files.get(change.path)
-        bits = change.held is not None and change.held == change.holds
+        bits_only = change.held is not None and change.held == change.holds
         if known is None:
             self._files[change.path] = ChangedFile(
                 change.path,
@@ -84,7 +88,7 @@ class FilesChanged:
                 seq,
                 change.held,
                 change.holds,
-                bits,
+                bits_only,
             )
             return
         authors = known.authors if change.author in known.authors else (*known.authors, change.author)
@@ -96,17 +100,17 @@ class FilesChanged:
             removed=known.removed + change.removed,
             authors=authors,
             last_seq=seq,
-            bits=known.bits or bits,
+            bits=known.bits or bits_only,
         )
 
     def view(self) -> FilesChangedView:
-        """The files as they are now."""
+        """Return the changed files."""
         if self._view is None:
-            files = tuple(one for one in self._files.values() if one.held != one.holds or one.bits_only)
+            files = tuple(file for file in self._files.values() if file.held != file.holds or file.bits_only)
             self._view = FilesChangedView(
                 files,
-                sum(one.added for one in files),
-                sum(one.removed for one in files),
+                sum(file.added for file in files),
+                sum(file.removed for file in files),
                 tuple(self._turn_files),
                 self._last_seq,
             )

@@ -1,6 +1,7 @@
-"""A session's checkpoints in order: where each was taken, who had changed what since the one before.
+"""A session's checkpoints in order, with the changes since the previous one and their authors.
 
-Invariant: folds every record of the log, on the branch or not; each says whether it is on the present one.
+Invariant: folds every record of the log, on the branch or not; each checkpoint says whether it is on the
+current one.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """What was done to one path since the checkpoint before: contents as blob digests, None where there was no file."""
+    """A change to one path since the previous checkpoint. Contents are blob digests, None if there was no file."""
 
     path: str
     author: Author
@@ -27,9 +28,11 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint. `part` is -1 for the files as they were found; `restored`: files were put back there.
+    """One checkpoint. `part` is -1 for the files before the session's first change; `restored`: files were
+    restored to it.
 
-    `more` counts changed paths that the log does not name; `skipped` says what is not in it.
+    `more` counts changed paths that the log does not list; `skipped` lists what the checkpoint does not
+    include.
     """
 
     seq: int
@@ -46,19 +49,19 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """Folds `checkpoint.taken`, `checkpoint.restored` and what changed between them."""
+    """A fold of `checkpoint.taken`, `checkpoint.restored` and the changes between them."""
 
     def __init__(self) -> None:
         self._branches = Branches()
         self._changed: dict[str, PathChange] = {}
-        self._found: list[Checkpoint] = []
+        self._checkpoints: list[Checkpoint] = []
         self._turn = 0
         self._part = -1
-        self._last = -1
+        self._last_seq = -1
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if there is another checkpoint, or the branch is another one."""
-        self._last = ev.seq
+        """Fold one event; return True if there is a new checkpoint or the branch changed."""
+        self._last_seq = ev.seq
         moved = self._branches.apply(ev)
         match ev.payload:
             case TurnStarted(turn=turn):
@@ -66,18 +69,18 @@ class Checkpoints:
             case SessionHeadMoved():
                 self._changed = {}
             case FileChanged():
-                self._change(ev.payload)
+                self._add_change(ev.payload)
             case CheckpointTaken():
-                self._taken(ev, ev.payload)
+                self._add_taken(ev, ev.payload)
                 return True
             case CheckpointRestored():
-                self._restored(ev, ev.payload)
+                self._add_restored(ev, ev.payload)
                 return True
             case _:
                 pass
         return moved
 
-    def _change(self, change: FileChanged) -> None:
+    def _add_change(self, change: FileChanged) -> None:
         known = self._changed.get(change.path)
         if known is None:
             self._changed[change.path] = PathChange(
@@ -92,29 +95,32 @@ class Checkpoints:
             after=change.after,
         )
 
-    def _taken(self, ev: Envelope, payload: CheckpointTaken) -> None:
+    def _add_taken(self, ev: Envelope, payload: CheckpointTaken) -> None:
         self._part = payload.part
-        named = [self._changed.get(path, PathChange(path, payload.author)) for path in payload.paths]
-        new = Checkpoint(ev.seq, ev.at, self._turn, payload.part, payload.author, payload.commit)
-        self._add(replace(new, files=tuple(named), more=payload.more, skipped=payload.skipped))
+        files = [self._changed.get(path, PathChange(path, payload.author)) for path in payload.paths]
+        checkpoint = Checkpoint(ev.seq, ev.at, self._turn, payload.part, payload.author, payload.commit)
+        self._append(replace(checkpoint, files=tuple(files), more=payload.more, skipped=payload.skipped))
 
-    def _restored(self, ev: Envelope, payload: CheckpointRestored) -> None:
-        named = [self._changed.get(path, PathChange(path, "human")) for path in payload.paths]
-        new = Checkpoint(ev.seq, ev.at, self._turn, self._part, "human", payload.commit)
-        self._add(replace(new, files=tuple(named), more=payload.more, restored=True))
+    def _add_restored(self, ev: Envelope, payload: CheckpointRestored) -> None:
+        files = [self._changed.get(path, PathChange(path, "human")) for path in payload.paths]
+        checkpoint = Checkpoint(ev.seq, ev.at, self._turn, self._part, "human", payload.commit)
+        self._append(replace(checkpoint, files=tuple(files), more=payload.more, restored=True))
 
-    def _add(self, new: Checkpoint) -> None:
+    def _append(self, checkpoint: Checkpoint) -> None:
         self._changed = {}
-        self._found.append(new)
+        self._checkpoints.append(checkpoint)
 
     def view(self) -> tuple[Checkpoint, ...]:
-        """All of them, the oldest first. Costs one pass."""
-        kept = stretches(self._branches.view().moves, self._last)
-        return tuple(replace(one, on_branch=on_branch(one.seq, kept)) for one in self._found)
+        """Return all checkpoints, oldest first. Costs one pass."""
+        current = stretches(self._branches.view().moves, self._last_seq)
+        return tuple(
+            replace(checkpoint, on_branch=on_branch(checkpoint.seq, current))
+            for checkpoint in self._checkpoints
+        )
 
 
 def checkpoints(records: Iterable[Record]) -> tuple[Checkpoint, ...]:
-    """The checkpoints of a log."""
+    """Return the checkpoints of a log."""
     fold = Checkpoints()
     for record in records:
         if isinstance(record, Envelope):

@@ -1,6 +1,6 @@
-"""The commits of a log's checkpoints, and which of them holds the files as they were at an event.
+"""The commits of a log's checkpoints, and the one that holds the files at a given event.
 
-Invariant: folds every record, on the branch or not; nothing but a number and a commit is kept of each checkpoint.
+Invariant: folds every record, on the branch or not; stores only a seq and a commit per checkpoint.
 """
 
 from bisect import bisect_right
@@ -14,32 +14,32 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 
 @dataclass(frozen=True, slots=True)
 class CommitsState:
-    """All that the fold holds, to be kept and taken up again."""
+    """The complete state of the fold, for a snapshot."""
 
     seqs: tuple[int, ...]
     commits: tuple[str, ...]
 
 
 class Commits:
-    """Folds `checkpoint.taken` and `checkpoint.restored`."""
+    """A fold of `checkpoint.taken` and `checkpoint.restored`."""
 
     def __init__(self) -> None:
         self._seqs: list[int] = []
         self._commits: list[str] = []
 
     def kept(self) -> CommitsState:
-        """The state, for `taken_up`."""
+        """Return the state for `taken_up`."""
         return CommitsState(tuple(self._seqs), tuple(self._commits))
 
     @classmethod
     def taken_up(cls, kept: CommitsState) -> "Commits":
-        """A fold that goes on from a state."""
+        """Return a fold that continues from a state."""
         commits = cls()
         commits._seqs, commits._commits = list(kept.seqs), list(kept.commits)
         return commits
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if it is a checkpoint."""
+        """Fold one event; return True if it is a checkpoint."""
         if not isinstance(ev.payload, CheckpointTaken | CheckpointRestored):
             return False
         self._seqs.append(ev.seq)
@@ -47,14 +47,17 @@ class Commits:
         return True
 
     def view(self) -> tuple[str, ...]:
-        """All of them, the oldest first."""
+        """Return all commits, oldest first."""
         return tuple(self._commits)
 
     def at(self, branch: Sequence[Stretch]) -> str:
-        """The newest on a branch, which may end anywhere; else the first of all, which holds the files as they were
-        found; empty where there is none."""
+        """Return the newest commit on a branch, which may end anywhere.
+
+        If there is none, return the session's first commit, which holds the files before its first change;
+        empty without any commit.
+        """
         for stretch in reversed(branch):
-            place = bisect_right(self._seqs, stretch.last) - 1
-            if place >= 0 and self._seqs[place] >= stretch.first:
-                return self._commits[place]
+            index = bisect_right(self._seqs, stretch.last) - 1
+            if index >= 0 and self._seqs[index] >= stretch.first:
+                return self._commits[index]
         return self._commits[0] if self._commits else ""

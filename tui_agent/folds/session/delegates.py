@@ -1,6 +1,6 @@
-"""The delegates of a session while they work.
+"""The running delegates of a session.
 
-Invariant: everything here comes from `agent.spawned` and what followed under the delegate's own id.
+Invariant: everything here comes from `agent.spawned` and the later events with the delegate's own id.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from tui_agent.protocol.settings import ModelInfo, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class DelegateState:
-    """One delegate that has not ended. Its sums are its own; those of the delegates below it count in theirs."""
+    """A delegate that has not ended. Its sums are its own; delegates below it have theirs."""
 
     agent: AgentId
     name: str
@@ -28,7 +28,7 @@ class DelegateState:
     tools: tuple[str, ...]
     model: ModelInfo
     policy: PolicyName | None
-    """The profile that judges its calls; None: the session's."""
+    """The policy that judges its calls; None: the session's."""
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int
@@ -40,13 +40,13 @@ class DelegateState:
     model_calls: int = 0
     tool_calls: int = 0
     request: RequestId | None = None
-    """Its request that has no end yet."""
+    """Its open model request."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     instructed: Instructed = field(default_factory=Instructed)
 
     def spent(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """With a model call of its own."""
+        """Return a copy with a model call added."""
         return replace(
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -57,7 +57,7 @@ class DelegateState:
         )
 
     def changed(self, path: str, *, created: bool) -> "DelegateState":
-        """With a file that it, or a delegate of its own, has written."""
+        """Return a copy with a file that it, or a delegate below it, wrote."""
         if path in self.files_created or path in self.files_modified:
             return self
         if created:
@@ -65,14 +65,16 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def removed(self, path: str) -> "DelegateState":
-        """With a file taken away: one of its own making leaves no trace, another one was changed."""
+        """Return a copy with a removed file: one that it created is forgotten, another one counts as modified."""
         if path in self.files_created:
-            return replace(self, files_created=tuple(one for one in self.files_created if one != path))
+            return replace(
+                self, files_created=tuple(created for created in self.files_created if created != path)
+            )
         return self.changed(path, created=False)
 
 
 def spawned(ev: Envelope, payload: AgentSpawned, instructed: Instructed) -> DelegateState:
-    """A delegate as it begins, with the instructions that it has from whoever delegated."""
+    """Return a new delegate with the instructions of the agent that delegated."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,
@@ -91,10 +93,10 @@ def spawned(ev: Envelope, payload: AgentSpawned, instructed: Instructed) -> Dele
 
 
 def line_of(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
-    """The delegate of this id and those above it; none for the main agent."""
-    line: list[DelegateState] = []
-    one = delegates.get(agent)
-    while one is not None and one not in line:
-        line.append(one)
-        one = delegates.get(one.parent)
-    return line
+    """Return the delegate with this id and those above it; empty for the main agent."""
+    chain: list[DelegateState] = []
+    delegate = delegates.get(agent)
+    while delegate is not None and delegate not in chain:
+        chain.append(delegate)
+        delegate = delegates.get(delegate.parent)
+    return chain

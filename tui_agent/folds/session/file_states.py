@@ -1,6 +1,7 @@
-"""Which files do not stand as they stood before the session, wherever it went back to and came forward again.
+"""The files that differ from their state before the session, across all undos and redos.
 
-Invariant: files stand as time went, not as the branch goes: a conversation that goes back alone leaves them.
+Invariant: files are followed in time order, not along the branch: reverting only the conversation leaves them
+as they are.
 """
 
 from bisect import bisect_right
@@ -12,7 +13,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 
 class Stand(NamedTuple):
-    """What a file holds from an event on; `bits`: only its permissions were changed since it was as found."""
+    """The state of a file from an event on. `bits` is True if only its permissions differ from the original."""
 
     seq: int
     holds: str | None
@@ -20,23 +21,23 @@ class Stand(NamedTuple):
 
 
 class StandingFiles:
-    """Folds `file.changed`, and what going back put back without one."""
+    """A fold of `file.changed`, and of restores, which write no such events."""
 
     def __init__(self) -> None:
-        self._held: dict[str, str | None] = {}
-        self._stands: dict[str, list[Stand]] = {}
+        self._originals: dict[str, str | None] = {}
+        self._history: dict[str, list[Stand]] = {}
         self._to_seq = -1
-        """The event whose files are being put back."""
+        """The event whose files are being restored."""
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a file stands otherwise by it."""
+        """Fold one event; return True if it changed the state of a file."""
         match ev.payload:
             case FileChanged() as change:
-                self._held.setdefault(change.path, change.held)
-                known = self._stands.setdefault(change.path, [])
+                self._originals.setdefault(change.path, change.held)
+                states = self._history.setdefault(change.path, [])
                 only_bits = change.held is not None and change.held == change.holds
-                bits = only_bits or bool(known and known[-1].bits and change.holds is not None)
-                known.append(Stand(ev.seq, change.holds, bits))
+                bits = only_bits or bool(states and states[-1].bits and change.holds is not None)
+                states.append(Stand(ev.seq, change.holds, bits))
             case SessionHeadMoved(to_seq=to_seq, files=True):
                 self._to_seq = to_seq
                 return False
@@ -47,18 +48,18 @@ class StandingFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Without a move before it each file that was put back has an event of its own."""
+        """Add the restored states. (A restore without a head move writes a `file.changed` for each file instead.)"""
         to_seq, self._to_seq = self._to_seq, -1
-        back = set(self._stands) - set(restored.kept) if restored.more else set(restored.paths)
-        for path in back & self._stands.keys():
-            stands = self._stands[path]
-            at = bisect_right(stands, to_seq, key=lambda one: one.seq) - 1
-            then = stands[at] if at >= 0 else Stand(seq, self._held[path], bits=False)
-            stands.append(then._replace(seq=seq))
+        restored_paths = set(self._history) - set(restored.kept) if restored.more else set(restored.paths)
+        for path in restored_paths & self._history.keys():
+            states = self._history[path]
+            index = bisect_right(states, to_seq, key=lambda state: state.seq) - 1
+            past_state = states[index] if index >= 0 else Stand(seq, self._originals[path], bits=False)
+            states.append(past_state._replace(seq=seq))
 
     def view(self) -> tuple[str, ...]:
-        """The paths, in the order in which they were first changed."""
-        return tuple(path for path, stands in self._stands.items() if self._differs(path, stands[-1]))
+        """Return the paths in the order of their first change."""
+        return tuple(path for path, states in self._history.items() if self._differs(path, states[-1]))
 
-    def _differs(self, path: str, now: Stand) -> bool:
-        return now.holds != self._held[path] or (now.bits and now.holds is not None)
+    def _differs(self, path: str, state: Stand) -> bool:
+        return state.holds != self._originals[path] or (state.bits and state.holds is not None)

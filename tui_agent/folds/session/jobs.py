@@ -1,6 +1,6 @@
-"""The background jobs of a session as `/jobs` shows them: those that run, and those that have ended.
+"""The background jobs of a session, running and ended, as `/jobs` shows them.
 
-Invariant: of what a job prints the newest `TAIL` characters are held; taking a piece in costs no more than that.
+Invariant: the newest `TAIL` characters of a job's output are stored; adding a piece costs no more than that.
 """
 
 from dataclasses import dataclass, replace
@@ -13,14 +13,15 @@ from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.ids import CallId, JobId
 
 TAIL = 32 * 1024
-"""Characters of a job's output that are held."""
+"""Maximum characters of a job's output that are stored."""
+# The output may grow to this many characters before it is cut to `TAIL`.
 _SLACK = 2 * TAIL
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One job. `output` is the end of what it printed; `whole` all that was kept, once it has ended."""
+    """One job. `output` is the end of its output; once it has ended, `whole` is all the output that the log stores."""
 
     job_id: JobId
     command: str
@@ -40,7 +41,7 @@ class JobView:
 
     @property
     def running(self) -> bool:
-        """Whether it runs, as far as is known."""
+        """True if the job runs, as far as is known."""
         return self.state == "running"
 
     @property
@@ -50,72 +51,72 @@ class JobView:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in few words; `running` as long as it does."""
-        by = {"user": " by you", "agent": " by the agent"}.get(self.stopped_by, "")
+        """A short description of how it ended; `running` until then."""
+        suffix = {"user": " by you", "agent": " by the agent"}.get(self.stopped_by, "")
         match self.state:
             case "running":
                 return "running"
             case "exited":
                 return f"exit {self.exit_code}" if self.exit_code is not None else "ended"
             case "stopped":
-                return f"ended{by}"
+                return f"ended{suffix}"
             case "session":
                 return "ended with session"
             case "failed":
                 return "not started"
             case "lost":
-                return "lost with program"
+                return "lost in a crash"
 
 
 @dataclass(frozen=True, slots=True)
 class JobsView:
-    """All jobs, in the order of their start; `running` is how many run."""
+    """All jobs in the order of their start; `running` is the number of running ones."""
 
     jobs: tuple[JobView, ...] = ()
     running: int = 0
 
 
 TAKES = (JobStarted, JobProgress, JobFinished, RunStarted)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 class Jobs:
-    """Folds `job.*`. A job that a later run finds open is lost: its process ended with the run before."""
+    """A fold of `job.*`. A job still open when a new run starts is lost: its process ended with the earlier run."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobId, JobView] = {}
         self._view: JobsView | None = JobsView()
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if something changed."""
+        """Fold one event; return True if something changed."""
         match ev.payload:
-            case JobStarted() as begun:
-                self._jobs.pop(begun.job_id, None)
-                self._jobs[begun.job_id] = JobView(
-                    begun.job_id, begun.command, begun.cwd, begun.call_id, ev.seq, ev.at
+            case JobStarted() as start:
+                self._jobs.pop(start.job_id, None)
+                self._jobs[start.job_id] = JobView(
+                    start.job_id, start.command, start.cwd, start.call_id, ev.seq, ev.at
                 )
-            case JobProgress(job_id=job_id) as printed if job_id in self._jobs:
+            case JobProgress(job_id=job_id) as progress if job_id in self._jobs:
                 job = self._jobs[job_id]
-                output = job.output + printed.text
+                output = job.output + progress.text
                 output = output[-TAIL:] if len(output) > _SLACK else output
-                self._jobs[job_id] = replace(job, output=output, size=printed.size)
+                self._jobs[job_id] = replace(job, output=output, size=progress.size)
             case JobFinished(job_id=job_id) as end if job_id in self._jobs:
-                self._jobs[job_id] = _ended(self._jobs[job_id], ev, end)
+                self._jobs[job_id] = _end_job(self._jobs[job_id], ev, end)
             case RunStarted():
-                return self._lose(ev)
+                return self._mark_lost(ev)
             case _:
                 return False
         self._view = None
         return True
 
     def view(self) -> JobsView:
-        """The jobs as they are now."""
+        """Return the jobs."""
         if self._view is None:
             jobs = tuple(self._jobs.values())
             self._view = JobsView(jobs, sum(job.running for job in jobs))
         return self._view
 
-    def _lose(self, ev: Envelope) -> bool:
+    def _mark_lost(self, ev: Envelope) -> bool:
         open_jobs = [job for job in self._jobs.values() if job.running]
         for job in open_jobs:
             self._jobs[job.job_id] = replace(job, state="lost", ended_at=ev.at)
@@ -125,19 +126,19 @@ class Jobs:
 
 
 def without_engine(view: JobsView, at: float) -> JobsView:
-    """The jobs when the engine that held them is gone: those that ran ended with it, `at` the newest that is known."""
-    gone = (replace(job, state="lost", ended_at=at) if job.running else job for job in view.jobs)
-    return JobsView(tuple(gone)) if view.running else view
+    """Return the jobs after their engine ended at time `at`: running jobs ended with it."""
+    jobs = (replace(job, state="lost", ended_at=at) if job.running else job for job in view.jobs)
+    return JobsView(tuple(jobs)) if view.running else view
 
 
-def _ended(job: JobView, ev: Envelope, end: JobFinished) -> JobView:
-    kept = text_preview(end.output)
+def _end_job(job: JobView, ev: Envelope, end: JobFinished) -> JobView:
+    output = text_preview(end.output)
     return replace(
         job,
         state=end.ended,
         ended_at=job.ended_at or ev.at,
         exit_code=end.exit_code,
-        output=job.output or kept[-TAIL:],
+        output=job.output or output[-TAIL:],
         whole=end.output,
         size=max(job.size, end.size),
         dropped=end.dropped,

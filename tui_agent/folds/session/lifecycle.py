@@ -1,4 +1,4 @@
-"""What changes a session's state beside its turns: runs, settings, branches, checkpoints, files, plugins' values."""
+"""Handlers of session events other than turns: runs, settings, branches, checkpoints, files, plugin values."""
 
 from dataclasses import replace
 
@@ -38,45 +38,45 @@ ON_LIFE: Handlers[SessionFold] = Handlers()
 
 
 @ON_LIFE.on(SessionStarted)
-def _started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
-    now = fold.draft
-    now.workspace, now.settings, now.title = payload.workspace, payload.settings, payload.title
+def _on_session_started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
+    draft = fold.draft
+    draft.workspace, draft.settings, draft.title = payload.workspace, payload.settings, payload.title
     return True
 
 
 @ON_LIFE.on(SessionForked)
-def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
-    """A fork may work in a folder of its own; what waited in its parent waits until someone says so."""
-    now = fold.draft
-    now.workspace = payload.changed.workspace or now.workspace
-    now.forked, now.clean = payload.changed, True
-    now.unkept, now.lost_at = {}, None
-    if not now.turn_running:
-        now.last_turn_end, now.moved = "interrupted", True
+def _on_session_forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
+    """A fork may work in its own folder; its parent's queue waits until the user continues."""
+    draft = fold.draft
+    draft.workspace = payload.changed.workspace or draft.workspace
+    draft.forked, draft.clean = payload.changed, True
+    draft.unkept, draft.lost_at = {}, None
+    if not draft.turn_running:
+        draft.last_turn_end, draft.moved = "interrupted", True
     return True
 
 
 @ON_LIFE.on(WorkspaceMoved)
-def _workspace_moved(fold: SessionFold, ev: Envelope, payload: WorkspaceMoved) -> bool:
+def _on_workspace_moved(fold: SessionFold, ev: Envelope, payload: WorkspaceMoved) -> bool:
     fold.draft.workspace = payload.workspace
     return True
 
 
 @ON_LIFE.on(SessionTitled)
-def _titled(fold: SessionFold, ev: Envelope, payload: SessionTitled) -> bool:
+def _on_session_titled(fold: SessionFold, ev: Envelope, payload: SessionTitled) -> bool:
     fold.draft.title = payload.title
     return True
 
 
 @ON_LIFE.on(SettingsChanged)
-def _settings(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool:
-    now = fold.draft
-    if now.settings is None:
+def _on_settings_changed(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool:
+    draft = fold.draft
+    if draft.settings is None:
         return False
-    plain = now.settings.model_dump(mode="json") | {payload.key: payload.value}
+    values = draft.settings.model_dump(mode="json") | {payload.key: payload.value}
     try:
-        now.settings = SessionSettings.model_validate(plain)
-    except ValidationError:  # a value of another version: the one before stays
+        draft.settings = SessionSettings.model_validate(values)
+    except ValidationError:  # a value of another version: keep the current setting
         return False
     match payload.key:
         case "model":
@@ -89,90 +89,92 @@ def _settings(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool
 
 
 @ON_LIFE.on(RunStarted)
-def _run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> bool:
-    """Where the run before ended in a call that writes, what that did is in no checkpoint."""
-    now = fold.draft
-    now.run_id, now.clean = payload.run_id, False
-    lost = now.forked is None and any(call.started and call.writes for call in now.open_calls.values())
-    if lost and now.lost_at is None:
-        now.lost_at = now.seen_at
+def _on_run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> bool:
+    """If the earlier run ended during a call that writes, no checkpoint holds the changes of that call."""
+    draft = fold.draft
+    draft.run_id, draft.clean = payload.run_id, False
+    crashed_in_write = draft.forked is None and any(
+        call.started and call.writes for call in draft.open_calls.values()
+    )
+    if crashed_in_write and draft.lost_at is None:
+        draft.lost_at = draft.seen_at
     return True
 
 
 @ON_LIFE.on(RunResumed)
-def _run_resumed(fold: SessionFold, ev: Envelope, payload: RunResumed) -> bool:
+def _on_run_resumed(fold: SessionFold, ev: Envelope, payload: RunResumed) -> bool:
     fold.draft.run_id, fold.draft.clean = payload.run_id, False
     return True
 
 
 @ON_LIFE.on(RunFinished)
-def _run_finished(fold: SessionFold, ev: Envelope, payload: RunFinished) -> bool:
+def _on_run_finished(fold: SessionFold, ev: Envelope, payload: RunFinished) -> bool:
     fold.draft.clean, fold.draft.phase = True, "idle"
     return True
 
 
 @ON_LIFE.on(SessionHeadMoved)
-def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
-    """Back at an earlier state; what was counted goes on, and what waited then waits until someone says so."""
-    now = fold.draft
-    now.parts, now.turn = max(now.parts, payload.parts), max(now.turn, payload.turn)
-    now.iteration = max(now.iteration, payload.iteration)
-    now.agents_begun = max(now.agents_begun, payload.agents)
-    now.run_id, now.clean, now.pending_prompt = payload.run_id or now.run_id, False, None
-    if not now.turn_running:
-        now.last_turn_end, now.moved, now.phase = "interrupted", True, "idle"
+def _on_session_head_moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
+    """Return to an earlier state. Counters go on, and queued messages wait until the user continues."""
+    draft = fold.draft
+    draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
+    draft.iteration = max(draft.iteration, payload.iteration)
+    draft.agents_begun = max(draft.agents_begun, payload.agents)
+    draft.run_id, draft.clean, draft.pending_prompt = payload.run_id or draft.run_id, False, None
+    if not draft.turn_running:
+        draft.last_turn_end, draft.moved, draft.phase = "interrupted", True, "idle"
     return True
 
 
 @ON_LIFE.on(EnvStarted)
-def _environment(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> bool:
+def _on_env_started(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> bool:
     fold.draft.sandbox, fold.draft.sandbox_why_not = payload.sandbox, payload.sandbox_why_not
     fold.draft.variables = payload.variables
     return True
 
 
 @ON_LIFE.on(JobStarted)
-def _job_started(fold: SessionFold, ev: Envelope, payload: JobStarted) -> bool:
+def _on_job_started(fold: SessionFold, ev: Envelope, payload: JobStarted) -> bool:
     fold.draft.jobs[payload.job_id] = payload
     fold.draft.jobs_begun += 1
     return True
 
 
 @ON_LIFE.on(JobFinished)
-def _job_finished(fold: SessionFold, ev: Envelope, payload: JobFinished) -> bool:
+def _on_job_finished(fold: SessionFold, ev: Envelope, payload: JobFinished) -> bool:
     return fold.draft.jobs.pop(payload.job_id, None) is not None
 
 
-def _kept(fold: SessionFold, commit: str) -> None:
+def _set_checkpoint(fold: SessionFold, commit: str) -> None:
     fold.draft.commit, fold.draft.unkept, fold.draft.lost_at = commit, {}, None
 
 
 @ON_LIFE.on(CheckpointTaken)
-def _checkpoint(fold: SessionFold, ev: Envelope, payload: CheckpointTaken) -> bool:
-    _kept(fold, payload.commit)
+def _on_checkpoint_taken(fold: SessionFold, ev: Envelope, payload: CheckpointTaken) -> bool:
+    _set_checkpoint(fold, payload.commit)
     return True
 
 
 @ON_LIFE.on(CheckpointRestored)
-def _restored(fold: SessionFold, ev: Envelope, payload: CheckpointRestored) -> bool:
-    _kept(fold, payload.commit)
+def _on_checkpoint_restored(fold: SessionFold, ev: Envelope, payload: CheckpointRestored) -> bool:
+    _set_checkpoint(fold, payload.commit)
     return True
 
 
 @ON_LIFE.on(SessionContextLoaded)
-def _context_loaded(fold: SessionFold, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(fold: SessionFold, ev: Envelope, payload: SessionContextLoaded) -> bool:
     fold.draft.session_context = text_preview(payload.summary)
     return True
 
 
 @ON_LIFE.on(ErrorRaised)
-def _error(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
     fold.draft.last_error = payload.message
     return True
 
 
 @ON_LIFE.on(MemoryUpdated)
-def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
+def _on_memory_updated(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold.draft.memory = after_update(fold.draft.memory, payload)
@@ -180,80 +182,79 @@ def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
 
 
 @ON_LIFE.on(RepomapUsed)
-def _mapped(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> bool:
+def _on_repomap_used(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> bool:
     fold.draft.mapped = fold.draft.mapped or payload.injected
     fold.draft.map_late = "" if payload.injected else fold.draft.map_late
     return True
 
 
 @ON_LIFE.on(RepomapBuilt)
-def _built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> bool:
+def _on_repomap_built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> bool:
     fold.draft.map_late = payload.late or fold.draft.map_late
     return True
 
 
 @ON_LIFE.on(ContextCompacted)
-def _compacted(fold: SessionFold, ev: Envelope, payload: ContextCompacted) -> bool:
+def _on_context_compacted(fold: SessionFold, ev: Envelope, payload: ContextCompacted) -> bool:
     fold.draft.mapped = fold.draft.mapped and ev.agent != MAIN_AGENT
-    fold.draft.artifacts.update({each.artifact.id: each.artifact for each in payload.cuts})
+    fold.draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.cuts})
     return True
 
 
 @ON_LIFE.on(FileRead)
-def _read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
-    now = fold.draft
-    now.explored[payload.path] = None
-    known = now.read_files.get(payload.path)
-    seen_whole = known is not None and known.whole and known.digest == payload.digest
-    now.read_files[payload.path] = ReadFile(payload.digest, payload.whole or seen_whole)
+def _on_file_read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
+    draft = fold.draft
+    draft.explored[payload.path] = None
+    known = draft.read_files.get(payload.path)
+    was_complete = known is not None and known.whole and known.digest == payload.digest
+    draft.read_files[payload.path] = ReadFile(payload.digest, payload.whole or was_complete)
     return True
 
 
 @ON_LIFE.on(FileChanged)
-def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
-    """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
-    now = fold.draft
-    now.unkept[payload.path] = told_after(now.unkept, payload, ev.at)
+def _on_file_changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
+    """The agent knows only what it wrote: another author's change makes its reading outdated."""
+    draft = fold.draft
+    draft.unkept[payload.path] = told_after(draft.unkept, payload, ev.at)
     if payload.author != "human":
-        made = now.written.pop(payload.path, payload.held is None)
-        if not made or payload.holds is not None:
-            now.written[payload.path] = made
-    if now.settings is not None and now.settings.context_mode != "none":
-        now.memory = after_change(now.memory, payload)
-    for one in line_of(now.delegates, ev.agent):
-        created = payload.held is None
-        gone = payload.holds is None
-        now.delegates[one.agent] = (
-            one.removed(payload.path) if gone else one.changed(payload.path, created=created)
+        created_by_session = draft.written.pop(payload.path, payload.held is None)
+        if not created_by_session or payload.holds is not None:
+            draft.written[payload.path] = created_by_session
+    if draft.settings is not None and draft.settings.context_mode != "none":
+        draft.memory = after_change(draft.memory, payload)
+    created, removed = payload.held is None, payload.holds is None
+    for delegate in line_of(draft.delegates, ev.agent):
+        draft.delegates[delegate.agent] = (
+            delegate.removed(payload.path) if removed else delegate.changed(payload.path, created=created)
         )
     if payload.holds is None:
-        now.read_files.pop(payload.path, None)
+        draft.read_files.pop(payload.path, None)
     elif payload.author == "agent":
-        known = now.read_files.get(payload.path)
+        known = draft.read_files.get(payload.path)
         whole = payload.held is None or (known is not None and known.whole)
-        now.read_files[payload.path] = ReadFile(payload.holds, whole)
+        draft.read_files[payload.path] = ReadFile(payload.holds, whole)
     return True
 
 
 @ON_LIFE.on(InstructionsLoaded)
-def _instructions(fold: SessionFold, ev: Envelope, payload: InstructionsLoaded) -> bool:
-    now = fold.draft
-    one = now.delegates.get(ev.agent)
-    if one is not None:
-        now.delegates[ev.agent] = replace(one, instructed=one.instructed.taking(payload, ev.seq))
+def _on_instructions_loaded(fold: SessionFold, ev: Envelope, payload: InstructionsLoaded) -> bool:
+    draft = fold.draft
+    delegate = draft.delegates.get(ev.agent)
+    if delegate is not None:
+        draft.delegates[ev.agent] = replace(delegate, instructed=delegate.instructed.taking(payload, ev.seq))
     elif ev.agent == MAIN_AGENT:
-        now.instructed = now.instructed.taking(payload, ev.seq)
+        draft.instructed = draft.instructed.taking(payload, ev.seq)
     return True
 
 
 @ON_LIFE.on(SkillsLoaded)
-def _skills(fold: SessionFold, ev: Envelope, payload: SkillsLoaded) -> bool:
+def _on_skills_loaded(fold: SessionFold, ev: Envelope, payload: SkillsLoaded) -> bool:
     fold.draft.skills = payload.skills
     return True
 
 
 @ON_LIFE.on(PluginEvent)
-def _plugin(fold: SessionFold, ev: Envelope, payload: PluginEvent) -> bool:
+def _on_plugin_event(fold: SessionFold, ev: Envelope, payload: PluginEvent) -> bool:
     if payload.name != "state":
         return False
     fold.draft.extra[payload.plugin] = payload.data

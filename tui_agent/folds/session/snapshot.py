@@ -1,6 +1,7 @@
-"""What an engine knows of a session between two turns, as JSON: a fold that need not be made again.
+"""Snapshots of an engine's folds between two turns, as JSON, so that the log need not be folded again.
 
-Invariant: derived; whoever cannot read it folds the log instead. Taken up and folded on, it equals the whole fold.
+Invariant: derived; if one cannot be read, the log is folded instead. A restored and continued snapshot equals
+the full fold.
 """
 
 from dataclasses import dataclass, fields
@@ -18,26 +19,26 @@ from tui_agent.folds.session.commits import Commits, CommitsState
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import FoldState
 
-FORMAT: Final = 30
-"""Counts up whenever a fold in it holds, or makes, something else of the same events."""
+FORMAT: Final = 31
+"""Increased whenever a fold in the snapshot stores or derives something different from the same events."""
 MOST_MESSAGES: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a screen begins with: the folds that do not grow with what was said."""
+    """The folds that a screen starts with; they do not grow with the conversation."""
 
     state: FoldState
     meter: MeterState
     branches: BranchesState
 
 
-_OUTLINE: Final = {one.name for one in fields(Outline)}
+_OUTLINE_FIELDS: Final = {field.name for field in fields(Outline)}
 
 
 @dataclass(frozen=True, slots=True)
 class Standing(Outline):
-    """The states of the folds. To be dumped, or taken up, before anything is folded on."""
+    """The states of all folds. Dump or restore it before anything more is folded."""
 
     messages: MessagesState
     commits: CommitsState
@@ -51,7 +52,7 @@ def _adapter() -> TypeAdapter[Standing]:
 
 
 @cache
-def _outlines() -> TypeAdapter[Outline]:
+def _outline_adapter() -> TypeAdapter[Outline]:
     return TypeAdapter(Outline)
 
 
@@ -64,34 +65,47 @@ def standing(
     calibration: Calibration,
     windows: LearntWindows,
 ) -> Standing | None:
-    """What the folds hold; None in the middle of something, of a log without a beginning, and where it is too much."""
-    now = state.view()
-    open_now = (
-        now.busy or now.jobs or now.open_calls or now.open_requests or now.pending_prompt or now.permissions
+    """Return the states of the folds.
+
+    Returns None while something is in progress, for a log without a beginning, and if the history is too
+    long.
+    """
+    view = state.view()
+    is_busy = (
+        view.busy
+        or view.jobs
+        or view.open_calls
+        or view.open_requests
+        or view.pending_prompt
+        or view.permissions
     )
-    if open_now or now.forked is not None or not now.workspace or now.settings is None:
+    if is_busy or view.forked is not None or not view.workspace or view.settings is None:
         return None
-    kept = messages.kept()
-    if len(kept.messages) > MOST_MESSAGES:
+    messages_state = messages.kept()
+    if len(messages_state.messages) > MOST_MESSAGES:
         return None
     return Standing(
         state.kept(),
         meter.kept(),
         branches.kept(),
-        kept,
+        messages_state,
         commits.kept(),
         calibration.kept(),
         windows.kept(),
     )
 
 
-def dumped(found: Standing) -> bytes:
-    """As two lines of JSON: the outline, and the rest."""
-    return _outlines().dump_json(found) + b"\n" + _adapter().dump_json(found, exclude=_OUTLINE)
+def dumped(snapshot: Standing) -> bytes:
+    """Return a snapshot as two lines of JSON: the outline, and the rest."""
+    return (
+        _outline_adapter().dump_json(snapshot)
+        + b"\n"
+        + _adapter().dump_json(snapshot, exclude=_OUTLINE_FIELDS)
+    )
 
 
 def loaded(data: bytes) -> Standing | None:
-    """From what was dumped; None where it is not what this version wrote."""
+    """Return the snapshot of dumped data; None if this version did not write it."""
     outline, _, rest = data.partition(b"\n")
     try:
         return _adapter().validate_json(outline[:-1] + b"," + rest[1:])
@@ -100,8 +114,8 @@ def loaded(data: bytes) -> Standing | None:
 
 
 def outlined(data: bytes) -> Outline | None:
-    """What a screen begins with: the messages, which are most of what was dumped, are not read (40 MB for ten thousand)."""
+    """Return only the outline of dumped data, without reading the messages (40 MB for ten thousand of them)."""
     try:
-        return _outlines().validate_json(data.partition(b"\n")[0])
+        return _outline_adapter().validate_json(data.partition(b"\n")[0])
     except ValidationError:
         return None

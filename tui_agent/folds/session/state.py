@@ -1,4 +1,4 @@
-"""The fields of a session's state while they change, and the sums that several events add to."""
+"""The mutable fields of a session's state, and the sums that several events add to."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 @dataclass(slots=True)
 class Draft:
-    """The view's fields while they change: lists and tables are dicts here."""
+    """The fields of the view while they change; its tuples are dicts here."""
 
     seq: int = -1
     workspace: str = ""
@@ -68,11 +68,11 @@ class Draft:
     steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Each with the agent that it counts for."""
+    """Open requests, each with the agent that it counts for."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     agents_begun: int = 0
     main_local: int = 0
-    """The main agent's own count of iterations while a delegate works."""
+    """The main agent's own iteration count while a delegate works."""
     permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
     granted: dict[str, None] = field(default_factory=dict)
@@ -91,10 +91,10 @@ class Draft:
     commit: str = ""
     unkept: dict[str, ToldChange] = field(default_factory=dict)
     written: dict[str, bool] = field(default_factory=dict)
-    """Files that agents and their commands changed, the newest last; True: there was none before."""
+    """Files changed by agents and their commands, the newest last; True if the file did not exist before."""
     lost_at: float | None = None
     seen_at: float = 0.0
-    """When the newest event was, those of repairing the log apart."""
+    """Time of the newest event, except repairs of the log."""
     sandbox: str = ""
     sandbox_why_not: str = ""
     variables: tuple[str, ...] = ()
@@ -106,50 +106,50 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class FoldState:
-    """All that the fold of a session's state holds, to be kept and taken up again. Not to be changed."""
+    """The complete state of the fold, for a snapshot. Must not be changed."""
 
     draft: Draft
     arguments: dict[CallId, JsonMap]
 
 
 class SessionFold:
-    """What the functions behind `SessionState` work on."""
+    """The state that the handlers behind `SessionState` work on."""
 
     def __init__(self) -> None:
         self.draft = Draft()
         self.arguments: dict[CallId, JsonMap] = {}
 
     def kept(self) -> FoldState:
-        """The state, for `taken_up`; as long as nothing is folded on."""
+        """Return the state for `taken_up`; valid until more events are folded."""
         return FoldState(self.draft, self.arguments)
 
     def spend(self, agent: AgentId, usage: Usage, cost: float | None) -> bool:
-        """Add an agent's model call to the sums of session and turn, and to a delegate's own."""
-        now = self.draft
-        if agent in now.delegates:
-            now.delegates[agent] = now.delegates[agent].spent(usage, cost)
-        now.totals = _more(now.totals, usage, cost)
-        now.turn_totals = _more(now.turn_totals, usage, cost)
-        now.turn_cost_usd = now.turn_totals.cost_usd
+        """Add an agent's model call to the sums of the session, the turn and the delegate."""
+        draft = self.draft
+        if agent in draft.delegates:
+            draft.delegates[agent] = draft.delegates[agent].spent(usage, cost)
+        draft.totals = _add_usage(draft.totals, usage, cost)
+        draft.turn_totals = _add_usage(draft.turn_totals, usage, cost)
+        draft.turn_cost_usd = draft.turn_totals.cost_usd
         return True
 
     def taken_on(self, *fields: str) -> None:
-        """These changes of a fork have been made, or others in their place."""
+        """Clear these changes of a fork, which have been applied or replaced."""
         if self.draft.forked is not None:
-            bare = ForkChange()
+            defaults = ForkChange()
             self.draft.forked = self.draft.forked.model_copy(
-                update={name: getattr(bare, name) for name in fields}
+                update={name: getattr(defaults, name) for name in fields}
             )
 
     def retask(self) -> bool:
-        """The sub-task is the todo in progress, unless a delegate says its own."""
-        working = next(reversed(self.draft.delegates.values()), None)
-        current = (item.content for item in self.draft.todo if item.status == "in_progress")
-        self.draft.subtask = working.task if working is not None else next(current, "")
+        """Set the subtask: the newest delegate's task or, without delegates, the todo item in progress."""
+        delegate = next(reversed(self.draft.delegates.values()), None)
+        current_items = (item.content for item in self.draft.todo if item.status == "in_progress")
+        self.draft.subtask = delegate.task if delegate is not None else next(current_items, "")
         return True
 
 
-def _more(totals: Totals, usage: Usage, cost: float | None) -> Totals:
+def _add_usage(totals: Totals, usage: Usage, cost: float | None) -> Totals:
     return Totals(
         input_tokens=totals.input_tokens + usage.input_tokens,
         output_tokens=totals.output_tokens + usage.output_tokens,

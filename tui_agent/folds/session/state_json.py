@@ -1,4 +1,4 @@
-"""The state as plain JSON and back, with the figures that follow from it. Nothing is ever unpickled.
+"""The session state as JSON and back, with derived values for readers. Nothing is ever unpickled.
 
 Invariant: `state_from_json(state_to_json(state)) == state`.
 """
@@ -11,7 +11,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
 
 DERIVED = ("confirmation_mode", "budget", "file_summaries")
-"""What `state_to_json` adds for a reader; it follows from the rest."""
+"""Keys that `state_to_json` adds for readers; derived from the other fields."""
 
 
 @cache
@@ -20,7 +20,7 @@ def _adapter() -> TypeAdapter[SessionStateView]:
 
 
 def state_to_json(state: SessionStateView) -> JsonMap:
-    """Every field by its name, and the derived ones."""
+    """Return every field by its name, and the derived ones."""
     plain: JsonMap = _adapter().dump_python(state, mode="json")
     budgets = state.settings.budgets.model_dump(mode="json") if state.settings is not None else {}
     plain["confirmation_mode"] = state.confirmation_mode
@@ -32,12 +32,12 @@ def state_to_json(state: SessionStateView) -> JsonMap:
         "cost_used_usd": state.totals.cost_usd,
     }
     plain["file_summaries"] = {
-        path: f"{'read whole' if known.whole else 'read in part'}, content {known.digest[:12]}"
-        for path, known in state.read_files.items()
+        path: f"{'fully read' if read_file.whole else 'partly read'}, content {read_file.digest[:12]}"
+        for path, read_file in state.read_files.items()
     }
     return plain
 
 
 def state_from_json(plain: JsonMap) -> SessionStateView:
-    """The state that `state_to_json` gave. Raises `pydantic.ValidationError` where it is none."""
+    """Return the state that `state_to_json` serialised. Raises `pydantic.ValidationError` if `plain` is not one."""
     return _adapter().validate_python({key: value for key, value in plain.items() if key not in DERIVED})

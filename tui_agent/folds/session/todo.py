@@ -1,4 +1,4 @@
-"""The task list as the todo pane shows it."""
+"""The task list for the todo pane."""
 
 from dataclasses import dataclass
 
@@ -17,30 +17,30 @@ class TodoView:
 
 
 TAKES = (TodoUpdated,)
-"""The events that change it."""
+"""Payload classes that this fold handles."""
 
 
 class Todo:
-    """Folds `todo.updated` of the main agent; delegates keep their own lists to themselves."""
+    """A fold of `todo.updated` of the main agent; delegates have their own lists."""
 
     def __init__(self, items: tuple[TodoItem, ...] = ()) -> None:
-        self._view = _view(items)
+        self._build_view = _build_view(items)
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if the list changed."""
+        """Fold one event; return True if the list changed."""
         if not isinstance(ev.payload, TodoUpdated) or ev.agent != MAIN_AGENT:
             return False
-        self._view = _view(ev.payload.items)
+        self._build_view = _build_view(ev.payload.items)
         return True
 
     def view(self) -> TodoView:
-        """The list as it is now."""
-        return self._view
+        """Return the task list."""
+        return self._build_view
 
 
-def _view(items: tuple[TodoItem, ...]) -> TodoView:
+def _build_view(items: tuple[TodoItem, ...]) -> TodoView:
     return TodoView(
         items=items,
         done=sum(item.status in ("completed", "verified") for item in items),
-        current=next((i for i, item in enumerate(items) if item.status == "in_progress"), None),
+        current=next((index for index, item in enumerate(items) if item.status == "in_progress"), None),
     )

@@ -1,6 +1,6 @@
-"""What one message of the user led to: figures, files, the answer, and how it ended.
+"""The result of one user message: metrics, files, the answer and the outcome.
 
-Invariant: made of the records between a message and the next one of the same branch, and of nothing else.
+Invariant: derived only from the records between a message and the next one on the same branch.
 """
 
 from collections.abc import Mapping
@@ -15,23 +15,24 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnEnd
 
 Stand: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""How a turn stands: `open` has no end yet, `empty` never began."""
+"""State of a turn: `open` has not ended, `empty` never started."""
 FAILED: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A stand and the words for it: `done, 32 tests pass`."""
+    """A state and its label: `done, 32 tests pass`."""
 
     state: Stand = "empty"
-    words: str = "nothing was said"
+    words: str = "no messages"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message and what came of it. `text` is empty where a turn went on without a new message.
+    """One message and its result. `text` is empty if a turn continued without a new message.
 
-    `seq` is the message, `last_seq` the last record before the next message. `files` are (path, added, removed).
+    `seq` is the message, `last_seq` the last record before the next message. `files` are (path, added,
+    removed).
     """
 
     seq: int
@@ -50,25 +51,25 @@ class Said:
 
 
 def outcome_of(figures: MetricsView) -> Outcome:
-    """How the newest turn of these figures stands; tests that fail outweigh what the agent says."""
+    """Return the outcome of the newest turn in these metrics; failing tests override the agent's own report."""
     if not figures.turns:
         return Outcome("empty", "not answered")
     end = figures.last_turn_end
     if not end:
         return Outcome("open", "not finished")
-    words = TURN_ENDS[end]  # type: ignore[index]  # the fold keeps the event's own word
+    label = TURN_ENDS[end]  # type: ignore[index]  # the fold keeps the event's own word
     state: Stand = "done" if end == "finished" else "failed" if end in FAILED else "stopped"
     if figures.tests_failed:
         tests = "1 test fails" if figures.tests_failed == 1 else f"{figures.tests_failed} tests fail"
-        return Outcome("failed", f"{tests}, agent says done" if state == "done" else f"{words}, {tests}")
+        return Outcome("failed", f"{tests}, agent says done" if state == "done" else f"{label}, {tests}")
     if figures.tests_passed and state == "done":
         tests = "1 test passes" if figures.tests_passed == 1 else f"{figures.tests_passed} tests pass"
-        return Outcome("done", f"{words}, {tests}")
-    return Outcome(state, words)
+        return Outcome("done", f"{label}, {tests}")
+    return Outcome(state, label)
 
 
 class Deed:
-    """Folds what follows one message, until the next."""
+    """A fold of the events from one message up to the next."""
 
     def __init__(self, seq: int, at: float, text: LongText) -> None:
         self._seq, self._at, self._text = seq, at, text_preview(text)
@@ -78,11 +79,11 @@ class Deed:
 
     @property
     def begun(self) -> bool:
-        """Whether a turn has begun with it."""
+        """True if a turn has started with it."""
         return self._turns > 0
 
     def apply(self, ev: Envelope) -> None:
-        """Take one record in."""
+        """Fold one event."""
         self._metrics.apply(ev)
         self._files.apply(ev)
         self._turns += ev.payload.kind == "turn.started"
@@ -91,7 +92,7 @@ class Deed:
             self._last_at = ev.at
 
     def said(self) -> Said:
-        """As of the last record."""
+        """Return the result as of the last record."""
         figures = self._metrics.view()
         return Said(
             seq=self._seq,
@@ -100,7 +101,7 @@ class Deed:
             text=self._text,
             outcome=outcome_of(figures),
             answer=figures.final_answer,
-            files=tuple((one.path, one.added, one.removed) for one in self._files.view().files),
+            files=tuple((file.path, file.added, file.removed) for file in self._files.view().files),
             tools=dict(figures.tools),
             duration_s=max(0.0, self._last_at - self._at),
             cost_usd=figures.cost_usd,

@@ -1,4 +1,4 @@
-"""What was told of files since the newest checkpoint: whose it is though no checkpoint says so yet."""
+"""Changes to files since the newest checkpoint, and who made them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from tui_agent.protocol.events.files import Author, FileChanged
 
 @dataclass(frozen=True, slots=True)
 class ToldChange:
-    """The newest that was told of one path, and when. `session`: a call changed it, then or before."""
+    """The newest known change of one path and its time. `session` is True if this or an earlier change is the
+    session's."""
 
     change: FileChanged
     at: float
@@ -16,13 +17,13 @@ class ToldChange:
 
 
 def told_after(known: Mapping[str, ToldChange], change: FileChanged, at: float) -> ToldChange:
-    """What is told of the path of a change from then on."""
-    before = known.get(change.path)
-    mine = change.author != "human" or (before is not None and before.session)
-    return ToldChange(change, at, mine)
+    """Return the entry for the path of `change`, given the earlier entries."""
+    previous = known.get(change.path)
+    by_session = change.author != "human" or (previous is not None and previous.session)
+    return ToldChange(change, at, by_session)
 
 
 def author_of(told: Mapping[str, ToldChange], *, otherwise: Author) -> Author:
-    """Who changed these paths, as one word: a command where any call was one."""
-    authors = {one.change.author for one in told.values() if one.session}
+    """Return the author of these changes as one word: a command if any of the session's changes was one."""
+    authors = {entry.change.author for entry in told.values() if entry.session}
     return "agent" if authors == {"agent"} else otherwise

@@ -1,4 +1,4 @@
-"""The state of a session, which commands are checked against and agents and tools are given.
+"""The state of a session, used to check commands and given to agents and tools.
 
 Invariant: plain and picklable; everything in it comes from events.
 """
@@ -30,26 +30,26 @@ from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 COMPACTING = "summarising"
-"""Why an agent runs whose history is being made smaller."""
+"""State reason of an agent whose history is being compacted."""
 BRINGING_BACK = "bringing back"
-"""Why it runs while what a summary stands for comes back."""
+"""State reason of an agent while compacted messages are restored."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
-    """A short digest of what was called and what came of it; equal for a call that only repeats.
+    """Return a short digest of a call and its result, equal for a call that only repeats.
 
-    Of the content only the first piece counts (notes may follow it), a kept text by its digest.
+    Of the content only the first part counts (notes may follow it); a blob counts by its digest.
     """
-    plain = [name, arguments, [_content_digest(piece) for piece in content[:1]]]
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+    values = [name, arguments, [_content_digest(part) for part in content[:1]]]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _content_digest(piece: Content) -> str:
-    if isinstance(piece, ImageContent):
-        return piece.blob_sha256
-    if isinstance(piece.text, str):
-        return hashlib.sha256(piece.text.encode("utf-8", "replace")).hexdigest()
-    return piece.text.blob_sha256
+def _content_digest(part: Content) -> str:
+    if isinstance(part, ImageContent):
+        return part.blob_sha256
+    if isinstance(part.text, str):
+        return hashlib.sha256(part.text.encode("utf-8", "replace")).hexdigest()
+    return part.text.blob_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +60,19 @@ class OpenCall:
     name: str
     agent: AgentId
     called: bool
-    """tool.called was recorded."""
+    """True if tool.called was recorded."""
     started: bool
-    """tool.started was recorded: its side effects may have happened."""
+    """True if tool.started was recorded: side effects may have happened."""
     writes: bool
     waits: bool = False
-    """It hands its work to a delegate, which has not begun."""
+    """True if it passes its work to a delegate that has not started."""
     asked: bool = False
-    """The user was asked about it and has not decided, in this run or in one that is gone."""
+    """True if the user was asked about it, in this run or an earlier one, and has not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """The newest known content of a file that the session has read or written: its digest and whether all was seen."""
+    """The newest known content of a file that the session read or wrote: its digest and whether all of it was read."""
 
     digest: str
     whole: bool
@@ -80,7 +80,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the session. Cost is None as long as no call had a known price."""
+    """Sums over the session. Cost is None while no call had a known price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -92,7 +92,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class SessionStateView:
-    """The whole state, as of `seq`."""
+    """The complete session state as of `seq`."""
 
     seq: int = -1
     workspace: str = ""
@@ -103,7 +103,7 @@ class SessionStateView:
     agent_state: AgentState = AgentState.LOADING
     state_reason: str = ""
     phase: str = "idle"
-    """message, model, policy, tools, trace or idle: the lit stage of the pipeline line."""
+    """message, model, policy, tools, trace or idle: the active stage of the pipeline line."""
     root_task: str = ""
     subtask: str = ""
     turn: int = 0
@@ -114,100 +114,108 @@ class SessionStateView:
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
     moved: bool = False
-    """Here by a revert, an undo, a redo or as a fork, and no turn began since: nothing failed and nothing was stopped, but
-    what is queued waits until someone says so."""
+    """True after a revert, undo, redo or fork, until the next turn starts.
+
+    Nothing failed and nothing was stopped, but queued messages wait until the user continues.
+    """
     shell: UserShellStarted | None = None
-    """The user's own command that runs now."""
+    """The user's own running command."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """The iteration that the main agent, or the delegate whose view this is, is in; delegates side by side are in several."""
+    """The iteration of the main agent, or of the delegate whose view this is.
+
+    Concurrent delegates are in different iterations.
+    """
     local_iteration: int = 0
     main_local: int = 0
-    """The main agent's own count of iterations, whoever works now."""
+    """The main agent's own iteration count, also while a delegate works."""
     delegate_level: int = 0
     parts: int = 0
-    """How many parts there are; the next part's index."""
+    """The number of parts; also the next part's index."""
     repeated_call: str = ""
-    """A digest of the newest finished call's name, arguments and result content (`call_digest`)."""
+    """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
     repeats: int = 0
-    """How many calls in a row had that digest."""
+    """Number of calls in a row with that digest."""
     almost_stuck: bool = False
-    """`repeats` has reached 3."""
+    """True if `repeats` has reached 3."""
     last_error: str = ""
-    """What failed last: an engine's fault, a model's, or a call with the words that the model was told."""
+    """The last failure: of the engine, of a model, or of a call with its message for the model."""
     session_context: str = ""
-    """What was taken over from an earlier session."""
+    """Summary added from an earlier session."""
     start_seq: int = 0
-    """Where the history of `agent` begins in the log; it ends at `seq`."""
+    """The seq where the history of `agent` begins; it ends at `seq`."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
-    """A message that is recorded but whose turn has not begun (a crash in between)."""
+    """A recorded message whose turn has not started (after a crash)."""
     steers: int = 0
-    """Steering messages that no request has carried yet."""
+    """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
     """Model requests without an answer."""
     delegates: tuple[DelegateState, ...] = ()
-    """The delegates that work."""
+    """The running delegates."""
     agents_begun: int = 0
-    """How many delegates there were, on all branches that this one knows of."""
+    """Number of delegates started, on all branches that this one knows of."""
     permissions: tuple[PermissionRequested, ...] = ()
-    """Questions that wait for a decision."""
+    """Requests that wait for the user's decision."""
     questions: tuple[QuestionAsked, ...] = ()
     granted: tuple[str, ...] = ()
     """Rules allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    """What `read_artifact` can read, by id."""
+    """Artifacts that `read_artifact` can read, by id."""
     explored: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
-    """The task's working memory: blocks by name. Not to be changed."""
+    """The task's working memory: blocks by name. Must not be changed."""
     mentioned: tuple[str, ...] = ()
-    """Paths that the message which began the newest turn mentions; folders end in `/`."""
+    """Paths mentioned in the message that started the newest turn; folders end in `/`."""
     mapped: bool = False
-    """A map of the repository stands in the model's history."""
+    """True if the model's history contains a repository map."""
     map_late: str = ""
-    """Why the next request has none, though one is wanted."""
+    """The reason why the next request lacks a map that it should have."""
     open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
-    """The background jobs that run."""
+    """The running background jobs."""
     jobs_begun: int = 0
-    """How many there were on this branch."""
+    """Number of jobs started on this branch."""
     clean: bool = True
-    """The newest run finished in order (or none has begun)."""
+    """True if the newest run finished properly, or none has started."""
     commit: str = ""
     """The newest checkpoint of the workspace; empty before the first."""
     unkept: dict[str, ToldChange] = field(default_factory=dict)
-    """What was told since then of files, by path."""
+    """Changes since then, by path."""
     written: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, the newest last."""
     lost_at: float | None = None
-    """When the newest event was of a run that ended in a call that writes; None once a checkpoint was taken since."""
+    """Time of the newest event of a run that crashed during a call that writes.
+
+    None again after the next checkpoint.
+    """
     sandbox: str = ""
-    """What confines the commands of this run; empty where nothing does (`sandbox_why_not` says why, once it is known)."""
+    """The sandbox of this run's commands; empty without one (`sandbox_why_not` then gives the reason, once known)."""
     sandbox_why_not: str = ""
     variables: tuple[str, ...] = ()
-    """Those with secrets that commands are shown all the same."""
+    """Variables with secrets that commands may see all the same."""
     forked: ForkChange | None = None
-    """The session was forked here and no turn began since: what of the fork's changes is still to be made."""
+    """The changes of a fork that are not applied yet; None once a turn has started."""
     instructed: Instructed = field(default_factory=Instructed)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
-    """A plugin's task-specific values: plugin.event named `state`, by plugin."""
+    """A plugin's task-specific values, by plugin: `plugin.event` with the name `state`."""
 
     @property
     def busy(self) -> bool:
-        """A turn runs, a command of the user's own, or a compaction: a message waits, Esc stops it."""
+        """True if a turn, a command of the user's or a compaction runs: a message waits, and Esc stops it."""
         return self.turn_running or self.shell is not None or self.compacting
 
     @property
     def compacting(self) -> bool:
-        """The history is being summarised at the user's wish, or some of it brought back; a message waits, Esc stops it."""
+        """True if the history is compacted or restored on the user's request: a message waits, and Esc stops it."""
         return (
             not self.turn_running
             and self.agent_state is AgentState.RUNNING
@@ -216,47 +224,50 @@ class SessionStateView:
 
     @property
     def instructions(self) -> tuple[InstructionFile, ...]:
-        """The files of instructions that the agent has, the farthest first."""
+        """The agent's instruction files, the outermost folder first."""
         return self.instructed.files
 
     @property
     def instruction_notes(self) -> tuple[str, ...]:
-        """What of them was left out, and why."""
+        """What was left out of the instructions, with reasons."""
         return self.instructed.notes
 
     @property
     def confirmation_mode(self) -> bool:
-        """Whether writes and commands ask first."""
+        """True if writes and commands ask first."""
         return self.settings is not None and self.settings.policy in ("ask", "plan")
 
     def seen_by(self, agent: AgentId) -> "SessionStateView":
-        """The session as this agent has it: a delegate its own task, model, policy, instructions, and count and limit of
-        iterations; the main agent its own place while delegates work."""
-        one = next((each for each in self.delegates if each.agent == agent), None)
-        if one is None and agent == MAIN_AGENT != self.agent:
+        """Return the session as this agent sees it.
+
+        A delegate sees its own task, model, policy, instructions and iterations; the main agent sees its own
+        position while delegates work.
+        """
+        delegate = next((candidate for candidate in self.delegates if candidate.agent == agent), None)
+        if delegate is None and agent == MAIN_AGENT != self.agent:
             return replace(
                 self, agent=agent, local_iteration=self.main_local, delegate_level=0, start_seq=0, subtask=""
             )
-        if one is None or self.settings is None:
+        if delegate is None or self.settings is None:
             return self
         changed = {
-            "model": one.model,
-            "policy": one.policy or self.settings.policy,
+            "model": delegate.model,
+            "policy": delegate.policy or self.settings.policy,
             "agent": "default",
-            "budgets": self.settings.budgets.model_copy(update={"max_iterations": one.max_iterations}),
+            "budgets": self.settings.budgets.model_copy(update={"max_iterations": delegate.max_iterations}),
         }
         return replace(
             self,
             agent=agent,
             settings=self.settings.model_copy(update=changed),
-            subtask=one.task,
-            own_iteration=one.iteration,
-            local_iteration=one.local_iteration,
-            delegate_level=one.level,
-            turn_iterations=one.local_iteration,
-            start_seq=one.start_seq,
+            subtask=delegate.task,
+            own_iteration=delegate.iteration,
+            local_iteration=delegate.local_iteration,
+            delegate_level=delegate.level,
+            turn_iterations=delegate.local_iteration,
+            start_seq=delegate.start_seq,
             session_context="",
-            instructed=one.instructed,
+            instructed=delegate.instructed,
             steers=0,
             todo=(),
         )

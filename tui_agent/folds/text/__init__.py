@@ -1,1 +1,1 @@
-"""Pure text functions that folds and their callers share: diffs, patterns, word forms, labels."""
+"""Pure text functions shared by folds and their callers: diffs, path patterns, word forms, labels."""

@@ -1,7 +1,7 @@
-"""What ignore files leave out, by git's rules (`man gitignore`).
+"""Rules of gitignore files (`man gitignore`).
 
-Invariant: bounded work, whatever an ignore file holds: a path is matched in time proportional to its length and to
-the number of lines, of which the first `MAX_LINES` count. `work` says how much that is.
+Invariant: bounded work for any ignore file: matching a path takes time proportional to its length and to the
+number of lines, of which the first `MAX_LINES` count. `work` returns the bound.
 """
 
 import re
@@ -12,26 +12,28 @@ from itertools import accumulate
 from tui_agent.folds.text.glob import Part, fits, parts_of
 
 MAX_LINES = 5_000
-"""One with `**` counts as many times as it has names."""
+"""Maximum number of lines; a line with `**` counts once per name in it."""
 MAX_LINE = 1_000
-"""Characters; a longer line is passed over."""
+"""Maximum characters in a line; a longer one is skipped."""
 MAX_STARS = 10
-"""Runs of stars in a line; a line with more of them is passed over."""
+"""Maximum runs of stars in a line; a line with more is skipped."""
 _STARS = re.compile(r"\*+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """A parsed line of an ignore file."""
+
     parts: tuple[Part, ...]
     ignores: bool
     folders_only: bool
     by_name: bool
     inside_only: bool
-    """It ends with `/**`: what it names is not meant, only what lies in it."""
+    """The line ends with `/**`: it matches the contents of the folder, not the folder itself."""
 
     @property
     def work(self) -> int:
-        """Comparisons for each name of a path."""
+        """Number of comparisons for each name of a path."""
         return len(self.parts) if None in self.parts else 1
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -41,12 +43,14 @@ class _Line:
 
 
 class IgnoreFile:
-    """The lines of one ignore file; the last one that fits decides."""
+    """The lines of one ignore file; the last matching one decides."""
 
     def __init__(self, text: str) -> None:
-        found = [line for line in map(_line, text.split("\n", MAX_LINES)[:MAX_LINES]) if line is not None]
-        works = accumulate(line.work for line in found)
-        self._lines = tuple(line for line, work in zip(found, works, strict=True) if work <= MAX_LINES)[::-1]
+        lines = [
+            line for line in map(_parse_line, text.split("\n", MAX_LINES)[:MAX_LINES]) if line is not None
+        ]
+        works = accumulate(line.work for line in lines)
+        self._lines = tuple(line for line, work in zip(lines, works, strict=True) if work <= MAX_LINES)[::-1]
         self._by_name = sum(line.by_name for line in self._lines)
         self._by_path = sum(line.work for line in self._lines if not line.by_name)
 
@@ -58,13 +62,14 @@ class IgnoreFile:
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Whether `path` (seen from the file's folder) is ignored; None where no line says anything."""
+        """Return True if `path` (relative to the file's folder) is ignored, None if no line matches."""
         names = path.split("/")
         for line in self._lines:
             if line.folders_only and not folder:
                 continue
             if not line.fits(names):
                 continue
+            # `docs/**` also fits the folder `docs` itself, as `**` may match no names.
             if line.inside_only and fits(names, line.parts[:-1]):
                 continue
             return line.ignores
@@ -72,40 +77,44 @@ class IgnoreFile:
 
 
 class Rules:
-    """The ignore files that hold for a folder: from the repository's top down, the deepest one decides."""
+    """The ignore files that apply to a folder, from the repository's root down; the deepest one decides."""
 
     def __init__(self, files: tuple[tuple[str, IgnoreFile], ...] = ()) -> None:
         self._files = files
 
     def below(self, base: str, text: str) -> "Rules":
-        """These rules and those of the ignore file in `base` (with a `/` at its end, or empty)."""
-        found = IgnoreFile(text)
-        return Rules((*self._files, (base, found))) if found else self
+        """Return these rules extended by the ignore file in `base` (empty, or ending with `/`)."""
+        ignore_file = IgnoreFile(text)
+        return Rules((*self._files, (base, ignore_file))) if ignore_file else self
 
     def work(self, path: str) -> int:
         """Return the number of comparisons that `ignores` takes at most."""
-        return sum(found.work(path[len(base) :]) for base, found in self._files)
+        return sum(ignore_file.work(path[len(base) :]) for base, ignore_file in self._files)
 
     def ignores(self, path: str, folder: bool) -> bool:
-        """Whether `path` (seen from where the rules begin) is ignored, its folders not being."""
-        for base, found in reversed(self._files):
-            verdict = found.verdict(path[len(base) :], folder)
+        """Return True if `path` (relative to the rules' root) is ignored, assuming its folders are not."""
+        for base, ignore_file in reversed(self._files):
+            verdict = ignore_file.verdict(path[len(base) :], folder)
             if verdict is not None:
                 return verdict
         return False
 
     def ignores_any_of(self, path: str) -> bool:
-        """Whether the folder `path`, or one above it, is ignored."""
+        """Return True if the folder `path`, or one above it, is ignored."""
         names = path.split("/")
-        return any(self._holds("/".join(names[: index + 1])) for index in range(len(names)))
+        return any(self._ignores_folder("/".join(names[: index + 1])) for index in range(len(names)))
 
-    def _holds(self, path: str) -> bool:
-        known = tuple(one for one in self._files if path.startswith(one[0]) and path != one[0].rstrip("/"))
-        return Rules(known).ignores(path, True)
+    def _ignores_folder(self, path: str) -> bool:
+        above = tuple(
+            (base, ignore_file)
+            for base, ignore_file in self._files
+            if path.startswith(base) and path != base.rstrip("/")
+        )
+        return Rules(above).ignores(path, True)
 
 
-def _line(text: str) -> _Line | None:
-    line = _without_blanks(text.removesuffix("\r"))
+def _parse_line(text: str) -> _Line | None:
+    line = _strip_trailing_spaces(text.removesuffix("\r"))
     if not line or line.startswith("#") or len(line) > MAX_LINE:
         return None
     if len(_STARS.findall(line)) > MAX_STARS:
@@ -122,8 +131,8 @@ def _line(text: str) -> _Line | None:
     return _Line(parts, not negated, folders_only, by_name, inside_only) if parts else None
 
 
-def _without_blanks(line: str) -> str:
-    """Without the blanks at its end, but for one that is escaped."""
-    short = line.rstrip(" ")
-    escaped = (len(short) - len(short.rstrip("\\"))) % 2 == 1
-    return short + " " if escaped and len(short) < len(line) else short
+def _strip_trailing_spaces(line: str) -> str:
+    """Return the line without trailing spaces, except one that is escaped."""
+    stripped = line.rstrip(" ")
+    escaped = (len(stripped) - len(stripped.rstrip("\\"))) % 2 == 1
+    return stripped + " " if escaped and len(stripped) < len(line) else stripped

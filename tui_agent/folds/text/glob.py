@@ -1,8 +1,8 @@
-"""Patterns of paths as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and `{a,b}` where it is asked for.
+"""Path patterns as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and optionally `{a,b}`.
 
-Invariant: no pattern, however it is made, takes longer than its length times that of the path: what follows a star is
-taken where it first fits and never tried further on, and names are matched one after the other with the set of places
-that are reached, so nothing is tried twice.
+Invariant: no pattern takes longer than its length times that of the path. The text after a star is matched at
+its first occurrence without backtracking, and names are matched one after the other with the set of reachable
+positions, so nothing is tried twice.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import TypeAlias
 MAX_PATTERN = 500
 MAX_ALTERNATIVES = 64
 Part: TypeAlias = Pattern[str] | None
-"""What one name must fit; None stands for `**`: any number of names."""
+"""The pattern of one name; None means `**`: any number of names."""
 
 _CLASSES = {
     "alpha": "a-zA-Z",
@@ -31,7 +31,10 @@ _CLASSES = {
 
 
 def path_pattern(pattern: str) -> Callable[[str], bool]:
-    """A predicate of paths with `/`. A pattern without a slash is one of names in any folder. Raises `ValueError`."""
+    """Return a predicate for paths with `/`.
+
+    A pattern without a slash matches names in any folder. Raises `ValueError` with a sentence for the user.
+    """
     plain = pattern.strip().removeprefix("./").lstrip("/")
     if not plain:
         raise ValueError("The pattern is empty.")
@@ -39,7 +42,7 @@ def path_pattern(pattern: str) -> Callable[[str], bool]:
         raise ValueError(f"The pattern is longer than {MAX_PATTERN} characters.")
     if plain.endswith("/"):
         plain += "**"
-    choices = [parts_of(choice) for choice in _alternatives(plain)]
+    choices = [parts_of(choice) for choice in _expand_braces(plain)]
     by_name = "/" not in plain
 
     def matches(path: str) -> bool:
@@ -50,83 +53,87 @@ def path_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def parts_of(pattern: str, *, escapes: bool = False) -> tuple[Part, ...]:
-    """One expression for each name of a pattern. With `escapes` a backslash takes the next character as it is."""
+    """Return one expression per name of a pattern. With `escapes` a backslash makes the next character literal."""
     parts: list[Part] = []
     for name in pattern.split("/"):
         if len(name) > 1 and not name.strip("*"):
             if not parts or parts[-1] is not None:
                 parts.append(None)
         elif name:
-            parts.append(_name(name, escapes))
+            parts.append(_compile_name(name, escapes))
     return tuple(parts)
 
 
 def fits(names: Sequence[str], parts: Sequence[Part]) -> bool:
-    """Whether the names fit the parts; the set of reachable parts is carried along."""
-    reach = _past_stars({0}, parts)
+    """Return True if the names match the parts. Linear: it tracks the set of reachable positions."""
+    reachable = _skip_stars({0}, parts)
     for name in names:
-        after: set[int] = set()
-        for index in reach:
+        next_positions: set[int] = set()
+        for index in reachable:
             if index == len(parts):
                 continue
             part = parts[index]
             if part is None:
-                after.add(index)
+                next_positions.add(index)
             elif part.fullmatch(name):
-                after.add(index + 1)
-        reach = _past_stars(after, parts)
-        if not reach:
+                next_positions.add(index + 1)
+        reachable = _skip_stars(next_positions, parts)
+        if not reachable:
             return False
-    return len(parts) in reach
+    return len(parts) in reachable
 
 
-def _past_stars(reach: set[int], parts: Sequence[Part]) -> set[int]:
-    """With every `**` that may stand for no folder passed over."""
-    more = set(reach)
-    for index in reach:
-        at = index
-        while at < len(parts) and parts[at] is None:
-            at += 1
-            more.add(at)
-    return more
+def _skip_stars(reachable: set[int], parts: Sequence[Part]) -> set[int]:
+    """Return the positions and those after each `**`, which may match no folder."""
+    positions = set(reachable)
+    for index in reachable:
+        position = index
+        while position < len(parts) and parts[position] is None:
+            position += 1
+            positions.add(position)
+    return positions
 
 
-def _alternatives(pattern: str) -> list[str]:
-    """The pattern with every `{a,b}` written out."""
-    done: list[str] = []
+def _expand_braces(pattern: str) -> list[str]:
+    """Return the pattern with every `{a,b}` expanded."""
+    expanded: list[str] = []
     waiting = [pattern]
     while waiting:
-        at = waiting.pop()
-        found = next((one for one in re.finditer(r"\{([^{}]*)\}", at) if "," in one.group(1)), None)
-        if found is None:
-            done.append(at)
+        candidate = waiting.pop()
+        braces = next(
+            (match for match in re.finditer(r"\{([^{}]*)\}", candidate) if "," in match.group(1)), None
+        )
+        if braces is None:
+            expanded.append(candidate)
         else:
-            choices = found.group(1).split(",")
-            waiting += [at[: found.start()] + choice + at[found.end() :] for choice in choices]
-        if len(done) + len(waiting) > MAX_ALTERNATIVES:
+            choices = braces.group(1).split(",")
+            waiting += [
+                candidate[: braces.start()] + choice + candidate[braces.end() :] for choice in choices
+            ]
+        if len(expanded) + len(waiting) > MAX_ALTERNATIVES:
             raise ValueError("The pattern has too many alternatives.")
-    return done
+    return expanded
 
 
 @lru_cache(maxsize=4096)
-def _name(name: str, escapes: bool) -> Pattern[str]:
-    """The name's expression."""
+def _compile_name(name: str, escapes: bool) -> Pattern[str]:
+    """Compile the pattern of one name."""
     pieces = [""]
-    at = 0
-    while at < len(name):
-        char = name[at]
-        at += 1
+    position = 0
+    while position < len(name):
+        char = name[position]
+        position += 1
         if char == "*":
             if pieces[-1] or len(pieces) == 1:
                 pieces.append("")
         elif char == "?":
             pieces[-1] += "."
         elif char == "\\" and escapes:
-            pieces[-1] += re.escape(name[at : at + 1]) if at < len(name) else "(?!)"
-            at += 1
-        elif char == "[" and (end := _end_of_set(name, at, escapes)) > 0:
-            pieces[-1] += _set(name[at:end], escapes)
-            at = end + 1
+            pieces[-1] += re.escape(name[position : position + 1]) if position < len(name) else "(?!)"
+            position += 1
+        elif char == "[" and (end := _find_set_end(name, position, escapes)) > 0:
+            pieces[-1] += _set_expression(name[position:end], escapes)
+            position = end + 1
         elif char == "[" and escapes:
             return re.compile("(?!)")  # git: a set without an end fits nothing
         else:
@@ -135,11 +142,12 @@ def _name(name: str, escapes: bool) -> Pattern[str]:
     if not more:
         return re.compile(first, re.DOTALL)
     *middle, last = more
+    # Atomic groups take the first match of each piece for good, so matching cannot backtrack.
     return re.compile(first + "".join(f"(?>.*?{piece})" for piece in middle) + ".*" + last, re.DOTALL)
 
 
-def _end_of_set(name: str, at: int, escapes: bool) -> int:
-    """Where the `]` of a set stands that begins before `at`; -1 where it has none."""
+def _find_set_end(name: str, at: int, escapes: bool) -> int:
+    """Return the position of the `]` that ends the set opened before `at`; -1 if there is none."""
     at += name[at : at + 1] in ("!", "^") if escapes else name[at : at + 1] == "!"
     first = at
     while at < len(name):
@@ -153,25 +161,25 @@ def _end_of_set(name: str, at: int, escapes: bool) -> int:
     return -1
 
 
-def _set(inside: str, escapes: bool) -> str:
-    negated = inside[:1] in (("!", "^") if escapes else ("!",))
-    body = inside[negated:]
-    plain = ""
-    at = 0
-    while at < len(body):
-        char = body[at]
-        named = re.match(r"\[:(\w+):\]", body[at:]) if escapes and char == "[" else None
-        if named:
-            plain += _CLASSES.get(named[1], "")
-            at += named.end()
+def _set_expression(content: str, escapes: bool) -> str:
+    negated = content[:1] in (("!", "^") if escapes else ("!",))
+    body = content[negated:]
+    expression = ""
+    position = 0
+    while position < len(body):
+        char = body[position]
+        class_match = re.match(r"\[:(\w+):\]", body[position:]) if escapes and char == "[" else None
+        if class_match:
+            expression += _CLASSES.get(class_match[1], "")
+            position += class_match.end()
             continue
-        if escapes and char == "\\" and at + 1 < len(body):
-            at += 1
-            plain += "\\" + body[at] if not body[at].isalnum() else body[at]
+        if escapes and char == "\\" and position + 1 < len(body):
+            position += 1
+            expression += "\\" + body[position] if not body[position].isalnum() else body[position]
         else:
-            plain += char if char == "-" or char.isalnum() else re.escape(char)
-        at += 1
+            expression += char if char == "-" or char.isalnum() else re.escape(char)
+        position += 1
     try:
-        return re.compile(f"[{'^' if negated else ''}{plain}]").pattern
+        return re.compile(f"[{'^' if negated else ''}{expression}]").pattern
     except re.error:  # a range that runs backwards, or nothing in it: no character fits
         return "." if negated else "(?!)"

@@ -1,4 +1,7 @@
-"""The words that people read for states, ends and failures. Invariant: one word for a thing, in every pane and summary."""
+"""Labels that people read for states, endings and failures.
+
+Invariant: one term per thing, in every pane and summary.
+"""
 
 from typing import Final
 
@@ -12,13 +15,13 @@ TURN_ENDS: Final[dict[TurnEnd, str]] = {
     "finished": "done",
     "rejected": "the agent declined",
     "interrupted": "stopped",
-    "part_limit": "stopped at the limit of parts",
-    "iteration_limit": "stopped at the limit of iterations",
-    "turn_limit": "stopped at the limit of turns",
+    "part_limit": "stopped at the part limit",
+    "iteration_limit": "stopped at the iteration limit",
+    "turn_limit": "stopped at the turn limit",
     "time_limit": "stopped at the time limit",
     "cost_limit": "stopped at the cost limit",
     "denied": "denied",
-    "stuck": "stopped: the same calls again",
+    "stuck": "stopped: repeated the same calls",
     "model_error": "the model failed",
     "error": "failed",
 }
@@ -34,7 +37,7 @@ SPAN_STATES: Final[dict[SpanState, str]] = {
 TOOL_ENDS: Final[dict[ToolStatus, str]] = {
     "ok": "",
     "failed": "failed",
-    "invalid": "not a valid call",
+    "invalid": "invalid call",
     "denied": "denied",
     "interrupted": "stopped",
     "lost": "lost",
@@ -42,51 +45,51 @@ TOOL_ENDS: Final[dict[ToolStatus, str]] = {
 FAILURES: Final[dict[str, str]] = {
     "model": "a request to the model",
     "tool": "a tool call",
-    "environment": "a tool call, by the files or programs of the workspace",
-    "policy": "a call that was denied",
+    "environment": "a file or program of the workspace",
+    "policy": "a denied call",
     "budget": "a limit that was reached",
     "engine": "the engine itself",
 }
-"""By the categories of `MetricsView.failures`: what it was that failed."""
+"""Causes of failures, by the categories of `MetricsView.failures`."""
 
 
 def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
-    """What to say where a limit of cost limits nothing, because nobody knows the model's price; else empty."""
+    """Return a warning if a cost limit cannot be enforced because the model's price is unknown; otherwise ""."""
     if limit_usd is None or price is not None or not model:
         return ""
-    return f"The price of {model} is not known, so the cost limit of ${limit_usd:g} cannot hold."
+    return f"The price of {model} is unknown, so the cost limit of ${limit_usd:g} cannot be enforced."
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
-    """What is different in a fork, a few words each: a model's, a tool's and a user's own words are left out."""
-    named = {
+    """Return the differences of a fork in a few words each, without texts of models, tools or users."""
+    fields = {
         "model": changed.model,
         "reasoning effort": changed.reasoning_effort,
         "context mode": changed.context_mode,
         "folder": changed.workspace,
     }
-    found = [f"{what} {value}" for what, value in named.items() if value]
+    changes = [f"{label} {value}" for label, value in fields.items() if value]
     if changed.result is not None:
-        found.append("another tool result")
+        changes.append("another tool result")
     if changed.message is not None:
-        found.append("another message")
-    return tuple(found)
+        changes.append("another message")
+    return tuple(changes)
 
 
-CAME: Final = "A later request had it."
-LATER: Final = "A later request has it."
+CAME: Final = "A later request included it."
+LATER: Final = "A later request will include it."
 
 
 def unmapped(waited_ms: float) -> str:
-    """That a request went out before the map of the repository was made."""
-    return f"Sent without the map of the repository, which was not there after {waited_ms / 1_000:g} s."
+    """Return the notice that a request was sent before the repository map was ready."""
+    return f"Sent without the repository map, which was not ready after {waited_ms / 1_000:g} s."
 
 
 def stepped_over(count: int) -> str:
-    """How many lines of a log could not be read."""
-    return counted(count, "damaged line was stepped over", "damaged lines were stepped over")
+    """Return the notice on unreadable lines of a log."""
+    return counted(count, "damaged line was skipped", "damaged lines were skipped")
 
 
 def unknown_events(count: int, *, newer: bool = False) -> str:
-    """How many events of a log could be read but not understood."""
+    """Return the phrase for events of a log that could be read but not understood."""
     return f"{counted(count, 'event')} of {'a newer log version' if newer else 'a kind'} that this version does not know"

@@ -1,1 +1,1 @@
-"""Folds of what was measured: spans, metrics, parts and the timeline."""
+"""Folds of measurements: spans, metrics, parts and the timeline."""

@@ -1,7 +1,7 @@
-"""When the agents edit files: with their tools, or with commands that are no tests.
+"""Edits of files by agents: with their tools, or with commands that are not tests.
 
-Invariant: what a command changed counts once the command has ended, for only then is it known whether it was a test run,
-which leaves files of its own.
+Invariant: a command's changes count once the command has ended, because only then it is known whether it was
+a test run, which writes files of its own.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tui_agent.protocol.ids import CallId
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file that an agent, a delegate too, has changed, and when (seconds since 1970)."""
+    """A change of a file by an agent or delegate; `at` is in seconds since 1970."""
 
     path: str
     at: float
@@ -23,22 +23,22 @@ class Edit:
 
 
 class Edits:
-    """Tells edits as they become known."""
+    """A fold that reports edits as soon as they are certain."""
 
     def __init__(self) -> None:
-        self._of_commands: dict[CallId, list[Edit]] = {}
+        self._command_edits: dict[CallId, list[Edit]] = {}
 
     def apply(self, ev: Envelope) -> list[Edit]:
-        """The edits that an event makes known, in order."""
+        """Fold one event; return the edits that it makes certain, in order."""
         match ev.payload:
             case FileChanged(author="agent") as change:
                 return [Edit(change.path, ev.at, change.call_id)]
             case FileChanged(author="command", call_id=str() as call) as change:
-                self._of_commands.setdefault(call, []).append(Edit(change.path, ev.at, call))
+                self._command_edits.setdefault(call, []).append(Edit(change.path, ev.at, call))
             case TestFinished(call_id=str() as call):
-                self._of_commands.pop(call, None)
+                self._command_edits.pop(call, None)
             case ToolFinished(call_id=call):
-                return self._of_commands.pop(call, [])
+                return self._command_edits.pop(call, [])
             case _:
                 pass
         return []

@@ -1,6 +1,6 @@
 """The fold behind the trace: events opened and closed as spans.
 
-Invariant: `apply` costs O(depth); the spans that did not change are the same objects in the next view.
+Invariant: `apply` costs O(depth); unchanged spans are the same objects in the next view.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -50,7 +50,7 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 
 
 class Trace:
-    """Folds the session into spans. A delegate's model calls and tools stand right under its subtask.
+    """A fold of the session into spans. A delegate's model calls and tools are children of its subtask.
 
     Spans of old turns, before the newest `keep`, are packed.
     """
@@ -63,27 +63,27 @@ class Trace:
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.left: dict[CallId, Node] = {}
-        """Calls that have not begun and outlived their turn: as they stood in it, for the turn that goes on with them."""
+        """Calls that had not started when their turn ended, for a turn that continues with them."""
         self.packed: dict[RequestId, int] = {}
-        """What requests that have not ended have sent, as it was counted before."""
+        """The tokens sent by open requests, as counted before sending."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a span changed."""
-        changed = _ON.apply(self, ev)
+        """Fold one event; return True if a span changed."""
+        changed = _HANDLERS.apply(self, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             self.last_at = ev.at
         return changed
 
     def view(self) -> TraceView:
-        """All spans; built from the ones that changed since the last call."""
+        """Return all spans, built from those that changed since the last call."""
         return self.tree.view()
 
     def copy(self) -> "Trace":
-        """The same spans, to be folded on alone; what is over is shared."""
-        held = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
+        """Return a copy to be folded on independently; finished spans are shared."""
+        open_nodes = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
         copy = Trace()
-        copy.tree, nodes = self.tree.copy([*filter(None, held), *self.subtasks.values()])
+        copy.tree, nodes = self.tree.copy([*filter(None, open_nodes), *self.subtasks.values()])
         copy.turn = None if self.turn is None else nodes[self.turn.index]
         copy.iterations = {key: nodes[node.index] for key, node in self.iterations.items()}
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
@@ -93,7 +93,7 @@ class Trace:
         return copy
 
     def broke_off(self) -> bool:
-        """What is open ran until here, whenever it is closed; no span has changed yet."""
+        """Note that open spans ended here at the latest, whenever they are closed; always returns False."""
         if self.turn is None:
             self.tree.until = None
         elif self.tree.until is None:
@@ -101,50 +101,50 @@ class Trace:
         return False
 
     def queue(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
-        """Open the span of a call that has not begun."""
+        """Open the span of a call that has not started."""
         node = self.tools[call_id] = self.tree.open("tool", name, ev, self.place(ev.agent))
         node.verb = verb
         self.tree.set_state(node, "queued")
         return node
 
     def place(self, agent: AgentId) -> Node | None:
-        """Under which span this agent's next one stands."""
+        """Return the parent span for this agent's next span."""
         if agent in self.subtasks:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
 
 
 CHARS_PER_TOKEN = 4.0
-"""Of words that nobody has counted."""
+"""Assumed for text whose tokens were not counted."""
 
-_ON: Handlers[Trace] = Handlers()
+_HANDLERS: Handlers[Trace] = Handlers()
 
 
-@_ON.on(RunStarted)
-def _run(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
+@_HANDLERS.on(RunStarted)
+def _on_run_started(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
     return fold.broke_off()
 
 
-@_ON.on(SessionForked)
-def _forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
+@_HANDLERS.on(SessionForked)
+def _on_session_forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
     return fold.broke_off()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
     if fold.turn is not None:
         fold.tree.end_below(fold.turn, ev)
         fold.tree.end(fold.turn, ev, "interrupted")
     fold.tree.until = None
     fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
-    for call_id, before in fold.left.items() if payload.goes_on else ():
-        fold.queue(ev, call_id, before.name, before.verb).first_seq = before.first_seq
+    for call_id, earlier_node in fold.left.items() if payload.goes_on else ():
+        fold.queue(ev, call_id, earlier_node.name, earlier_node.verb).first_seq = earlier_node.first_seq
     fold.left.clear()
     return True
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     turn, fold.turn = fold.turn, None
     if turn is None:
         return False
@@ -162,16 +162,16 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     return True
 
 
-@_ON.on(IterationStarted)
-def _iteration(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
+@_HANDLERS.on(IterationStarted)
+def _on_iteration_started(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
     if ev.agent in fold.subtasks:
         return False
     fold.iterations[ev.agent] = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
     return True
 
 
-@_ON.on(IterationFinished)
-def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
+@_HANDLERS.on(IterationFinished)
+def _on_iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
     node = fold.iterations.pop(ev.agent, None)
     if node is None:
         return False
@@ -180,14 +180,14 @@ def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -
     return True
 
 
-@_ON.on(ContextPacked)
-def _packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
     fold.packed[payload.request_id] = payload.total_tokens
     return False
 
 
-@_ON.on(ModelRequested)
-def _requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
+@_HANDLERS.on(ModelRequested)
+def _on_model_requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
     node = fold.requests.get(payload.request_id)
     if node is None:
         node = fold.tree.open("model", payload.model.model, ev, fold.place(ev.agent))
@@ -197,8 +197,8 @@ def _requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
     return True
 
 
-@_ON.on(ModelRetried)
-def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
+@_HANDLERS.on(ModelRetried)
+def _on_model_retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
     node = fold.requests.get(payload.request_id)
     if node is None:
         return False
@@ -208,8 +208,8 @@ def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
     node = fold.requests.pop(payload.request_id, None)
     fold.packed.pop(payload.request_id, None)
     if node is None:
@@ -221,8 +221,8 @@ def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
     return True
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node = fold.requests.pop(payload.request_id, None)
     sent = fold.packed.pop(payload.request_id, None)
     if node is None:
@@ -235,19 +235,19 @@ def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
         size = payload.partial.size if isinstance(payload.partial, BlobText) else len(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.until is not None:
-        return True  # a run broke off in its answer: it lasted as long as the turn, and ends with it
+        return True  # the run crashed during this answer: the span ends with its turn
     fold.tree.end(node, ev, "interrupted" if stopped else "failed")
     return True
 
 
-@_ON.on(ToolCalled)
-def _called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
     fold.queue(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
     return True
 
 
-@_ON.on(ToolStarted)
-def _started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
+@_HANDLERS.on(ToolStarted)
+def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
@@ -256,8 +256,8 @@ def _started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
     return True
 
 
-@_ON.on(PermissionRequested)
-def _permission(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
+@_HANDLERS.on(PermissionRequested)
+def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
@@ -266,15 +266,15 @@ def _permission(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Who decided: the user, with the reach of a yes, or the rule."""
-    done = "allowed" if payload.decision == "allow" else "denied"
+    """Return who decided: the user, with the reach of an approval, or the rule."""
+    verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.by == "user":
-        return f"{done} by you ({payload.reach})" if payload.decision == "allow" else f"{done} by you"
-    return f"{done} by {payload.rule_id or payload.by}"
+        return f"{verdict} by you ({payload.reach})" if payload.decision == "allow" else f"{verdict} by you"
+    return f"{verdict} by {payload.rule_id or payload.by}"
 
 
-@_ON.on(PermissionDecided)
-def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
+@_HANDLERS.on(PermissionDecided)
+def _on_permission_decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
@@ -287,8 +287,8 @@ def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
     return True
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node = fold.tools.pop(payload.call_id, None)
     fold.left.pop(payload.call_id, None)
     if node is None:
@@ -296,29 +296,29 @@ def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node.outcome = payload.summary or TOOL_ENDS[payload.status]
     node.part = payload.part
     if node.state == "queued":
-        node.start = ev.at  # it never ran: waiting for its turn is not its time
+        node.start = ev.at  # it never ran: waiting does not count as its time
     fold.tree.end_below(node, ev)
-    took = 0.0 if node.kind == "subtask" else payload.duration_ms
-    fold.tree.end(node, ev, _TOOL_STATES[payload.status], took)
+    duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
+    fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)
     return True
 
 
-@_ON.on(AgentSpawned)
-def _spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
+@_HANDLERS.on(AgentSpawned)
+def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
     node = fold.tools.get(payload.call_id) if payload.call_id is not None else None
     if node is None:
         node = fold.tree.open("subtask", "subtask", ev, fold.place(payload.parent_agent))
     node.kind, node.agent = "subtask", ev.agent
     node.name = f"subtask, delegate level {payload.delegate_level}"
     node.detail = text_preview(payload.task)
-    node.start = ev.at  # until here it waited for its turn
+    node.start = ev.at  # until now it was waiting
     fold.subtasks[ev.agent] = node
     fold.tree.set_state(node, "running")
     return True
 
 
-@_ON.on(AgentFinished)
-def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
+@_HANDLERS.on(AgentFinished)
+def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
     node = fold.subtasks.pop(ev.agent, None)
     if node is None:
         return False
@@ -329,8 +329,8 @@ def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
     return True
 
 
-@_ON.on(ContextCompacted)
-def _compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
+@_HANDLERS.on(ContextCompacted)
+def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
     node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
     turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
     node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"

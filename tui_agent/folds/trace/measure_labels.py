@@ -1,6 +1,6 @@
-"""A session's measures in words, for a terminal's lines and for the screen.
+"""Labels for a session's measures, for the terminal and the screen.
 
-Invariant: pure; what was not measured has no line. How sizes and times are written says who asks.
+Invariant: pure; values that were not measured have no line. The caller chooses the format of sizes and times.
 """
 
 from collections.abc import Callable
@@ -13,72 +13,72 @@ from tui_agent.protocol.unicode_text import counted
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How a number of bytes and one of seconds are written."""
+    """Formats for byte counts and for seconds."""
 
     size: Callable[[int], str]
     seconds: Callable[[float], str]
 
 
 def told(metrics: MetricsView, view: MeasuresView, units: Units) -> list[tuple[str, str]]:
-    """The figures of the output, of the context, of the map and of the way to the first edit and test, by name."""
-    share = "" if view.compression_ratio is None else f", {view.compression_ratio:.0%} of it told to models"
-    artifacts = f"{counted(view.artifact_count, 'output')} put away, {units.size(view.artifact_bytes)}"
+    """Return (name, text) rows on output, context, map, and the first edit and test."""
+    share = "" if view.compression_ratio is None else f", {view.compression_ratio:.0%} sent to models"
+    artifacts = f"{counted(view.artifact_count, 'output')} stored, {units.size(view.artifact_bytes)}"
     rows = [
         ("output", f"{view.raw_output_chars} characters{share}" if view.raw_output_chars else ""),
-        ("context", _context(view, units) if view.context_peak_tokens else ""),
-        ("observations", _observations(metrics, view, units)),
+        ("context", _describe_context(view, units) if view.context_peak_tokens else ""),
+        ("observations", _describe_observations(metrics, view, units)),
         ("artifacts", artifacts if view.artifact_count else ""),
-        ("map", _map(view, units)),
+        ("map", _describe_map(view, units)),
         ("memory", counted(view.memory_updates, "update") if view.memory_updates else ""),
-        ("first edit", _way(metrics, view, units)),
+        ("first edit", _describe_first_edit(metrics, view, units)),
     ]
     return [(name, value) for name, value in rows if value]
 
 
-def _context(view: MeasuresView, units: Units) -> str:
-    real = view.context_real_tokens
-    provider = "" if real is None else f" (the provider counted {real} in the newest it answered)"
+def _describe_context(view: MeasuresView, units: Units) -> str:
+    counted_tokens = view.context_real_tokens
+    provider_note = "" if counted_tokens is None else f" (provider's count: {counted_tokens})"
     return (
-        f"about {view.context_peak_tokens} tokens at most, {view.context_estimated_tokens} in the newest request{provider}; "
+        f"peak about {view.context_peak_tokens} tokens, newest request {view.context_estimated_tokens}{provider_note}; "
         f"{counted(view.context_compression_count, 'summary', 'summaries')}, outputs shortened "
         f"{counted(view.context_reduction_count, 'time')}"
     )
 
 
-def _observations(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
-    said = []
+def _describe_observations(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
+    phrases = []
     if view.hot_observation_count:
-        said.append(f"{view.hot_observation_count} told as they came")
+        phrases.append(f"{view.hot_observation_count} in full")
     if view.cold_summary_chars:
-        said.append(f"a summary of {view.cold_summary_chars} characters for the others")
+        phrases.append(f"the others in a summary of {view.cold_summary_chars} characters")
     if metrics.repeated_reads:
-        said.append(f"{counted(metrics.repeated_reads, 'reading')} repeated")
-    return ", ".join(said)
+        phrases.append(f"{counted(metrics.repeated_reads, 'repeated read')}")
+    return ", ".join(phrases)
 
 
-def _map(view: MeasuresView, units: Units) -> str:
+def _describe_map(view: MeasuresView, units: Units) -> str:
     if not view.repomap_builds and not view.repomap_uses:
         return ""
-    asked = view.repomap_uses - view.repomap_injections
+    tool_uses = view.repomap_uses - view.repomap_injections
     return (
         f"built {counted(view.repomap_builds, 'time')}, in {counted(view.repomap_injections, 'request')}, "
-        f"asked for {counted(asked, 'time')}"
+        f"requested {counted(tool_uses, 'time')} by tool"
     )
 
 
-def _way(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
-    """How the session came to its first edit, and from there to a test."""
+def _describe_first_edit(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
+    """Return how the session reached its first edit, and from there a test."""
     if view.first_edit_part is None:
         return ""
-    said = [f"part {view.first_edit_part}"]
+    phrases = [f"part {view.first_edit_part}"]
     if metrics.seconds_to_first_edit is not None:
-        said.append(f"after {units.seconds(metrics.seconds_to_first_edit)}")
+        phrases.append(f"after {units.seconds(metrics.seconds_to_first_edit)}")
     if view.first_target_read_part is not None:
-        said.append(f"a file of it first read at part {view.first_target_read_part}")
+        phrases.append(f"first read of an edited file at part {view.first_target_read_part}")
     if view.search_to_edit_parts is not None:
-        said.append(f"{counted(view.search_to_edit_parts, 'part')} after the search before it")
+        phrases.append(f"{counted(view.search_to_edit_parts, 'part')} after the last search")
     if view.edit_to_test_parts is not None:
-        said.append(f"a test {counted(view.edit_to_test_parts, 'part')} later")
+        phrases.append(f"next test {counted(view.edit_to_test_parts, 'part')} later")
     if view.seconds_to_first_test is not None:
-        said.append(f"the first test after {units.seconds(view.seconds_to_first_test)}")
-    return ", ".join(said)
+        phrases.append(f"first test after {units.seconds(view.seconds_to_first_test)}")
+    return ", ".join(phrases)

@@ -1,6 +1,6 @@
-"""What replays and evaluations measure beyond the plain counts of `metrics`: output, context, distances.
+"""Measures for replays and evaluations beyond the counts of `metrics`: output, context, distances.
 
-Invariant: distances are counted in parts, of which every model and agent makes the same for the same work.
+Invariant: distances are counted in parts, which are the same for the same work with every model and agent.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,20 +29,24 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 SEARCHES = frozenset(("search", "find"))
-"""The verbs of calls that look for something."""
+"""Verbs of calls that search."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuresView:
-    """Counts unless a unit is named; None where there was nothing to measure.
+    """Counts unless a unit is named; None if there was nothing to measure.
 
-    `raw_output_chars` is what tools gave, `compression_ratio` the share of it that models were told. An observation is
-    hot while a model is still told it as it came, cold once a summary or a line stands for it, or its delegate has ended;
-    `cold_summary_chars` is the length of the main agent's newest summary; both are of the branch that the log stands on. `artifact_bytes` are those of the results that
-    were put into artifacts when they came. A target is a file that an agent changed, with its tools or with a command that
-    was no test run; the part of an edit, a reading, a search or a test is that of its call. `context_peak_tokens` and the
-    counts of the budget are of all requests; the estimate, what the provider counted (`context_real_tokens`) and the
-    totals of the main agent's newest.
+    `raw_output_chars` is the output of tools, `compression_ratio` the share of it that models were sent. An
+    observation is hot while a model is still sent it in full; it is cold once a summary or a line replaces
+    it, or its delegate has ended. `cold_summary_chars` is the length of the main agent's newest summary. Both
+    are those of the log's current branch. `artifact_bytes` is the size of results stored as artifacts when
+    they arrived.
+
+    A target is a file that an agent changed, with its tools or with a command that was not a test run. The
+    part of an edit, a read, a search or a test is that of its call.
+
+    `context_peak_tokens` and the counts of budgets cover all requests; the estimate, the provider's count
+    (`context_real_tokens`) and the totals are those of the main agent's newest request.
     """
 
     raw_output_chars: int = 0
@@ -73,78 +77,78 @@ class MeasuresView:
 
 
 @dataclass(slots=True)
-class _Marks:
-    """Where things stood when they first happened."""
+class _FirstEvents:
+    """Positions and times of the first events of each kind."""
 
     part: int = -1
     search: int | None = None
     edit: int | None = None
     search_before_edit: int | None = None
     test_after_edit: int | None = None
-    began: float | None = None
-    tested: float | None = None
+    first_turn_at: float | None = None
+    first_test_at: float | None = None
     calls: dict[CallId, int] = field(default_factory=dict)
-    """The parts of calls that have not ended."""
+    """The parts of open calls."""
     reads: dict[str, int] = field(default_factory=dict)
     targets: set[str] = field(default_factory=set)
-    told_chars: int = 0
+    sent_chars: int = 0
 
-    def of(self, call_id: CallId | None) -> int:
-        """The part of a call, else the newest one."""
+    def part_of(self, call_id: CallId | None) -> int:
+        """Return the part of a call, or the newest part."""
         return self.part if call_id is None else self.calls.get(call_id, self.part)
 
 
 class Measures:
-    """Folds every event of a log, also those of branches that were left."""
+    """A fold of all events of a log, also those of abandoned branches."""
 
     def __init__(self) -> None:
         self.sums = MeasuresView()
-        self.marks = _Marks()
+        self.marks = _FirstEvents()
         self._edits = Edits()
-        self._observed = observed.Observed()
+        self._observations = observed.Observed()
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a figure may have changed."""
+        """Fold one event; return True if a figure may have changed."""
         for edit in self._edits.apply(ev):
-            self._edited(edit)
-        stands = self._observed.apply(ev)
-        return _ON.apply(self, ev) or stands or isinstance(ev.payload, FileChanged)
+            self._add_edit(edit)
+        observations_changed = self._observations.apply(ev)
+        return _HANDLERS.apply(self, ev) or observations_changed or isinstance(ev.payload, FileChanged)
 
-    def _edited(self, edit: Edit) -> None:
+    def _add_edit(self, edit: Edit) -> None:
         marks = self.marks
         marks.targets.add(edit.path)
         if marks.edit is None:
-            marks.edit, marks.search_before_edit = marks.of(edit.call_id), marks.search
+            marks.edit, marks.search_before_edit = marks.part_of(edit.call_id), marks.search
 
-    def add(self, **more: int) -> bool:
-        """Count on."""
+    def add(self, **counts: int) -> bool:
+        """Add to counts by name; always returns True."""
         self.sums = replace(
-            self.sums, **{name: getattr(self.sums, name) + count for name, count in more.items()}
+            self.sums, **{name: getattr(self.sums, name) + count for name, count in counts.items()}
         )
         return True
 
     def view(self) -> MeasuresView:
-        """The figures as of the last event."""
-        marks, raw, told = self.marks, self.sums.raw_output_chars, self._observed
-        read = [part for path, part in marks.reads.items() if path in marks.targets]
+        """Return the measures as of the last event."""
+        marks, raw, observations = self.marks, self.sums.raw_output_chars, self._observations
+        target_reads = [part for path, part in marks.reads.items() if path in marks.targets]
         return replace(
             self.sums,
-            compression_ratio=round(marks.told_chars / raw, 4) if raw else None,
-            hot_observation_count=told.hot,
-            cold_summary_chars=told.summary_chars,
+            compression_ratio=round(marks.sent_chars / raw, 4) if raw else None,
+            hot_observation_count=observations.hot,
+            cold_summary_chars=observations.summary_chars,
             first_edit_part=marks.edit,
-            first_target_read_part=min(read) if read else None,
-            search_to_edit_parts=_between(marks.search_before_edit, marks.edit),
-            edit_to_test_parts=_between(marks.edit, marks.test_after_edit),
-            seconds_to_first_test=_passed(marks.began, marks.tested),
+            first_target_read_part=min(target_reads) if target_reads else None,
+            search_to_edit_parts=_part_distance(marks.search_before_edit, marks.edit),
+            edit_to_test_parts=_part_distance(marks.edit, marks.test_after_edit),
+            seconds_to_first_test=_elapsed_seconds(marks.first_turn_at, marks.first_test_at),
         )
 
 
-def _between(first: int | None, last: int | None) -> int | None:
+def _part_distance(first: int | None, last: int | None) -> int | None:
     return None if first is None or last is None else last - first
 
 
-def _passed(first: float | None, last: float | None) -> float | None:
+def _elapsed_seconds(first: float | None, last: float | None) -> float | None:
     return None if first is None or last is None else round(last - first, 3)
 
 
@@ -152,39 +156,39 @@ def _size(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text)
 
 
-_ON: Handlers[Measures] = Handlers()
+_HANDLERS: Handlers[Measures] = Handlers()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Measures, ev: Envelope, payload: TurnStarted) -> bool:
-    if fold.marks.began is None:
-        fold.marks.began = ev.at
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Measures, ev: Envelope, payload: TurnStarted) -> bool:
+    if fold.marks.first_turn_at is None:
+        fold.marks.first_turn_at = ev.at
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
     fold.marks.part = max(fold.marks.part, payload.first_part + len(payload.parts) - 1)
-    for part, one in enumerate(payload.parts, payload.first_part):
-        if isinstance(one, ToolCallPart):
-            fold.marks.calls[one.call_id] = part
+    for index, part in enumerate(payload.parts, payload.first_part):
+        if isinstance(part, ToolCallPart):
+            fold.marks.calls[part.call_id] = index
     if ev.agent == MAIN_AGENT and payload.author == "model":
         fold.sums = replace(fold.sums, context_real_tokens=payload.usage.input_tokens or None)
     return True
 
 
-@_ON.on(ToolCalled)
-def _called(fold: Measures, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Measures, ev: Envelope, payload: ToolCalled) -> bool:
     if payload.verb in SEARCHES and fold.marks.edit is None:
-        fold.marks.search = fold.marks.of(payload.call_id)
+        fold.marks.search = fold.marks.part_of(payload.call_id)
     return True
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
-    told = sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
-    raw = told if payload.full_output is None else max(told, _size(payload.full_output))
-    fold.marks.told_chars += told
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
+    sent = sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
+    raw = sent if payload.full_output is None else max(sent, _size(payload.full_output))
+    fold.marks.sent_chars += sent
     fold.marks.calls.pop(payload.call_id, None)
     if payload.artifact is not None:
         fold.add(artifact_count=1, artifact_bytes=payload.artifact.size)
@@ -195,24 +199,24 @@ def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
     return fold.add(raw_output_chars=raw)
 
 
-@_ON.on(FileRead)
-def _read(fold: Measures, ev: Envelope, payload: FileRead) -> bool:
-    fold.marks.reads.setdefault(payload.path, fold.marks.of(payload.call_id))
+@_HANDLERS.on(FileRead)
+def _on_file_read(fold: Measures, ev: Envelope, payload: FileRead) -> bool:
+    fold.marks.reads.setdefault(payload.path, fold.marks.part_of(payload.call_id))
     return True
 
 
-@_ON.on(TestFinished)
-def _tested(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
+@_HANDLERS.on(TestFinished)
+def _on_test_finished(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
     marks = fold.marks
-    if marks.tested is None:
-        marks.tested = ev.at
+    if marks.first_test_at is None:
+        marks.first_test_at = ev.at
     if marks.edit is not None and marks.test_after_edit is None:
-        marks.test_after_edit = marks.of(payload.call_id)
+        marks.test_after_edit = marks.part_of(payload.call_id)
     return True
 
 
-@_ON.on(ContextPacked)
-def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
     sections = payload.sections
     fold.sums = replace(
         fold.sums, context_peak_tokens=max(fold.sums.context_peak_tokens, payload.total_tokens)
@@ -230,30 +234,30 @@ def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
     )
 
 
-@_ON.on(ContextCompacted)
-def _compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
+@_HANDLERS.on(ContextCompacted)
+def _on_context_compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
     return fold.add(context_compression_count=1)
 
 
-@_ON.on(ContextReduced)
-def _reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
+@_HANDLERS.on(ContextReduced)
+def _on_context_reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
     return fold.add(context_reduction_count=1)
 
 
-@_ON.on(MemoryUpdated)
-def _memory(fold: Measures, ev: Envelope, payload: MemoryUpdated) -> bool:
+@_HANDLERS.on(MemoryUpdated)
+def _on_memory_updated(fold: Measures, ev: Envelope, payload: MemoryUpdated) -> bool:
     return fold.add(memory_updates=1)
 
 
-@_ON.on(RepomapBuilt)
-def _built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
+@_HANDLERS.on(RepomapBuilt)
+def _on_repomap_built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
     return fold.add(repomap_builds=int(not payload.late))
 
 
-@_ON.on(RepomapUsed)
-def _used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
+@_HANDLERS.on(RepomapUsed)
+def _on_repomap_used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
     return fold.add(repomap_uses=1, repomap_injections=int(payload.injected))
 
 
-TAKES: Final[tuple[type[Payload], ...]] = (*_ON.classes, *observed.TAKES, FileChanged)
-"""The events that change it."""
+TAKES: Final[tuple[type[Payload], ...]] = (*_HANDLERS.classes, *observed.TAKES, FileChanged)
+"""Payload classes that this fold handles."""

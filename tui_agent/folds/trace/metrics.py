@@ -1,4 +1,4 @@
-"""Figures about a session, one fold for `trace`, evals and reports."""
+"""Metrics of a session: one fold for `trace`, evals and reports."""
 
 from dataclasses import dataclass, field, fields
 
@@ -21,14 +21,15 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
-    """Counts unless a unit is named. `files_changed` are the files that do not stand as they stood before the session.
+    """Counts unless a unit is named. `files_changed` are the files that differ from their state before the
+    session.
 
-    A reading is repeated where the same agent had read those lines of the file, unchanged, before; a delegate begins with
-    none. The first edit is an agent's, with its tools or with a command that was no test run.
+    A read is repeated if the same agent has read those lines of the unchanged file before; a delegate starts
+    without any. The first edit is an agent's, with its tools or with a command that was not a test run.
 
-    `failure` is the category of the newest failure, `failures` counts them all by category: `model` (a request that
-    failed for good), `policy` (a denial), `tool` (a call that failed or was wrong), `environment` (files or processes
-    themselves), `engine` (a fault of this program), `budget`.
+    `failure` is the category of the newest failure, `failures` counts all by category: `model` (a request
+    that failed for good), `policy` (a denial), `tool` (a call that failed or was invalid), `environment`
+    (files or processes themselves), `engine` (a fault of this program), `budget`.
     """
 
     events: int = 0
@@ -69,7 +70,7 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 
 @dataclass(slots=True)
 class _Sums:
-    """The view's plain figures while they grow."""
+    """The plain fields of the view while they change."""
 
     events: int = 0
     turns: int = 0
@@ -100,11 +101,11 @@ class _Sums:
     last_turn_end: str = ""
 
 
-_PLAIN = tuple(item.name for item in fields(_Sums))
+_SUM_FIELDS = tuple(item.name for item in fields(_Sums))
 
 
 class Metrics:
-    """Folds every event of a log into counts, also those of branches that were left: they were paid for."""
+    """A fold of all events of a log into counts, also those of abandoned branches: they cost money too."""
 
     def __init__(self) -> None:
         self.sums = _Sums()
@@ -114,12 +115,12 @@ class Metrics:
         self._edits = Edits()
         self.failures: dict[str, int] = {}
         self.reads: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """The lines that an agent read of a file as it stood."""
+        """The line ranges that an agent has read of one version of a file."""
         self.first_turn_at: float | None = None
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in. Always True: every event is counted."""
+        """Fold one event. Always True: every event is counted."""
         kind = ev.payload.kind
         if not self.sums.events:
             self.sums.first_at = ev.at
@@ -130,15 +131,15 @@ class Metrics:
         edits = self._edits.apply(ev)
         if edits and self.first_turn_at is not None and self.sums.seconds_to_first_edit is None:
             self.sums.seconds_to_first_edit = edits[0].at - self.first_turn_at
-        _ON.apply(self, ev)
+        _HANDLERS.apply(self, ev)
         self._view = None
         return True
 
     def view(self) -> MetricsView:
-        """The figures as of the last event."""
+        """Return the metrics as of the last event."""
         if self._view is None:
             self._view = MetricsView(
-                **{name: getattr(self.sums, name) for name in _PLAIN},
+                **{name: getattr(self.sums, name) for name in _SUM_FIELDS},
                 kinds=dict(self.kinds),
                 tools=dict(self.tools),
                 files_changed=self.files.view(),
@@ -147,7 +148,7 @@ class Metrics:
         return self._view
 
     def fail(self, category: str) -> None:
-        """Count a failure; it is the newest one."""
+        """Count a failure and make it the newest one."""
         self.sums.failure = category
         self.failures[category] = self.failures.get(category, 0) + 1
 
@@ -163,37 +164,37 @@ class Metrics:
 
 
 def _size(text: LongText) -> int:
-    """Characters of a text; of a kept one its bytes, which is all that is known without reading it."""
+    """Return the characters of a text or, if it is stored as a blob, its bytes."""
     return text.size if isinstance(text, BlobText) else len(text)
 
 
-_ON: Handlers[Metrics] = Handlers()
+_HANDLERS: Handlers[Metrics] = Handlers()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
     fold.sums.turns += 1
     if fold.first_turn_at is None:
         fold.first_turn_at = ev.at
     return True
 
 
-@_ON.on(TurnFinished)
-def _turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
+@_HANDLERS.on(TurnFinished)
+def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
     fold.sums.last_turn_end = payload.reason
     if payload.reason in _BUDGET_ENDS:
         fold.fail("budget")
     return True
 
 
-@_ON.on(IterationStarted)
-def _iteration(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
+@_HANDLERS.on(IterationStarted)
+def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
     fold.sums.iterations += 1
     return True
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
     if payload.author == "model":
         fold.spend(payload.usage, payload.cost_usd)
     fold.sums.parts = max(fold.sums.parts, payload.first_part + len(payload.parts))
@@ -204,14 +205,14 @@ def _responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
     return True
 
 
-@_ON.on(ModelRetried)
-def _retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
+@_HANDLERS.on(ModelRetried)
+def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
     fold.sums.model_retry_count += 1
     return True
 
 
-@_ON.on(ModelFailed)
-def _failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
+@_HANDLERS.on(ModelFailed)
+def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
     fold.spend(payload.usage, payload.cost_usd)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
@@ -219,8 +220,8 @@ def _failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
     return True
 
 
-@_ON.on(ToolFinished)
-def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
     sums = fold.sums
     fold.tools[payload.name] = fold.tools.get(payload.name, 0) + 1
     if payload.part is not None:
@@ -234,44 +235,44 @@ def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
     return True
 
 
-@_ON.on(PermissionDecided)
-def _decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
+@_HANDLERS.on(PermissionDecided)
+def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
     if payload.decision == "deny":
         fold.sums.denials += 1
         fold.fail("policy")
     return True
 
 
-@_ON.on(ErrorRaised)
-def _error(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
-    if payload.where != "checkpoints":  # they cost no turn
+@_HANDLERS.on(ErrorRaised)
+def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
+    if payload.where != "checkpoints":  # a failed checkpoint does not affect the turn
         fold.fail("engine")
     return True
 
 
-@_ON.on(FileRead)
-def _read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
-    before = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
+@_HANDLERS.on(FileRead)
+def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
+    ranges = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
     first, last = payload.first_line, payload.last_line
-    fold.sums.repeated_reads += any(one <= first and last <= other for one, other in before)
-    before.add((first, last))
+    fold.sums.repeated_reads += any(start <= first and last <= end for start, end in ranges)
+    ranges.add((first, last))
     return True
 
 
-@_ON.on(CheckpointTaken)
-def _checkpoint(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> bool:
+@_HANDLERS.on(CheckpointTaken)
+def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> bool:
     fold.sums.checkpoints += 1
     return True
 
 
-@_ON.on(ContextPacked)
-def _packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> bool:
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> bool:
     fold.sums.context_packs += 1
     return True
 
 
-@_ON.on(TestFinished)
-def _tests(fold: Metrics, ev: Envelope, payload: TestFinished) -> bool:
+@_HANDLERS.on(TestFinished)
+def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> bool:
     fold.sums.tests_passed = payload.passed if payload.passed >= 0 else None
     fold.sums.tests_failed = payload.failed if payload.failed >= 0 else None
     return True

@@ -1,6 +1,6 @@
 """The parts of a session, one row each: the authoritative counter of progress.
 
-Invariant: rows have the indices 0 … n−1 without gaps, across turns and agents, in the order of the log.
+Invariant: rows have the indices 0 … n-1 without gaps, across turns and agents, in the order of the log.
 """
 
 from collections.abc import Iterable
@@ -23,10 +23,11 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """One part. `seq` is the event that gave it its index, `at` the time of that.
+    """One part. `seq` is the event that gave it its index, `at` that event's time.
 
-    `duration_ms` is that of the call for a result, and of the whole answer for its first part; `commit` the checkpoint
-    of the files as they were after the part, `changed` whether the part changed any. `author` is who brought it.
+    `duration_ms` is the duration of the call for a result, and of the whole answer for its first part.
+    `commit` is the checkpoint of the files after the part; `changed` is True if the part changed any.
+    `author` is its source.
     """
 
     part: int
@@ -47,7 +48,7 @@ class PartRow:
 
 
 class Parts:
-    """Folds the parts."""
+    """A fold of the log into part rows."""
 
     def __init__(self) -> None:
         self.rows: list[PartRow] = []
@@ -57,36 +58,36 @@ class Parts:
         self.told = 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if a row came or changed."""
-        return _ON.apply(self, ev)
+        """Fold one event; return True if a row came or changed."""
+        return _HANDLERS.apply(self, ev)
 
     def drain(self) -> list[PartRow]:
-        """The rows that are new since the last call, in order; each once."""
-        new, self.told = self.rows[self.told :], len(self.rows)
-        return new
+        """Return the rows added since the last call, in order."""
+        new_rows, self.told = self.rows[self.told :], len(self.rows)
+        return new_rows
 
     def view(self) -> tuple[PartRow, ...]:
-        """Every row so far."""
+        """Return every row so far."""
         return tuple(self.rows)
 
 
-_ON: Handlers[Parts] = Handlers()
+_HANDLERS: Handlers[Parts] = Handlers()
 
 
-@_ON.on(TurnStarted)
-def _turn(fold: Parts, ev: Envelope, payload: TurnStarted) -> bool:
+@_HANDLERS.on(TurnStarted)
+def _on_turn_started(fold: Parts, ev: Envelope, payload: TurnStarted) -> bool:
     fold.turn = payload.turn
     return False
 
 
-@_ON.on(ToolCalled)
-def _called(fold: Parts, ev: Envelope, payload: ToolCalled) -> bool:
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Parts, ev: Envelope, payload: ToolCalled) -> bool:
     fold.names[payload.call_id] = f"{payload.verb} {payload.target}".strip()
     return False
 
 
-@_ON.on(ModelResponded)
-def _responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
+@_HANDLERS.on(ModelResponded)
+def _on_model_responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
     for number, part in enumerate(payload.parts):
         call = part if isinstance(part, ToolCallPart) else None
         row = PartRow(
@@ -101,7 +102,7 @@ def _responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
             name=call.name if call else "",
             call_id=call.call_id if call else None,
             status="",
-            summary=_short([_words(part)]),
+            summary=_shorten([_part_text(part)]),
             duration_ms=payload.duration_ms if number == 0 else None,
             commit=fold.commit,
         )
@@ -109,13 +110,13 @@ def _responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> bool:
     return bool(payload.parts)
 
 
-@_ON.on(ToolFinished)
-def _finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
-    called = fold.names.pop(payload.call_id, payload.name)
+@_HANDLERS.on(ToolFinished)
+def _on_tool_finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
+    call_label = fold.names.pop(payload.call_id, payload.name)
     if payload.part is None:
         return False
     texts = (item.text for item in payload.content if isinstance(item, TextContent))
-    said = payload.summary or next((text_preview(text) for text in texts), "")
+    outcome = payload.summary or next((text_preview(text) for text in texts), "")
     row = PartRow(
         part=payload.part,
         type="tool_result",
@@ -128,7 +129,7 @@ def _finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
         name=payload.name,
         call_id=payload.call_id,
         status=payload.status,
-        summary=_short([called, said]),
+        summary=_shorten([call_label, outcome]),
         duration_ms=payload.duration_ms,
         commit=fold.commit,
     )
@@ -136,39 +137,39 @@ def _finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
     return True
 
 
-@_ON.on(CheckpointTaken)
-def _taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) -> bool:
-    first = payload.part < 0
-    for at in range(len(fold.rows) - 1, -1, -1):
-        row = fold.rows[at]
-        own = row.part == payload.part and payload.author != "human"
-        if own:
-            fold.rows[at] = replace(row, commit=payload.commit, changed=True)
-        elif first and not row.commit:  # the first checkpoint may be taken while the first parts are made
-            fold.rows[at] = replace(row, commit=payload.commit)
-        if not first and row.part <= payload.part:
+@_HANDLERS.on(CheckpointTaken)
+def _on_checkpoint_taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) -> bool:
+    is_first = payload.part < 0
+    for index in range(len(fold.rows) - 1, -1, -1):
+        row = fold.rows[index]
+        is_own = row.part == payload.part and payload.author != "human"
+        if is_own:
+            fold.rows[index] = replace(row, commit=payload.commit, changed=True)
+        elif is_first and not row.commit:  # the first checkpoint may be taken during the first parts
+            fold.rows[index] = replace(row, commit=payload.commit)
+        if not is_first and row.part <= payload.part:
             break
     fold.commit = payload.commit
     return bool(fold.rows)
 
 
-@_ON.on(CheckpointRestored)
-def _restored(fold: Parts, ev: Envelope, payload: CheckpointRestored) -> bool:
+@_HANDLERS.on(CheckpointRestored)
+def _on_checkpoint_restored(fold: Parts, ev: Envelope, payload: CheckpointRestored) -> bool:
     fold.commit = payload.commit
     return False
 
 
-def _words(part: ModelPart) -> LongText:
+def _part_text(part: ModelPart) -> LongText:
     match part:
         case ToolCallPart(name=name, arguments=arguments):
-            told = ", ".join(f"{key}={value}" for key, value in arguments.items())
-            return f"{name}({told})"
+            arguments_text = ", ".join(f"{name}={value}" for name, value in arguments.items())
+            return f"{name}({arguments_text})"
         case ReasoningPart(text=text) | TextPart(text=text):
             return text
         case _:
             return part.text
 
 
-def _short(texts: Iterable[LongText]) -> str:
-    words = " · ".join(said for text in texts if (said := " ".join(text_preview(text).split())))
-    return words if len(words) <= SUMMARY_CHARS else f"{words[: SUMMARY_CHARS - 1]}…"
+def _shorten(texts: Iterable[LongText]) -> str:
+    joined = " · ".join(line for text in texts if (line := " ".join(text_preview(text).split())))
+    return joined if len(joined) <= SUMMARY_CHARS else f"{joined[: SUMMARY_CHARS - 1]}…"

@@ -1,6 +1,7 @@
 """The tree of spans while it grows.
 
-Invariant: a node's parent stands before it; sums are kept on the way up, so a view never adds anything together.
+Invariant: a node's parent comes before it; sums are updated on the way up, so that a view never has to add
+anything.
 """
 
 import copy
@@ -36,9 +37,9 @@ class Node:
     tokens_out: int | None = None
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
-    """A tuple while there are none: most spans are leaves, and a list for each would be a megabyte in a long session."""
+    """A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session."""
     over: tuple[int, ...] = ()
-    """Indices of the children that were packed with it."""
+    """Indices of the children that were packed."""
     outcome: str = ""
     detail: str = ""
     part: int | None = None
@@ -58,7 +59,7 @@ class SpanTree:
 
     def __init__(self, keep: int = KEEP) -> None:
         self._nodes: dict[int, Node] = {}
-        """Those that can still change, and the newest of the others."""
+        """Nodes that can still change, and the newest of the others."""
         self._spans = SpanShelf(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
@@ -70,7 +71,7 @@ class SpanTree:
         self._turns = 0
         self._longest = 0.0
         self.until: float | None = None
-        """When the run broke off whose spans are being closed: none of them lasted longer."""
+        """End of the crashed run whose spans are being closed: none of them lasted longer."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span."""
@@ -94,23 +95,23 @@ class SpanTree:
         return node
 
     def touch(self, node: Node) -> None:
-        """The node has changed."""
+        """Mark a node as changed."""
         self._dirty[node.index] = node
         self._view = None
         self._revision += 1
 
     def set_state(self, node: Node, state: SpanState) -> None:
-        """Change a span's state, and take in whatever else of it was changed."""
+        """Set a span's state and mark it as changed."""
         self._count(node, state)
         self.touch(node)
 
     def _count(self, node: Node, state: SpanState) -> None:
-        """Give a span its state, and what is above it the count of it."""
-        before, node.state = node.state, state
-        if before == state or node.kind in GROUPS:
+        """Set a span's state and update the counts of its ancestors."""
+        previous, node.state = node.state, state
+        if previous == state or node.kind in GROUPS:
             return
-        failed = (state == "failed") - (before == "failed")
-        denied = (state == "denied") - (before == "denied")
+        failed = (state == "failed") - (previous == "failed")
+        denied = (state == "denied") - (previous == "denied")
         if not failed and not denied:
             return
         self._failed, self._denied = self._failed + failed, self._denied + denied
@@ -121,7 +122,7 @@ class SpanTree:
             above = above.parent
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
-        """Close a span; without a measured duration the wall clock tells it."""
+        """Close a span; without a measured duration, use wall time."""
         end = ev.at if self.until is None else max(node.start, min(ev.at, self.until))
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
@@ -131,14 +132,14 @@ class SpanTree:
         self.touch(node)
 
     def end_below(self, node: Node, ev: Envelope) -> None:
-        """Close what is still open below a span that ends."""
+        """Close the spans that are still open below a span that ends."""
         for child in node.children:
             if child.end is None:
                 self.end_below(child, ev)
                 self.end(child, ev, child.state if child.state == "denied" else "interrupted")
 
     def spend(self, node: Node, usage: Usage, cost: float | None) -> None:
-        """Give a model span its figures, and what is above it their sums."""
+        """Set the tokens and cost of a model span, and update the sums of its ancestors."""
         agent, above = node.agent, node
         own = True
         while True:
@@ -157,54 +158,57 @@ class SpanTree:
 
     @staticmethod
     def calls_in_words(node: Node) -> str:
-        """What was called right below a span: `3 reads`, or `2 calls` where they differ; a delegate's `2 tool calls`."""
-        called = (child for child in node.children if child.kind in ("tool", "subtask"))
-        verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in called)
+        """Return a label for the calls directly below a span.
+
+        `3 reads`, or `2 calls` if they differ; for a delegate `2 tool calls`.
+        """
+        calls = (child for child in node.children if child.kind in ("tool", "subtask"))
+        verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
         count = verbs.total()
-        several = "tool call" if node.kind == "subtask" else "call"
-        verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else several
-        if verb.endswith("s"):  # it names more than one already: `todos`
-            return verb if count == 1 else f"{count} {several}s"
+        noun = "tool call" if node.kind == "subtask" else "call"
+        verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else noun
+        if verb.endswith("s"):  # already a plural: `todos`
+            return verb if count == 1 else f"{count} {noun}s"
         ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh")) else "s"
         return f"{count} {verb}{ending}" if count else ""
 
     @staticmethod
     def worst_below(node: Node) -> SpanState:
-        """An iteration ends as its model call did: a tool's failure is the tool's own."""
+        """Return the end state of an iteration, which is that of its model call: failures of tools are their own."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
         return "done"
 
     def copy(self, held: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
-        """The same spans, to go on alone; and the nodes that can still change, by index, as they are in the copy.
+        """Return a copy to continue independently, and those of its nodes that can still change, by index.
 
-        Those are the open ones, the ones that are `held` by whoever opened them, and what stands above them.
+        Those are the open nodes, the nodes in `held` and all their ancestors.
         """
         self.view()
-        growing: dict[int, Node] = {}
+        copied: dict[int, Node] = {}
         for node in (*held, *[node for node in self._nodes.values() if node.end is None]):
             above: Node | None = node
-            while above is not None and above.index not in growing:
-                growing[above.index] = copy.copy(above)
+            while above is not None and above.index not in copied:
+                copied[above.index] = copy.copy(above)
                 above = above.parent
-        for node in growing.values():
+        for node in copied.values():
             if node.parent is not None:
-                node.parent = growing[node.parent.index]
+                node.parent = copied[node.parent.index]
             if node.children:
-                node.children = [growing.get(child.index, child) for child in node.children]
+                node.children = [copied.get(child.index, child) for child in node.children]
         tree = SpanTree()
-        tree._nodes = {**self._nodes, **growing}
+        tree._nodes = {**self._nodes, **copied}
         tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
         tree._revision, tree._view = self._revision, self._view
         tree._failed, tree._denied, tree.until = self._failed, self._denied, self.until
         tree._turns, tree._longest = self._turns, self._longest
-        return tree, growing
+        return tree, copied
 
     def _freeze(self) -> None:
-        """Make the spans of all nodes that have changed."""
+        """Build the spans of all changed nodes."""
         for index in sorted(self._dirty):
-            span = _frozen(self._dirty[index])
+            span = _freeze_node(self._dirty[index])
             if index < len(self._spans):
                 self._spans.put(index, span)
             else:  # new nodes come in order, each dirty from the start
@@ -212,19 +216,20 @@ class SpanTree:
         self._dirty.clear()
 
     def _pack(self) -> None:
-        """Pack the spans of turns that are over, and forget their nodes. A span that is packed can still be put anew."""
+        """Pack the spans of finished turns and drop their nodes. A packed span can still be replaced."""
         self._freeze()
         while self._spans.full and all(span.end is not None for span in self._spans.oldest):
             first = self._spans.packed
             self._spans.pack()
             for index in range(first, self._spans.packed):
                 node = self._nodes.pop(index)
-                if all(child.end is not None for child in node.children):  # no circles: it goes at once
+                # Without references from its children the node is freed at once.
+                if all(child.end is not None for child in node.children):
                     node.over += tuple(child.index for child in node.children)
                     node.children = ()
 
     def view(self) -> TraceView:
-        """The spans as plain data; only changed ones are made anew."""
+        """Return the spans as plain data; only changed ones are rebuilt."""
         if self._view is None:
             self._freeze()
             self._view = TraceView(
@@ -239,7 +244,7 @@ class SpanTree:
         return self._view
 
 
-def _frozen(node: Node) -> Span:
+def _freeze_node(node: Node) -> Span:
     return Span(
         index=node.index,
         kind=node.kind,

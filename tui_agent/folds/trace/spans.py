@@ -12,18 +12,21 @@ SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed",
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span. Times are wall seconds; `end` None while it runs. `first_seq` and `last_seq` are the events it opens
-    and closes with. `parent` and `children` are indices into `TraceView.spans`.
+    """One span of the trace.
 
-    A model span has its own tokens and cost. A span above it has the cost of everything below it, the output of its
-    own agent's calls, and as `tokens_in` the largest request of its own agent: input tokens of successive requests
-    hold each other, so their sum would say nothing about size. What was paid for is in `billed_in` and `billed_out`:
-    the sums over all calls below it, delegates' too.
+    Times are wall seconds; `end` is None while it runs. `first_seq` and `last_seq` are the events that open
+    and close it. `parent` and `children` are indices into `TraceView.spans`.
 
-    The tokens of a request that was stopped nobody has counted: they are an estimate of what was sent and of the words
-    that had come (`estimated`), and no part of any sum.
+    A model span has its own tokens and cost. A span above it has the cost of everything below it, the output
+    of its own agent's calls, and as `tokens_in` the largest request of its own agent: successive requests
+    contain each other, so their sum would say nothing about size. `billed_in` and `billed_out` are the tokens
+    paid for: the sums over all calls below it, those of delegates included.
 
-    `failed` and `denied` count what stands below it in that state (groups have a state, but never count)."""
+    For a stopped request the tokens are an estimate (`estimated`) from what was sent and received, and are
+    not part of any sum.
+
+    `failed` and `denied` count the spans below in that state (groups have a state but are not counted).
+    """
 
     index: int
     kind: SpanKind
@@ -53,9 +56,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans in order of start (a tuple, or in a very long session a `Shelf`); `roots` are the turns. `failed` and `denied` count calls of models and tools:
-    the one number of each that every pane shows. `turns` are those of the roots that are turns, `longest_ms` is what the
-    longest root that is over took: nobody has to look at each for that, and old ones are packed."""
+    """All spans in order of start (a tuple, or in a very long session a `Shelf`); `roots` are the turns.
+
+    `failed` and `denied` count calls of models and tools; every pane shows these numbers. `turns` is the
+    number of roots that are turns, and `longest_ms` the longest duration of a finished root. Both are
+    precomputed, because old spans are packed.
+    """
 
     spans: Sequence[Span]
     roots: tuple[int, ...]

@@ -1,7 +1,7 @@
-"""A log as a line to move on: when each event happens in a replay, what stands out, and where parts and turns begin.
+"""A log as a replay timeline: when each event happens, what stands out, and where parts and turns begin.
 
-Invariant: pure, made once of all records; places are indices into them. Time on the line is the log's own, but that
-nothing happens for longer than `PAUSE_S` is told as `PAUSE_S`.
+Invariant: pure, built once from all records; places are indices into them. Time is the log's own, except that
+pauses are shortened to `PAUSE_S`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -33,7 +33,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`clock[i]` is when the event at place `i` happens, in seconds from the first; the others are places in order."""
+    """`clock[i]` is the time of the event at place `i` in seconds since the first; the others are places in order."""
 
     clock: tuple[float, ...]
     markers: tuple[Marker, ...]
@@ -49,58 +49,58 @@ class Timeline:
         return self.clock[-1] if self.clock else 0.0
 
     def at(self, seconds: float) -> int:
-        """The place of the newest event at this time."""
+        """Return the place of the newest event at this time."""
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def beat(self, place: int, by: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """The next place of this kind, or the one before; the last, or the first, where there is none."""
+        """Return the next (or previous) place of this kind; without one, the last (or first) place."""
         last = len(self.clock) - 1
         if by == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
-        stops = {"part": self.parts, "turn": self.turns}.get(by) or [one.place for one in self.markers]
+        stops = {"part": self.parts, "turn": self.turns}.get(by) or [marker.place for marker in self.markers]
         if forward:
-            found = bisect_right(stops, place)
-            return stops[found] if found < len(stops) else last
-        found = bisect_left(stops, place) - 1
-        return stops[found] if found >= 0 else 0
+            index = bisect_right(stops, place)
+            return stops[index] if index < len(stops) else last
+        index = bisect_left(stops, place) - 1
+        return stops[index] if index >= 0 else 0
 
     def activity(self, columns: int, levels: int) -> list[int]:
-        """How much happened in each of so many equal stretches of time: 0 for nothing, else 1 to `levels`."""
+        """Return how much happened in each of `columns` equal time spans: 0 for nothing, else 1 to `levels`."""
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
         most = max(counts, default=0)
-        # Roots: one stretch with a hundred pieces of an answer must not make all others look like nothing.
-        return [0 if not one else max(1, round(levels * (one / most) ** 0.5)) for one in counts]
+        # Square roots: one span with a hundred pieces of an answer must not make all others look empty.
+        return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Where a time stands on a line of so many columns."""
+        """Return the column of a time on a line of `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 
 
 def timeline(records: Sequence[Record]) -> Timeline:
-    """The line of a whole log."""
+    """Return the timeline of a whole log."""
     return extended(Timeline((), (), (), ()), records[0].at if records else 0.0, records)
 
 
 def extended(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
-    """The line once these records have come behind its last one, which happened at `last_at`."""
+    """Return the timeline extended by new records; its last record happened at `last_at`."""
     first = len(line)
     markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := mark_of(record)))
     return Timeline(
-        (*line.clock, *_clock(new, line.length, last_at)),
+        (*line.clock, *_event_times(new, line.length, last_at)),
         (*line.markers, *markers),
         (*line.parts, *(place for place, record in enumerate(new, first) if _has_part(record))),
         (*line.turns, *(place for place, record in enumerate(new, first) if _begins_turn(record))),
     )
 
 
-def _clock(records: Iterable[Record], now: float, before: float) -> Iterable[float]:
+def _event_times(records: Iterable[Record], clock: float, previous_at: float) -> Iterable[float]:
     for record in records:
-        now += min(PAUSE_S, max(0.0, record.at - before))
-        before = record.at
-        yield now
+        clock += min(PAUSE_S, max(0.0, record.at - previous_at))
+        previous_at = record.at
+        yield clock
 
 
 def _has_part(record: Record) -> bool:
@@ -119,13 +119,13 @@ def _begins_turn(record: Record) -> bool:
 
 
 def mark_of(record: Record) -> Mark | None:
-    """What stands out in an event, if something does."""
+    """Return the kind of marker that an event deserves, if any."""
     if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
         return None
-    return _mark_of(record.payload, main=record.agent == MAIN_AGENT)
+    return _payload_mark(record.payload, main=record.agent == MAIN_AGENT)
 
 
-def _mark_of(payload: Payload, *, main: bool) -> Mark | None:
+def _payload_mark(payload: Payload, *, main: bool) -> Mark | None:
     match payload:
         case UserMessageReceived() | UserSteered() if main:
             return "you"

@@ -1,4 +1,4 @@
-"""The transcript's side of the context: what was summarised, put away, brought back, and how full it is."""
+"""Handlers for the context in the chat: summaries, stored outputs, restored messages and warnings."""
 
 from tui_agent.folds.context.cut_labels import HELPS, learnt, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers
@@ -27,7 +27,7 @@ from tui_agent.protocol.unicode_text import counted
 
 ON_CONTEXT: Handlers[Draft] = Handlers()
 
-_LISTED = "/compact list shows what was put away, and brings it back."
+_LIST_HINT = "/compact list shows what was put away and can restore it."
 _WARNINGS = {
     "near": "The context is near the soft limit.",
     "over": "The context is over the soft limit.",
@@ -36,49 +36,53 @@ _WARNINGS = {
 
 
 def short_tokens(count: int) -> str:
-    """A number of tokens as a person reads it: `412`, `1.2k`, `42k`."""
+    """Return a token count in short form: `412`, `1.2k`, `42k`."""
     if count < 1_000:
         return str(count)
     return f"{count / 1_000:.1f}k"
 
 
 @ON_CONTEXT.on(SessionContextLoaded)
-def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
     turns = counted(payload.turns, "turn")
-    words = f"{turns} of {payload.from_session} as a summary; its log is kept"
+    headline = f"Added a summary of {turns} from {payload.from_session}"
     head = draft.head(ev, f"notice.{ev.seq}")
-    draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
+    draft.add(NoticeEntry(*head, "context", "info", (headline,), (MarkdownBlock(text=payload.summary),)))
     return True
 
 
 @ON_CONTEXT.on(ContextCompacted)
-def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
+def _on_context_compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     turns = counted(payload.turns, "turn")
-    how = "" if not payload.fault else " from what is recorded, without the model"
-    words = f"{turns} summarised{how}: {_became(payload.before_tokens, payload.after_tokens)}"
-    why = (f"The model did not do it: {payload.fault}",) if payload.fault else ()
-    lost = tuple(map(not_whole, draft.newly_cut(payload.cuts)))
+    method = "" if not payload.fault else " without the model"
+    headline = (
+        f"{turns} summarised{method}: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
+    )
+    fault = (f"The model could not summarise: {payload.fault}",) if payload.fault else ()
+    cut_notes = tuple(map(not_whole, draft.newly_cut(payload.cuts)))
     head = draft.head(ev, f"notice.{ev.seq}")
     blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
-    level: NoticeLevel = "warning" if lost else "info"
+    level: NoticeLevel = "warning" if cut_notes else "info"
     draft.put_away = None
-    draft.add(NoticeEntry(*head, "compaction", level, (words, *lost, *why, _LISTED), blocks))
+    draft.add(NoticeEntry(*head, "compaction", level, (headline, *cut_notes, *fault, _LIST_HINT), blocks))
     return True
 
 
 @ON_CONTEXT.on(InstructionsLoaded)
-def _joined(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
+def _on_instructions_loaded(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
     if ev.agent != MAIN_AGENT or payload.why != "nested":
         return False
-    now = [f"{one.path} holds from here on{', cut to its beginning' * one.cut}" for one in payload.files]
-    lost = [f"{path} holds no more" for path in payload.gone if path not in payload.order]
-    return bool(now or lost) and bool(draft.notice(ev, "context", "info", (*now, *lost)))
+    loaded = [
+        f"{file.path} applies from here on{' (only its beginning)' * file.cut}" for file in payload.files
+    ]
+    removed = [f"{path} no longer applies" for path in payload.gone if path not in payload.order]
+    return bool(loaded or removed) and bool(draft.notice(ev, "context", "info", (*loaded, *removed)))
 
 
 @ON_CONTEXT.on(ContextCut)
-def _cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
+def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     draft.notice(ev, "context", "warning", (too_long(payload), HELPS))
@@ -86,61 +90,61 @@ def _cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
 
 
 @ON_CONTEXT.on(ContextLearnt)
-def _learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
+def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
     draft.notice(ev, "context", "info", learnt(payload))
     return True
 
 
-def _became(before: int, after: int) -> str:
+def _describe_reduction(before: int, after: int) -> str:
     return f"the context went from {short_tokens(before)} to {short_tokens(after)} tokens"
 
 
 @ON_CONTEXT.on(ContextReduced)
-def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
+def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     count = len(payload.call_ids)
     index, known = draft.put_away or (-1, 0)
     outputs = counted(known + count, "old output")
-    also = f"The agent can read them again. {_LISTED}"
+    hint = f"The agent can read them again. {_LIST_HINT}"
     if known:
-        draft.renotice(index, "info", (f"{outputs} put away, bit by bit, for want of room", also))
+        draft.renotice(index, "info", (f"{outputs} put away, over several requests", hint))
     else:
-        words = f"{outputs} put away: {_became(payload.before_tokens, payload.after_tokens)}"
-        index = draft.notice(ev, "compaction", "info", (words, also))
+        headline = f"{outputs} put away: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
+        index = draft.notice(ev, "compaction", "info", (headline, hint))
     draft.put_away = index, known + count
     return True
 
 
 @ON_CONTEXT.on(ContextRestored)
-def _restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
+def _on_context_restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     count = len(payload.seqs)
-    back = counted(count, "message is", "messages are")
-    words = "The summary was taken back: all that it stood for is" if payload.compaction is not None else back
-    draft.notice(ev, "context", "info", (f"{words} in the context again.",))
+    messages = counted(count, "message is", "messages are")
+    undone = "The summary was undone: all its messages are"
+    subject = messages if payload.compaction is None else undone
+    draft.notice(ev, "context", "info", (f"{subject} in the context again.",))
     return True
 
 
 @ON_CONTEXT.on(ContextPinned)
-def _pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
+def _on_context_pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    one = len(payload.seqs) == 1
-    many = counted(len(payload.seqs), "message is", "messages are")
-    them = "it" if one else "them"
-    words = (
-        f"{many} pinned: every summary to come keeps {them} word for word."
+    messages = counted(len(payload.seqs), "message is", "messages are")
+    pronoun = "it" if len(payload.seqs) == 1 else "them"
+    line = (
+        f"{messages} pinned: later summaries keep {pronoun} word for word."
         if payload.pinned
-        else f"{many} no longer pinned: summaries to come may leave {them} out."
+        else f"{messages} no longer pinned: later summaries may leave {pronoun} out."
     )
-    draft.notice(ev, "context", "info", (words,))
+    draft.notice(ev, "context", "info", (line,))
     return True
 
 
 @ON_CONTEXT.on(ContextStuck)
-def _stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
+def _on_context_stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     draft.notice(ev, "context", "warning", (payload.message, payload.hint))
@@ -148,27 +152,27 @@ def _stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
 
 
 @ON_CONTEXT.on(RepomapBuilt)
-def _built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
+def _on_repomap_built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
     if not payload.late or ev.agent != MAIN_AGENT or draft.unmapped is not None:
         return False
-    words = unmapped(payload.duration_ms)
-    draft.unmapped = draft.notice(ev, "context", "info", (words, LATER)), words
+    line = unmapped(payload.duration_ms)
+    draft.unmapped = draft.notice(ev, "context", "info", (line, LATER)), line
     return True
 
 
 @ON_CONTEXT.on(RepomapUsed)
-def _mapped(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
+def _on_repomap_used(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
     if not payload.injected or draft.unmapped is None:
         return False
-    (index, words), draft.unmapped = draft.unmapped, None
-    return draft.renotice(index, "info", (words, CAME))
+    (index, line), draft.unmapped = draft.unmapped, None
+    return draft.renotice(index, "info", (line, CAME))
 
 
 @ON_CONTEXT.on(ContextWarned)
-def _warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
+def _on_context_warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
     if payload.level == "below" or ev.agent != MAIN_AGENT:
         return False
     level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
-    said = f"{_WARNINGS[payload.level]} {payload.fraction * 100:.0f} % is used."
-    draft.notice(ev, "context", level, (said,))
+    line = f"{_WARNINGS[payload.level]} {payload.fraction * 100:.0f} % is used."
+    draft.notice(ev, "context", level, (line,))
     return True

@@ -1,7 +1,7 @@
-"""The entries of the transcript: what the chat shows, in order.
+"""The entries of the transcript, in the order in which the chat shows them.
 
-Invariant: an entry keeps its `id` and position for ever; when it changes, it is replaced by one with a higher
-`revision`, and its index is reported once by `Transcript.drain`.
+Invariant: an entry keeps its `id` and position forever; when it changes, it is replaced by one with a higher
+`revision`, and `Transcript.drain` reports its index once.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,8 @@ NoticeLevel: TypeAlias = Literal["info", "running", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class EntryBase:
-    """What every entry has. `seq` is the event that opened it, `at` its wall time, `turn` 0 before the first."""
+    """Fields of every entry. `seq` is the event that opened it, `at` its wall time; `turn` is 0 before the
+    first turn."""
 
     id: str
     seq: int
@@ -53,19 +54,22 @@ class EntryBase:
 
 @dataclass(frozen=True, slots=True)
 class UserEntry(EntryBase):
-    """What the user said. Queued ones move to `sent` when their turn begins (a new entry; this one turns `moved`)."""
+    """A message of the user.
+
+    When the turn of a `queued` message starts, its entry becomes `removed` and a new `sent` entry is added.
+    """
 
     text: LongText
     attachments: tuple[ImageContent, ...]
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """Without their texts."""
+    """The mentions without their texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerEntry(EntryBase):
-    """The model's words (Markdown). While `streaming` the text grows; `stopped` marks an answer cut short."""
+    """Text of the model (Markdown). It grows while `streaming`; `stopped` marks an answer that was cut short."""
 
     text: LongText
     streaming: bool
@@ -74,7 +78,7 @@ class AnswerEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class ReasoningEntry(EntryBase):
-    """The model's shown thinking."""
+    """Reasoning text of the model."""
 
     text: LongText
     streaming: bool
@@ -82,8 +86,10 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, with its own meter: iterations begun, calls of tools, tokens. `waited_ms` is how
-    long the call waited until it began."""
+    """The delegate that works for a call, with its own counts: iterations started, tool calls, tokens.
+
+    `waited_ms` is how long the call waited before it started.
+    """
 
     agent: AgentId
     name: str
@@ -95,7 +101,7 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry(EntryBase):
-    """A tool call. `output` is the live tail (at most 16 KB) while it runs; `blocks` the result's display."""
+    """A tool call. `output` is the live tail (at most 16 KB) while it runs; `blocks` are the result's display."""
 
     call_id: CallId
     name: str
@@ -108,19 +114,19 @@ class ToolEntry(EntryBase):
     duration_ms: float | None = None
     output: str = ""
     output_lines: int = 0
-    """Lines of live output so far, also those no longer held."""
+    """Lines of live output so far, including those no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
     denied: str = ""
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """Whose work the call is, where it is another agent's; `output` then tells what that one called."""
+    """The delegate that does the work, if any; `output` then lists the delegate's calls."""
     asks: bool = False
-    """The call is the question that stands behind it: its own row would say the same again, so it has none."""
+    """True if the call only asks the question that follows it; it then has no row of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeEntry(EntryBase):
-    """Something that happened beside the talk. `lines` are sentences; the first is the headline."""
+    """An event outside the conversation. `lines` are sentences; the first is the headline."""
 
     kind: NoticeKind
     level: NoticeLevel
@@ -130,14 +136,17 @@ class NoticeEntry(EntryBase):
 
     @property
     def summarises(self) -> bool:
-        """Stands for a longer story that is there to be opened: folded from the start."""
+        """True if it summarises longer text, which is folded at first."""
         return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntry(EntryBase):
-    """A question of the agent, and its answer once there is one; `choice` is the option that was taken. `void`: its
-    turn or call ended before there was an answer. The form `plan` asks about a plan in Markdown."""
+    """A question of the agent and, once given, its answer; `choice` is the chosen option.
+
+    `void` is True if its turn or call ended without an answer. With the form `plan` the text is a plan in
+    Markdown.
+    """
 
     question_id: RequestId
     text: LongText
@@ -150,7 +159,7 @@ class QuestionEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class TurnEntry(EntryBase):
-    """A turn's end row."""
+    """The row at the end of a turn."""
 
     reason: TurnEnd
     detail: str
@@ -169,7 +178,7 @@ Entry: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class TranscriptView:
-    """`entries` is a read-only window on the fold's own list: O(1) to make, valid until the next `apply`."""
+    """`entries` is a read-only window on the fold's own list: O(1) to create, valid until the next `apply`."""
 
     entries: Sequence[Entry]
     revision: int

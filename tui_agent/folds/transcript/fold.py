@@ -1,7 +1,7 @@
-"""The transcript: what the chat shows, as entries in order.
+"""The transcript: the entries that the chat shows, in order.
 
-Invariant: an entry keeps its `id` and position for ever; when it changes, it is replaced by one with a higher
-`revision`, and its index is reported once by `Transcript.drain`.
+Invariant: an entry keeps its `id` and position forever; when it changes, it is replaced by one with a higher
+`revision`, and `Transcript.drain` reports its index once.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -49,37 +49,37 @@ __all__ = [
 ]
 
 
-_ON_ALL = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
+_ALL_HANDLERS = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
 
 
 class Transcript:
-    """Folds all that a reader of the chat should see. Delegates show on the row of the call that started them.
+    """A fold of everything that the chat shows. Delegates show on the row of the call that started them.
 
-    Entries before the newest `keep` are packed: they cost a look more, and a tenth of the memory.
+    Entries before the newest `keep` are packed: slower to read, but a tenth of the memory.
     """
 
     def __init__(self, keep: int = KEEP) -> None:
         self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
-        """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
+        """Fold one event; return True if an entry changed. O(1), also for a piece of a long answer."""
         draft = self._draft
-        before = draft.revision
-        _ON_ALL.apply(draft, ev)
+        revision_before = draft.revision
+        _ALL_HANDLERS.apply(draft, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             draft.last_at = ev.at
-        return draft.revision != before
+        return draft.revision != revision_before
 
     def pass_over(self, record: UnknownEvent) -> bool:
-        """Take an event in that this version does not know: how many there are is told in one notice."""
+        """Add an event of an unknown kind to the one notice that counts them."""
         return pass_over(self._draft, record)
 
     def drain(self) -> list[int]:
-        """The indices of the entries that are new or have changed since the last call, in order; each once."""
+        """Return the indices of the entries that are new or changed since the last call, in order."""
         changed = sorted(self._draft.changed)
         self._draft.changed.clear()
         return changed
 
     def view(self) -> TranscriptView:
-        """A window on the entries, valid until the next `apply`."""
+        """Return a window on the entries, valid until the next `apply`."""
         return TranscriptView(self._draft.entries, self._draft.revision)

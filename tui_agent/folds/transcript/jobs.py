@@ -1,4 +1,4 @@
-"""The transcript's side of background jobs: a row when one has ended."""
+"""Handlers for background jobs in the chat: a row when a job has ended."""
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.transcript.entries import NoticeLevel
@@ -10,16 +10,16 @@ ON_JOBS: Handlers[Draft] = Handlers()
 
 
 @ON_JOBS.on(JobStarted)
-def _started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
+def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
     draft.jobs[payload.job_id] = payload.command
     return False
 
 
 @ON_JOBS.on(JobFinished)
-def _finished(draft: Draft, ev: Envelope, payload: JobFinished) -> bool:
+def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> bool:
     command = draft.jobs.pop(payload.job_id, "")
-    named = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
-    draft.notice(ev, "job", _level(payload), (f"{named}: {_words(payload)}",))
+    label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
+    draft.notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
     return True
 
 
@@ -29,7 +29,7 @@ def _level(payload: JobFinished) -> NoticeLevel:
     return "error" if payload.ended == "exited" and payload.exit_code else "info"
 
 
-def _words(payload: JobFinished) -> str:
+def _describe_end(payload: JobFinished) -> str:
     match payload.ended:
         case "exited":
             return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
@@ -40,4 +40,4 @@ def _words(payload: JobFinished) -> str:
         case "failed":
             return f"could not be started. {payload.message}".rstrip()
         case "lost":
-            return "lost: the program ended while it ran, and it with it"
+            return "lost: the program crashed while it ran"

@@ -1,4 +1,4 @@
-"""The transcript's side of what people and the model say: messages, streamed answers, questions, turns."""
+"""Handlers for the conversation in the chat: messages, streamed answers, questions and turns."""
 
 import hashlib
 from collections.abc import Sequence
@@ -41,19 +41,19 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
 ON_TALK: Handlers[Draft] = Handlers()
 
 ASKING = frozenset({"ask_user", "present_plan"})
-"""Tools that do nothing but ask the user."""
+"""Tools that only ask the user."""
 _FAULTS = {
-    "rate_limit": "The model's provider asks to wait.",
-    "overloaded": "The model's provider is overloaded.",
-    "transport": "The model server does not answer.",
+    "rate_limit": "The provider's rate limit was reached.",
+    "overloaded": "The provider is overloaded.",
+    "transport": "The model server failed or could not be reached.",
     "timeout": "The model took too long to answer.",
     "cut": "The answer was cut off.",
     "empty": "The model gave an empty answer.",
     "overflow": "The request does not fit the model's context window.",
-    "auth": "The provider does not accept the key.",
-    "malformed": "The model's answer could not be read.",
+    "auth": "The provider rejected the API key.",
+    "malformed": "The model's answer was not valid.",
     "refusal": "The model refused to answer.",
-    "invalid_request": "The provider does not accept the request.",
+    "invalid_request": "The provider rejected the request.",
     "script": "The scripted model does not expect this request.",
 }
 
@@ -65,25 +65,25 @@ def _is_empty(text: LongText) -> bool:
 
 
 @ON_TALK.on(UserMessageReceived)
-def _message(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
+def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     if payload.queue_id is not None:
         _remove(draft, draft.queued.pop(payload.queue_id, None))
     turn = draft.turn if draft.turn_running else draft.turn + 1
     head = draft.head(ev, f"user.{ev.seq}", turn=turn)
-    named = _named(payload.mentions)
-    draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id, named))
+    mentions = _without_texts(payload.mentions)
+    draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id, mentions))
     return True
 
 
-def _named(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    """The mentions for a row: what was sent of them stays in the log."""
-    return tuple(one.model_copy(update={"text": ""}) for one in mentions)
+def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    """Return the mentions for a row; their texts stay in the log."""
+    return tuple(mention.model_copy(update={"text": ""}) for mention in mentions)
 
 
 @ON_TALK.on(UserQueued)
-def _queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
+def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
     head = draft.head(ev, f"user.{ev.seq}")
     entry = UserEntry(*head, payload.text, payload.attachments, "queued", payload.queue_id)
     draft.queued[payload.queue_id] = draft.add(entry)
@@ -91,7 +91,7 @@ def _queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
 
 
 @ON_TALK.on(UserUnqueued)
-def _unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
+def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
     return _remove(draft, draft.queued.pop(payload.queue_id, None))
 
 
@@ -103,44 +103,44 @@ def _remove(draft: Draft, index: int | None) -> bool:
 
 
 @ON_TALK.on(UserSteered)
-def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
+def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
     head = draft.head(ev, f"user.{ev.seq}")
-    named = _named(payload.mentions)
-    draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=named))
+    mentions = _without_texts(payload.mentions)
+    draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=mentions))
     return True
 
 
 @ON_TALK.on(TurnStarted)
-def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
     draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
     draft.put_away = draft.too_long = None
     if payload.goes_on:
-        draft.notice(ev, "resume", "info", ("The agent goes on from here.",))
+        draft.notice(ev, "resume", "info", ("The agent continues from here.",))
     return payload.goes_on
 
 
 @ON_TALK.on(IterationStarted)
-def _iteration(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
+def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
     draft.sums.iterations += payload.delegate_level == 0
     return False
 
 
 @ON_TALK.on(TurnFinished)
-def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
     sums = draft.sums
     for question in tuple(draft.questions):
         draft.void(question)
     draft.asking.clear()
     if payload.reason == "model_error" and draft.failure is None and draft.too_long is not None:
         _note_failure(draft, draft.notice(ev, "model_failed", "error", (_FAULTS["overflow"], payload.detail)))
-    said = payload.reason == "model_error" and _say_what_is_kept(draft)
+    in_notice = payload.reason == "model_error" and _add_kept_work(draft)
     head = draft.head(ev, f"turn.{payload.turn}.{ev.seq}")
     draft.add(
         TurnEntry(
             *head,
             reason=payload.reason,
-            detail="" if said else payload.detail,
+            detail="" if in_notice else payload.detail,
             duration_ms=payload.duration_ms or draft.since(draft.turn_started_at, ev),
             iterations=sums.iterations,
             files=len(sums.files),
@@ -153,21 +153,23 @@ def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
     return True
 
 
-def _say_what_is_kept(draft: Draft) -> bool:
-    """The turn ends by the model's failure: its notice says what is kept and what can be done. False: there is none."""
+def _add_kept_work(draft: Draft) -> bool:
+    """Add to the failure notice what is kept and what can be done; return False without such a notice."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
     results = draft.sums.results
-    also = "" if not results else " and 1 tool result" if results == 1 else f" and {results} tool results"
+    results_phrase = (
+        "" if not results else " and 1 tool result" if results == 1 else f" and {results} tool results"
+    )
     files = len(draft.sums.files)
     changed = "No file was" if not files else "1 file was" if files == 1 else f"{files} files were"
-    kept = f"Your message{also} {'are' if also else 'is'} kept. {changed} changed in this turn."
-    return draft.renotice(draft.failure, "error", (*entry.lines, kept, _AFTER_FAILURE))
+    summary = f"Your message{results_phrase} {'are' if results_phrase else 'is'} kept. {changed} changed in this turn."
+    return draft.renotice(draft.failure, "error", (*entry.lines, summary, _AFTER_FAILURE))
 
 
 @ON_TALK.on(QuestionAsked)
-def _asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
+def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
     head = draft.head(ev, f"question.{payload.question_id}")
     entry = QuestionEntry(*head, payload.question_id, payload.text, payload.form, payload.options)
     draft.questions[payload.question_id] = draft.add(entry)
@@ -182,7 +184,7 @@ def _asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
 
 
 @ON_TALK.on(QuestionAnswered)
-def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
+def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
     index = draft.questions.pop(payload.question_id, None)
     entry = None if index is None else draft.entries[index]
     if index is None or not isinstance(entry, QuestionEntry):
@@ -193,24 +195,24 @@ def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
 
 
 @ON_TALK.on(ModelRequested)
-def _requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     if ev.agent == MAIN_AGENT:
         draft.model = payload.model.model
     return False
 
 
 @ON_TALK.on(ModelDelta)
-def _delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
+def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
     if payload.part == "tool_call" or ev.agent != MAIN_AGENT:
         return False
     stream = draft.streams.setdefault(payload.request_id, {})
     index = stream.get(payload.block)
     if index is None:
-        index = stream[payload.block] = _open(draft, ev, payload)
+        index = stream[payload.block] = _open_entry(draft, ev, payload)
     return draft.grow(index, payload.text)
 
 
-def _open(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
+def _open_entry(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
     head = draft.head(ev, f"{payload.part}.{payload.request_id}.{payload.block}")
     if payload.part == "reasoning":
         return draft.add(ReasoningEntry(*head, "", streaming=True))
@@ -218,19 +220,19 @@ def _open(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
 
 
 @ON_TALK.on(ModelResponded)
-def _responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
     draft.sums.spend(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False
     request = payload.request_id
     _settle_retry(draft, request, answered=True)
     stream = draft.streams.pop(request, {})
-    left = [stream[block] for block in sorted(stream)]
+    unfinished = [stream[block] for block in sorted(stream)]
     for block, part in enumerate(payload.parts):
         if isinstance(part, TextPart | ReasoningPart):
-            _finish_part(draft, ev, _entry_id(request, block, part), part, left)
-    for index in left:
-        _finish(draft, index, "")
+            _finish_part(draft, ev, _entry_id(request, block, part), part, unfinished)
+    for index in unfinished:
+        _finish_entry(draft, index, "")
     return True
 
 
@@ -239,43 +241,45 @@ def _entry_id(request: RequestId, block: int, part: ModelPart) -> str:
 
 
 def _finish_part(
-    draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, left: list[int]
+    draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Give the next streamed entry of the part's kind its final text, or make one where nothing was streamed."""
-    wanted = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
-    index = next((one for one in left if isinstance(draft.entries[one], wanted)), None)
+    """Set the final text of the next streamed entry of the part's kind, or add an entry if nothing was streamed."""
+    entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
+    index = next(
+        (candidate for candidate in unfinished if isinstance(draft.entries[candidate], entry_class)), None
+    )
     if index is not None:
-        left.remove(index)
-        _finish(draft, index, part.text)
+        unfinished.remove(index)
+        _finish_entry(draft, index, part.text)
     elif not _is_empty(part.text):
-        draft.add(wanted(*draft.head(ev, entry_id), part.text, streaming=False))
+        draft.add(entry_class(*draft.head(ev, entry_id), part.text, streaming=False))
 
 
-def _finish(draft: Draft, index: int, text: LongText, *, stopped: bool = False) -> None:
+def _finish_entry(draft: Draft, index: int, text: LongText, *, stopped: bool = False) -> None:
     entry = draft.streamed(index)
     if entry is None:
         return
-    if isinstance(text, BlobText) and _is_text_of(text, entry.text):
+    if isinstance(text, BlobText) and _has_digest_of(text, entry.text):
         text = entry.text
-    done = replace(entry, text=text, streaming=False, revision=draft.revision + 1)
-    draft.put(index, replace(done, stopped=stopped) if isinstance(done, AnswerEntry) else done)
+    finished = replace(entry, text=text, streaming=False, revision=draft.revision + 1)
+    draft.put(index, replace(finished, stopped=stopped) if isinstance(finished, AnswerEntry) else finished)
 
 
-def _is_text_of(blob: BlobText, text: LongText) -> bool:
+def _has_digest_of(blob: BlobText, text: LongText) -> bool:
     if not isinstance(text, str):
         return False
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() == blob.blob_sha256
 
 
 @ON_TALK.on(ModelRetried)
-def _retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
+def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     for index in draft.streams.get(payload.request_id, {}).values():
-        entry = draft.streamed(index)  # the entries stay, empty: the next try may fill them again
+        entry = draft.streamed(index)  # keep the emptied entries: the next try may fill them again
         if entry is not None:
             draft.put(index, replace(entry, text="", revision=draft.revision + 1))
-    lines = (_FAULTS.get(payload.fault, ""), payload.message, _next_try(payload))
+    lines = (_FAULTS.get(payload.fault, ""), payload.message, _describe_retry(payload))
     draft.tries[payload.request_id] = payload.attempt + 1
     known = draft.retries.get(payload.request_id)
     if known is not None:
@@ -284,12 +288,12 @@ def _retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
     return True
 
 
-def _next_try(payload: ModelRetried) -> str:
+def _describe_retry(payload: ModelRetried) -> str:
     return f"Try {payload.attempt + 1} in {payload.wait_s:.0f} s."
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """No try is to come any more: the notice says what was, not what will be."""
+    """Remove the announcement of the next try from the notice."""
     index, tries = draft.retries.pop(request, None), draft.tries.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
@@ -298,25 +302,27 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
 
 
 @ON_TALK.on(ModelFailed)
-def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
     draft.sums.spend(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False
     retry = draft.retries.get(payload.request_id)
     _settle_retry(draft, payload.request_id, answered=False)
     stream = draft.streams.pop(payload.request_id, {})
-    answers = _stop(draft, [stream[block] for block in sorted(stream)])
+    answers = _stop_entries(draft, [stream[block] for block in sorted(stream)])
     if not answers and not _is_empty(payload.partial):
         head = draft.head(ev, f"text.{payload.request_id}.0")
         draft.add(AnswerEntry(*head, payload.partial, streaming=False, stopped=True))
     if payload.fault == "overflow":
-        _too_long(draft, ev)
+        _note_too_long(draft, ev)
     elif payload.fault != "cancelled":
-        tries = f"{payload.attempts} tries were made." if payload.attempts > 1 else ""
+        tries = f"Tried {payload.attempts} times." if payload.attempts > 1 else ""
         headline = _FAULTS.get(payload.fault, "The model failed.")
         lines = (headline, payload.message, tries, payload.hint)
         if retry is not None and retry == len(draft.entries) - 1:
-            draft.renotice(retry, "error", lines, kind="model_failed")  # it says all that the tries said
+            draft.renotice(
+                retry, "error", lines, kind="model_failed"
+            )  # it replaces the notice of the retries
             _note_failure(draft, retry)
         else:
             _note_failure(draft, draft.notice(ev, "model_failed", "error", lines))
@@ -324,17 +330,17 @@ def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
 
 
 def _note_failure(draft: Draft, index: int) -> None:
-    """This notice says why the model failed."""
+    """Make this notice the one that explains the failure of the turn."""
     draft.failure, entry = index, draft.entries[index]
     if isinstance(entry, NoticeEntry):
         draft.put(index, replace(entry, command=draft.model))
 
 
-def _too_long(draft: Draft, ev: Envelope) -> None:
-    """A request is sent again, shorter: no failure yet, and one notice in a turn, however often that happens."""
+def _note_too_long(draft: Draft, ev: Envelope) -> None:
+    """Note that a request is shortened and sent again: no failure yet, and only one notice per turn."""
     index, count = draft.too_long or (-1, 0)
     times = f" {count + 1} times" if count else ""
-    line = f"The provider found the request too long{times}: it is made smaller and sent again."
+    line = f"The request was too long for the provider{times}; it is shortened and sent again."
     if count:
         draft.renotice(index, "info", (line,))
     else:
@@ -342,12 +348,12 @@ def _too_long(draft: Draft, ev: Envelope) -> None:
     draft.too_long = index, count + 1
 
 
-def _stop(draft: Draft, indices: Sequence[int]) -> int:
-    """Mark streamed entries as cut short; returns how many of them hold words of the answer."""
+def _stop_entries(draft: Draft, indices: Sequence[int]) -> int:
+    """Mark streamed entries as cut short; return how many of them have answer text."""
     answers = 0
     for index in indices:
         entry = draft.streamed(index)
         if entry is not None:
-            _finish(draft, index, entry.text, stopped=True)
+            _finish_entry(draft, index, entry.text, stopped=True)
             answers += isinstance(entry, AnswerEntry) and not _is_empty(entry.text)
     return answers

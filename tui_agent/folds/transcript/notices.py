@@ -1,4 +1,4 @@
-"""The transcript's side of what happens beside the talk: faults, settings, compaction, repairs."""
+"""Handlers for notices in the chat: faults, settings, repairs, the user's commands, undo and restore."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,19 +43,26 @@ _SETTINGS = {
     "map": "map",
     "budgets": "limits",
 }
-_SET_PRICE = "input_price and output_price in its profile set it."
-_KEPT_OUT = ("kept out of the context",)
+_SET_PRICE = "To set the price, add input_price and output_price to its profile."
+_HIDDEN_NOTE = ("kept out of the context",)
 _SHELL_ENDS: dict[ShellEnd, str] = {
     "interrupted": "stopped",
     "timeout": "timed out",
     "failed": "not run",
     "lost": "lost",
 }
-_STOPPED: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
+_TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
+"""Ends of a command whose label includes the time."""
+_HEAD_MOVES = {
+    "undo": "Undid the last turn, back to {event}. /redo brings it back.",
+    "revert": "Went back to {event}. /redo brings it back.",
+    "redo": "Redone, up to {event}.",
+    "branch": "Switched to another branch, at {event}. /redo brings it back.",
+}
 
 
 @ON_NOTICES.on(ErrorRaised)
-def _error(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
     index = draft.notice(ev, "error", "error", (payload.message, payload.hint))
     if payload.detail:
         entry = draft.entries[index]
@@ -65,7 +72,7 @@ def _error(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
 
 
 @ON_NOTICES.on(CommandRejected)
-def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
+def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
     head = draft.head(ev, f"notice.{ev.seq}")
     lines = tuple(line for line in (payload.reason, payload.hint) if line)
     draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
@@ -73,12 +80,10 @@ def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
 
 
 @ON_NOTICES.on(LogRepaired)
-def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
+def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
     if payload.rewritten:
-        lines = [
-            "The session's log had been removed or replaced while it was open. It was written anew, whole."
-        ]
-        lines += [f"What stood in its place is in {payload.side_file}."] if payload.side_file else []
+        lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
+        lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
         draft.notice(ev, "repair", "warning", lines)
         return True
     amount = counted(payload.moved_bytes, "byte")
@@ -92,35 +97,35 @@ def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
 
 
 def pass_over(draft: Draft, record: UnknownEvent) -> bool:
-    """Say, where the first of them stands, how many events this version does not know."""
+    """Count an unknown event in the notice at the first of them."""
     draft.unknown[record.newer] += 1
-    words = (f"{unknown_events(draft.unknown[record.newer], newer=record.newer)}.",)
+    lines = (f"{unknown_events(draft.unknown[record.newer], newer=record.newer)}.",)
     index = draft.unknown_at.get(record.newer)
     if index is not None:
-        return draft.renotice(index, "warning", words)
+        return draft.renotice(index, "warning", lines)
     head = (f"notice.{record.seq}", record.seq, record.at, draft.turn, draft.revision + 1, record.agent)
-    draft.unknown_at[record.newer] = draft.add(NoticeEntry(*head, "repair", "warning", words))
+    draft.unknown_at[record.newer] = draft.add(NoticeEntry(*head, "repair", "warning", lines))
     return True
 
 
 @ON_NOTICES.on(SessionStarted)
-def _began(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
+def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
     model = payload.settings.model
     draft.price = (model.model, model.input_price)
     draft.cost_limit = payload.settings.budgets.max_cost_usd
-    return _warn_of_cost(draft, ev)
+    return _warn_of_unknown_price(draft, ev)
 
 
-def _warn_of_cost(draft: Draft, ev: Envelope) -> bool:
-    """A limit of cost over a model without a known price limits nothing: say so where either is set."""
-    words = unpriced(*draft.price, draft.cost_limit)
-    if words:
-        draft.notice(ev, "settings", "warning", (words, _SET_PRICE))
-    return bool(words)
+def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> bool:
+    """Warn that a cost limit cannot be enforced because the model's price is unknown."""
+    warning = unpriced(*draft.price, draft.cost_limit)
+    if warning:
+        draft.notice(ev, "settings", "warning", (warning, _SET_PRICE))
+    return bool(warning)
 
 
-def _take_cost(draft: Draft, payload: SettingsChanged) -> bool:
-    """Whether the model or the limits changed, taken in."""
+def _update_cost_settings(draft: Draft, payload: SettingsChanged) -> bool:
+    """Store a new model price or cost limit; return False if the change is about neither."""
     match payload.key, payload.value:
         case "model", dict() as model:
             price = model.get("input_price")
@@ -135,117 +140,119 @@ def _take_cost(draft: Draft, payload: SettingsChanged) -> bool:
 
 
 @ON_NOTICES.on(SettingsChanged)
-def _settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
-    said = _say_settings(draft, ev, payload)
-    return (_take_cost(draft, payload) and _warn_of_cost(draft, ev)) or said
+def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
+    changed = _add_settings_notice(draft, ev, payload)
+    return (_update_cost_settings(draft, payload) and _warn_of_unknown_price(draft, ev)) or changed
 
 
-def _say_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
+def _add_settings_notice(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
     name = _SETTINGS[payload.key]
-    words = f"{name} {_value(payload.value)}".strip()
+    line = f"{name} {_format_value(payload.value)}".strip()
     newest = draft.entries[-1] if len(draft.entries) else None
     if (
         isinstance(newest, NoticeEntry)
         and newest.kind == "settings"
         and newest.lines[0].startswith(f"{name} ")
     ):
-        return draft.renotice(len(draft.entries) - 1, "info", (words,))
-    draft.notice(ev, "settings", "info", (words,))
+        return draft.renotice(len(draft.entries) - 1, "info", (line,))
+    draft.notice(ev, "settings", "info", (line,))
     return True
 
 
-def _value(value: JsonValue) -> str:
+def _format_value(value: JsonValue) -> str:
     if not isinstance(value, dict):
         return str(value)
     if "pinned" in value:
-        return _map(value)
+        return _format_map_options(value)
     if "profile" in value:
         return " ".join(str(value[key]) for key in ("profile", "effort") if value.get(key))
-    said = ", ".join(f"{key} {_count(item)}" for key, item in value.items() if item is not None)
-    return said or "none"
+    items = ", ".join(f"{key} {_count_list(item)}" for key, item in value.items() if item is not None)
+    return items or "none"
 
 
-def _map(value: Mapping[str, JsonValue]) -> str:
-    """What became of the map: `2.4k tokens, 1 pinned, 1 hidden`."""
+def _format_map_options(value: Mapping[str, JsonValue]) -> str:
+    """Return the options of the repository map: `2.4k tokens, 1 pinned, 1 hidden`."""
     tokens = value.get("max_tokens")
-    said = [f"{short_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
-    paths = {which: value.get(which) for which in ("pinned", "hidden")}
-    said += [f"{len(some)} {which}" for which, some in paths.items() if isinstance(some, list) and some]
-    return ", ".join(said)
+    phrases = [f"{short_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
+    paths = {kind: value.get(kind) for kind in ("pinned", "hidden")}
+    phrases += [
+        f"{len(entries)} {kind}" for kind, entries in paths.items() if isinstance(entries, list) and entries
+    ]
+    return ", ".join(phrases)
 
 
-def _count(item: JsonValue) -> JsonValue:
-    """A list as how many it has: a line is too short for the paths."""
+def _count_list(item: JsonValue) -> JsonValue:
+    """Return the length of a list, as a line is too short for the paths; other values unchanged."""
     return len(item) if isinstance(item, list) else item
 
 
 @ON_NOTICES.on(PermissionRevoked)
-def _revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
-    draft.notice(ev, "settings", "info", ("rule taken back", payload.rule))
+def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
+    draft.notice(ev, "settings", "info", ("rule revoked", payload.rule))
     return True
 
 
 @ON_NOTICES.on(UserShellStarted)
-def _shell_began(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
-    lines = ("running", *_KEPT_OUT[: payload.hidden])
+def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
+    lines = ("running", *_HIDDEN_NOTE[: payload.hidden])
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
     return True
 
 
 @ON_NOTICES.on(UserShellProgress)
-def _shell_printed(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
+def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
     entry = None if draft.shell is None else draft.entries[draft.shell]
     if draft.shell is None or not isinstance(entry, NoticeEntry):
         return False
-    before = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
-    text = (text_preview(before) + payload.text)[-TAIL:]
+    earlier = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
+    text = (text_preview(earlier) + payload.text)[-TAIL:]
     block = TerminalBlock(text=text)
     return draft.put(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
 
 
 @ON_NOTICES.on(UserShellFinished)
-def _shell(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
-    lines = (_shell_outcome(payload), *_KEPT_OUT[: payload.hidden])
+def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
+    lines = (_describe_shell_end(payload), *_HIDDEN_NOTE[: payload.hidden])
     blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
     level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
     index, draft.shell = draft.shell, None
-    began = None if index is None else draft.entries[index]
-    if index is not None and isinstance(began, NoticeEntry):
-        ended = replace(began, level=level, lines=lines, blocks=blocks, revision=draft.revision + 1)
+    running = None if index is None else draft.entries[index]
+    if index is not None and isinstance(running, NoticeEntry):
+        ended = replace(running, level=level, lines=lines, blocks=blocks, revision=draft.revision + 1)
         return draft.put(index, ended)
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "shell", level, lines, blocks, payload.command))
     return True
 
 
-def _shell_outcome(payload: UserShellFinished) -> str:
+def _describe_shell_end(payload: UserShellFinished) -> str:
     if payload.exit_code is not None:
         return f"exit {payload.exit_code}"
-    words = _SHELL_ENDS.get(payload.ended, "did not end")
-    return f"{words} after {payload.duration_ms / 1_000:.0f} s" if payload.ended in _STOPPED else words
+    label = _SHELL_ENDS.get(payload.ended, "did not end")
+    return f"{label} after {payload.duration_ms / 1_000:.0f} s" if payload.ended in _TIMED_ENDS else label
 
 
 @ON_NOTICES.on(PluginFailed)
-def _plugin(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
+def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
     draft.notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
     return True
 
 
 @ON_NOTICES.on(RunStarted)
-def _run(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
-    _broke_off(draft)
+def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
+    _note_crash(draft)
     return False
 
 
-def _broke_off(draft: Draft) -> None:
-    """What still runs ran until here, whenever it is closed."""
+def _note_crash(draft: Draft) -> None:
+    """Record that the running turn ended at the last event, whenever it is closed."""
     if draft.turn_running and draft.broke_at is None:
         draft.broke_at = draft.last_at
 
 
 @ON_NOTICES.on(RunResumed)
-def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
+def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
     if payload.clean:
         return False
     calls = (
@@ -255,49 +262,40 @@ def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
     )
     closed = f"{calls} closed." if payload.closed_calls else ""
     waits = any(row.state == "waiting" for row in map(draft.tool, draft.tools.values()) if row is not None)
-    asked = "What you were asked is still open: nothing of it has run." if waits else ""
-    draft.notice(ev, "resume", "warning", ("The last run did not end in order.", closed, asked))
+    approval = "An approval is still open: its call has not run." if waits else ""
+    draft.notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
     return True
 
 
 @ON_NOTICES.on(SessionHeadMoved)
-def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
-    words = {"redo": "Forward again", "branch": "On another branch"}.get(payload.reason, "Went back")
-    stays = "" if payload.files else "The files are as they were."
-    draft.notice(
-        ev,
-        "resume",
-        "info",
-        (
-            f"{words}, to event {payload.to_seq}."
-            + ("" if payload.reason == "redo" else " /redo comes back."),
-            stays,
-        ),
-    )
+def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
+    headline = _HEAD_MOVES[payload.reason].format(event=f"event {payload.to_seq}")
+    files = "" if payload.files else "Files were not changed."
+    draft.notice(ev, "resume", "info", (headline, files))
     return True
 
 
 @ON_NOTICES.on(CheckpointRestored)
-def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
+def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
     count = len(payload.paths) + payload.more
-    words = counted(count, "file was put back.", "files were put back.")
-    kept = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
-    left = f"Left alone, since you changed it too: {kept}" if kept else ""
-    draft.notice(ev, "resume", "warning" if kept else "info", (words, left))
+    restored = counted(count, "file restored.", "files restored.")
+    paths = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
+    kept = f"Kept your versions, as you changed them too: {paths}" if paths else ""
+    draft.notice(ev, "resume", "warning" if kept else "info", (restored, kept))
     return True
 
 
 @ON_NOTICES.on(SessionForked)
-def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
-    _broke_off(draft)
-    words = f"Forked from {payload.parent_session} at event {payload.at_seq}."
-    different = "; ".join(fork_changes(payload.changed))
-    draft.notice(ev, "resume", "info", (words, f"Different: {different}." if different else ""))
+def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
+    _note_crash(draft)
+    headline = f"Forked from {payload.parent_session} at event {payload.at_seq}."
+    changes = "; ".join(fork_changes(payload.changed))
+    draft.notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
     return True
 
 
 @ON_NOTICES.on(WorkspaceMoved)
-def _workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
-    words = f"The session works in {payload.workspace} from here on."
-    draft.notice(ev, "resume", "info", (words, f"It worked in {payload.previous} before."))
+def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
+    headline = f"The session now works in {payload.workspace}."
+    draft.notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
     return True

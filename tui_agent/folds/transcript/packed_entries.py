@@ -1,4 +1,4 @@
-"""How entries of the transcript and spans of the trace are packed: as JSON of their own types."""
+"""Packing of transcript entries and trace spans: as JSON of their own types."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from tui_agent.folds.transcript.packed_list import Shelf
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Entries by their class; `order` says whose turn it is."""
+    """Entries by class; `order` has one letter per entry, in their original order."""
 
     order: str
     user: list[UserEntry]
@@ -46,36 +46,38 @@ _LETTERS: dict[type[Entry], str] = {
 
 
 @cache
-def _chunks() -> TypeAdapter[_Chunk]:
+def _chunk_adapter() -> TypeAdapter[_Chunk]:
     return TypeAdapter(_Chunk)
 
 
 @cache
-def _spans() -> TypeAdapter[list[Span]]:
+def _span_adapter() -> TypeAdapter[list[Span]]:
     return TypeAdapter(list[Span])
 
 
 class EntryShelf(Shelf[Entry]):
-    """The transcript's entries."""
+    """A packed list of transcript entries."""
 
     @staticmethod
     def dump(items: Sequence[Entry]) -> bytes:
-        """Entries as JSON."""
+        """Return entries as JSON."""
         chunk = _Chunk("".join(_LETTERS[type(item)] for item in items), [], [], [], [], [], [], [])
-        lists = _lists(chunk)
+        lists = _lists_by_letter(chunk)
         for item in items:
             lists[_LETTERS[type(item)]].append(item)
-        return _chunks().dump_json(chunk)
+        return _chunk_adapter().dump_json(chunk)
 
     @staticmethod
     def load(data: bytes) -> Sequence[Entry]:
-        """Entries, from what `dump` made of them."""
-        chunk = _chunks().validate_json(data)
-        waiting: dict[str, Iterator[Entry]] = {name: iter(items) for name, items in _lists(chunk).items()}
+        """Return the entries that `dump` serialised."""
+        chunk = _chunk_adapter().validate_json(data)
+        waiting: dict[str, Iterator[Entry]] = {
+            name: iter(items) for name, items in _lists_by_letter(chunk).items()
+        }
         return [next(waiting[letter]) for letter in chunk.order]
 
 
-def _lists(chunk: _Chunk) -> dict[str, list[Entry]]:
+def _lists_by_letter(chunk: _Chunk) -> dict[str, list[Entry]]:
     lists = (
         chunk.user,
         chunk.answer,
@@ -89,14 +91,14 @@ def _lists(chunk: _Chunk) -> dict[str, list[Entry]]:
 
 
 class SpanShelf(Shelf[Span]):
-    """The trace's spans."""
+    """A packed list of trace spans."""
 
     @staticmethod
     def dump(items: Sequence[Span]) -> bytes:
-        """Spans as JSON."""
-        return _spans().dump_json(list(items))
+        """Return spans as JSON."""
+        return _span_adapter().dump_json(list(items))
 
     @staticmethod
     def load(data: bytes) -> Sequence[Span]:
-        """Spans, from what `dump` made of them."""
-        return _spans().validate_json(data)
+        """Return the spans that `dump` serialised."""
+        return _span_adapter().validate_json(data)

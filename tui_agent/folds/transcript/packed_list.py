@@ -1,7 +1,7 @@
-"""A list whose old items are kept packed, so that a fold of a very long log stays small.
+"""A list whose old items are compressed, so that a fold of a very long log stays small.
 
-Invariant: what is read at an index is equal to what was put there last, packed or not. The newest `keep` items are
-never packed, so a list that is not longer is a plain one.
+Invariant: reading an index returns an item equal to the last one put there, packed or not. The newest `keep`
+items are never packed, so a shorter list is an ordinary one.
 """
 
 import zlib
@@ -12,82 +12,82 @@ from typing import Final, Self, TypeVar, overload
 T = TypeVar("T")
 
 KEEP: Final = 8_192
-_CHUNKS: Final = 32
-"""Chunks that `keep` items would make."""
-_OPEN: Final = 8
-"""Chunks that stay unpacked for the next look."""
+_CHUNKS_KEPT: Final = 32
+"""Number of chunks that `keep` items would make."""
+_MAX_OPEN_CHUNKS: Final = 8
+"""Maximum number of chunks that stay unpacked for later reads."""
 
 
 class Shelf(Sequence[T]):
-    """Append, read and replace by index. What packs its items is the subclass."""
+    """A sequence that can be appended to, read and replaced by index. Subclasses pack the items."""
 
     def __init__(self, keep: int = KEEP) -> None:
         self._keep = keep
-        self._size = max(1, keep // _CHUNKS)
+        self._chunk_size = max(1, keep // _CHUNKS_KEPT)
         self._chunks: list[bytes] = []
-        self._near: list[T] = []
+        self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """Packed items that were put anew since."""
-        self._open: dict[int, Sequence[T]] = {}
+        """Packed items that were replaced later."""
+        self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod
     @abstractmethod
     def dump(items: Sequence[T]) -> bytes:
-        """Items as bytes."""
+        """Return items as bytes."""
 
     @staticmethod
     @abstractmethod
     def load(data: bytes) -> Sequence[T]:
-        """The inverse of `dump`."""
+        """Return the items that `dump` serialised."""
 
     @property
     def packed(self) -> int:
-        """How many of the first items are packed."""
-        return len(self._chunks) * self._size
+        """The number of packed items at the beginning."""
+        return len(self._chunks) * self._chunk_size
 
     @property
     def room(self) -> int:
-        """How many items that are not packed fit in."""
-        return self._keep + self._size
+        """The number of unpacked items at which packing starts."""
+        return self._keep + self._chunk_size
 
     @property
     def full(self) -> bool:
-        """Whether the oldest chunk that is not packed may be."""
-        return len(self._near) >= self.room
+        """True if the oldest unpacked items may be packed."""
+        return len(self._unpacked) >= self.room
 
     @property
     def oldest(self) -> Sequence[T]:
-        """What `pack` would pack."""
-        return self._near[: self._size]
+        """The items that `pack` would pack."""
+        return self._unpacked[: self._chunk_size]
 
     def pack(self) -> None:
-        """Pack the oldest items; to be called when `full`."""
+        """Pack the oldest items; only when `full`."""
         self._chunks.append(zlib.compress(self.dump(self.oldest), 1))
-        del self._near[: self._size]
+        del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
-        """The items as they are now: what comes later does not change it. A tuple where nothing is packed."""
-        return self.copy() if self._chunks else tuple(self._near)
+        """Return the present items, unaffected by later changes; a tuple if nothing is packed."""
+        return self.copy() if self._chunks else tuple(self._unpacked)
 
     def copy(self) -> Self:
-        """The same items, to go on alone."""
-        made = self.__class__(self._keep)
-        made._chunks, made._near = self._chunks.copy(), self._near.copy()
-        made._replaced, made._open = self._replaced.copy(), self._open
-        return made
+        """Return an independent copy."""
+        duplicate = self.__class__(self._keep)
+        duplicate._chunks, duplicate._unpacked = self._chunks.copy(), self._unpacked.copy()
+        duplicate._replaced, duplicate._open_chunks = self._replaced.copy(), self._open_chunks
+        return duplicate
 
     def __len__(self) -> int:
-        return self.packed + len(self._near)
+        return self.packed + len(self._unpacked)
 
     def append(self, item: T) -> None:
-        """Add one at the end."""
-        self._near.append(item)
+        """Append an item."""
+        self._unpacked.append(item)
 
     def put(self, index: int, item: T) -> None:
-        """Replace one; `index` is not negative."""
-        near = index - self.packed
-        if near >= 0:
-            self._near[near] = item
+        """Replace the item at `index`, which must not be negative."""
+        position = index - self.packed
+        if position >= 0:
+            self._unpacked[position] = item
         else:
             self._replaced[index] = item
 
@@ -97,35 +97,38 @@ class Shelf(Sequence[T]):
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
         if isinstance(index, slice):
-            return tuple(self[one] for one in range(*index.indices(len(self))))
+            return tuple(self[position] for position in range(*index.indices(len(self))))
         if index < 0:
             index += len(self)
-        near = index - self.packed
-        if near >= 0:
-            return self._near[near]
+        offset = index - self.packed
+        if offset >= 0:
+            return self._unpacked[offset]
         if index < 0:
             raise IndexError(index)
         if index in self._replaced:
             return self._replaced[index]
-        return self._chunk(index // self._size)[index % self._size]
+        return self._read_chunk(index // self._chunk_size)[index % self._chunk_size]
 
     def __iter__(self) -> Iterator[T]:
         for index in range(self.packed):
             yield self[index]
-        yield from self._near
+        yield from self._unpacked
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shelf | tuple | list):
             return NotImplemented
-        return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
+        return len(self) == len(other) and all(
+            mine == theirs for mine, theirs in zip(self, other, strict=True)
+        )
 
-    __hash__ = None  # type: ignore[assignment]  # it grows
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
-    def _chunk(self, number: int) -> Sequence[T]:
-        found = self._open.pop(number, None)
-        if found is None:
-            found = self.load(zlib.decompress(self._chunks[number]))
-            while len(self._open) >= _OPEN:
-                del self._open[next(iter(self._open))]
-        self._open[number] = found
-        return found
+    def _read_chunk(self, number: int) -> Sequence[T]:
+        items = self._open_chunks.pop(number, None)
+        if items is None:
+            items = self.load(zlib.decompress(self._chunks[number]))
+            # Popped and inserted again on each read, so the first key is the least recently used chunk.
+            while len(self._open_chunks) >= _MAX_OPEN_CHUNKS:
+                del self._open_chunks[next(iter(self._open_chunks))]
+        self._open_chunks[number] = items
+        return items

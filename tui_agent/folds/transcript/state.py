@@ -1,6 +1,7 @@
-"""The transcript while it is being folded: its entries, and where each open thing stands.
+"""The transcript while it is folded: its entries, and the positions of everything open.
 
-Invariant: every change of an entry goes through `add`, `change` or `grow`, which count the revision and note the index.
+Invariant: every change of an entry goes through `add`, `put` or `grow`, which update the revision and record
+the index.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ Stream: TypeAlias = dict[int, int]
 
 
 class TurnSums:
-    """What the running turn's end row will say."""
+    """The figures for the running turn's end row."""
 
     def __init__(self) -> None:
         self.iterations = 0
@@ -41,13 +42,13 @@ class TurnSums:
         self.cost_usd: float | None = None
 
     def spend(self, cost: float | None) -> None:
-        """Add a model call's cost, where one is known."""
+        """Add the cost of a model call, if known."""
         if cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost
 
 
 class Draft:
-    """The mutable transcript. The dicts map ids of open things to the index of their entry."""
+    """The mutable transcript. The dicts map ids of open things to the indices of their entries."""
 
     def __init__(self, keep: int = KEEP) -> None:
         self.entries = Entries(keep)
@@ -62,43 +63,43 @@ class Draft:
         self.tries: dict[RequestId, int] = {}
         self.model = ""
         self.put_away: tuple[int, int] | None = None
-        """The notice of outputs that were put away since the newest summary of this turn, and how many those were."""
+        """The notice of outputs put away since the newest summary of this turn, and their number."""
         self.too_long: tuple[int, int] | None = None
-        """The notice of requests that the provider found too long in this turn, and how many those were."""
+        """The notice of requests that were too long for the provider in this turn, and their number."""
         self.unmapped: tuple[int, str] | None = None
-        """The notice of requests that go without the map of the repository, and what it says, until there is one."""
-        self._cut: set[str] = set()
+        """The notice of requests sent without the repository map, and its text, until there is a map."""
+        self._announced_cuts: set[str] = set()
         self.failure: int | None = None
         """The notice of the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.asking: dict[CallId, RequestId] = {}
-        """Calls whose whole work is a question."""
+        """Calls that only ask a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, str] = {}
-        """The commands of background jobs that run."""
+        """The commands of running background jobs."""
         self.shell: int | None = None
-        """The notice of the user's own command that runs."""
+        """The notice of the user's own running command."""
         self.price: tuple[str, float | None] = ("", None)
-        """The model's name, and what its input costs where that is known."""
+        """The model's name, and the price of its input if known."""
         self.cost_limit: float | None = None
         self.unknown = {False: 0, True: 0}
-        """How many events this version does not know, of its own log version and of newer ones."""
+        """Numbers of unknown events: of this log version (False) and of newer ones (True)."""
         self.unknown_at: dict[bool, int] = {}
-        """The notices that say so."""
+        """The notices on unknown events."""
         self.workspace = ""
         self.last_at = 0.0
         self.turn_started_at = 0.0
         self.broke_at: float | None = None
-        """When the newest event came before a run that broke off: what it left open ended then, not when it was closed."""
+        """The time of the last event before a crash: open items ended then, not when they were closed."""
 
     def head(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
-        """The common fields of a new entry that this event opens."""
+        """Return the common fields of a new entry opened by this event."""
         return entry_id, ev.seq, ev.at, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def since(self, start: float, ev: Envelope) -> float:
-        """Milliseconds from `start` to an event that ends something."""
+        """Return the milliseconds from `start` to an event that ends something."""
         end = ev.at if self.broke_at is None else min(ev.at, self.broke_at)
         return max(0.0, (end - start) * 1_000)
 
@@ -110,7 +111,7 @@ class Draft:
         return index
 
     def put(self, index: int, entry: Entry) -> bool:
-        """Replace an entry by its successor, made with `revision=self.revision + 1`."""
+        """Replace an entry by its successor, created with `revision=self.revision + 1`."""
         self.revision += 1
         self.entries.put(index, entry)
         self.changed.add(index)
@@ -124,34 +125,34 @@ class Draft:
         return True
 
     def tool(self, index: int | None) -> ToolEntry | None:
-        """The tool entry at an index."""
+        """Return the tool entry at an index."""
         entry = None if index is None else self.entries[index]
         return entry if isinstance(entry, ToolEntry) else None
 
     def streamed(self, index: int) -> AnswerEntry | ReasoningEntry | None:
-        """The streamed entry at an index."""
+        """Return the streamed entry at an index."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
 
     def void(self, question: RequestId) -> None:
-        """Nobody waits for the answer any more."""
+        """Mark a question as no longer waiting for an answer."""
         index = self.questions.pop(question, None)
         entry = None if index is None else self.entries[index]
         if index is not None and isinstance(entry, QuestionEntry):
             self.put(index, replace(entry, void=True, revision=self.revision + 1))
 
     def newly_cut(self, cuts: Sequence[Cut]) -> tuple[Sequence[Cut], ...]:
-        """What is cut, where something of it was not before; a person is told once."""
-        names = {one.what for one in cuts}
-        if names <= self._cut:
+        """Return `(cuts,)` if any of these texts was not announced as cut before, otherwise `()`."""
+        names = {cut.what for cut in cuts}
+        if names <= self._announced_cuts:
             return ()
-        self._cut |= names
+        self._announced_cuts |= names
         return (cuts,)
 
     def notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
-        """Append a notice; empty lines are left out."""
-        said = tuple(line for line in lines if line)
-        return self.add(NoticeEntry(*self.head(ev, f"notice.{ev.seq}"), kind, level, said))
+        """Append a notice, without its empty lines, and return its index."""
+        texts = tuple(line for line in lines if line)
+        return self.add(NoticeEntry(*self.head(ev, f"notice.{ev.seq}"), kind, level, texts))
 
     def renotice(
         self,
@@ -160,12 +161,12 @@ class Draft:
         lines: Iterable[str] | None = None,
         kind: NoticeKind | None = None,
     ) -> bool:
-        """Give a notice a new level, and new words and another kind where they are given."""
+        """Change a notice's level and, if given, its lines and kind."""
         entry = self.entries[index]
         if not isinstance(entry, NoticeEntry):
             return False
-        said = entry.lines if lines is None else tuple(line for line in lines if line)
+        texts = entry.lines if lines is None else tuple(line for line in lines if line)
         return self.put(
             index,
-            replace(entry, kind=kind or entry.kind, level=level, lines=said, revision=self.revision + 1),
+            replace(entry, kind=kind or entry.kind, level=level, lines=texts, revision=self.revision + 1),
         )

@@ -1,6 +1,6 @@
 """A list of transcript entries whose newest texts are still growing.
 
-Invariant: taking a piece of text in costs O(1); an entry is put together when somebody looks at it.
+Invariant: adding a piece of text costs O(1); an entry's text is joined only when it is read.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from tui_agent.folds.transcript.packed_entries import EntryShelf
 from tui_agent.folds.transcript.packed_list import KEEP
 
 TAIL = 16 * 1024
-"""Characters of a running tool's output that are held."""
+"""Maximum characters of a running tool's output that are stored."""
+# The output may grow to this many characters before it is cut to `TAIL`.
 _SLACK = 4 * TAIL
 
 
@@ -26,7 +27,7 @@ class Growth:
 
 
 class Entries(Sequence[Entry]):
-    """The transcript's own list, readable as a sequence."""
+    """The transcript's list of entries, readable as a sequence."""
 
     def __init__(self, keep: int = KEEP) -> None:
         self._entries = EntryShelf(keep)
@@ -42,11 +43,11 @@ class Entries(Sequence[Entry]):
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self._entries)))]
+            return [self[position] for position in range(*index.indices(len(self._entries)))]
         if index < 0:
             index += len(self._entries)
         if index in self._growing:
-            self._settle(index)
+            self._join_pieces(index)
         return self._entries[index]
 
     def add(self, entry: Entry) -> int:
@@ -57,19 +58,19 @@ class Entries(Sequence[Entry]):
         return len(self._entries) - 1
 
     def _pack(self) -> None:
-        """What is old is hardly looked at again, but may still change: nothing of it may wait to be put together."""
+        """Pack the oldest entries, after joining their pieces: they may still change but are rarely read."""
         last = self._entries.packed + len(self._entries.oldest)
-        for index in [one for one in self._growing if one < last]:
-            self._settle(index)
+        for index in [position for position in self._growing if position < last]:
+            self._join_pieces(index)
         self._entries.pack()
 
     def put(self, index: int, entry: Entry) -> None:
-        """Replace an entry, with all of its text."""
+        """Replace an entry, including all of its text."""
         self._growing.pop(index, None)
         self._entries.put(index, entry)
 
     def grow(self, index: int, piece: str, revision: int) -> None:
-        """Append text to an entry that still grows."""
+        """Append text to a growing entry."""
         growth = self._growing.get(index)
         if growth is None:
             growth = self._growing[index] = Growth()
@@ -81,7 +82,7 @@ class Entries(Sequence[Entry]):
             tail = "".join(growth.pieces)[-TAIL:]
             growth.pieces, growth.size = [tail], len(tail)
 
-    def _settle(self, index: int) -> None:
+    def _join_pieces(self, index: int) -> None:
         growth = self._growing.pop(index)
         entry = self._entries[index]
         text = "".join(growth.pieces)

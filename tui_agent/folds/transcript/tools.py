@@ -1,4 +1,4 @@
-"""The transcript's side of tool calls, permissions, delegates and changed files."""
+"""Handlers for tool calls in the chat, with permissions, delegates and changed files."""
 
 from dataclasses import replace
 
@@ -27,23 +27,23 @@ _STATES: dict[ToolStatus, ToolState] = {
 }
 
 
-def _state(draft: Draft, index: int | None, state: ToolState) -> bool:
+def _set_state(draft: Draft, index: int | None, state: ToolState) -> bool:
     entry = draft.tool(index)
     if index is None or entry is None:
         return False
     return draft.put(index, replace(entry, state=state, revision=draft.revision + 1))
 
 
-def _place(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """The row of a call: its own, or that of the delegate which makes it."""
+def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
+    """Return the index of a call's row: its own, or that of the delegate that makes it."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
 @ON_TOOLS.on(ToolCalled)
-def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is not None:
-        return _delegate_called(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
+        return _count_delegate_call(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
     known = draft.tool(draft.tools.get(payload.call_id))
     if known is not None:
         return False
@@ -60,72 +60,74 @@ def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
     return True
 
 
-def _delegate_called(draft: Draft, row: int, words: str) -> bool:
-    """A delegate's calls of tools show on its own row: how many there were, and the newest."""
+def _count_delegate_call(draft: Draft, row: int, label: str) -> bool:
+    """Show a delegate's tool calls on its own row: their number and the newest."""
     entry = draft.tool(row)
     if entry is None:
         return False
-    calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if words else 0)
+    calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if label else 0)
     outcome = "1 tool call" if calls == 1 else f"{calls} tool calls"
     subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
     draft.put(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
-    return draft.grow(row, words + "\n") if words else True
+    return draft.grow(row, label + "\n") if label else True
 
 
 @ON_TOOLS.on(ModelRequested)
-def _model_called(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is None:
         return False
-    _meter(draft, row, ev.agent, iteration=payload.local_iteration)
-    return _delegate_called(draft, row, "")
+    _update_subtask(draft, row, ev.agent, iteration=payload.local_iteration)
+    return _count_delegate_call(draft, row, "")
 
 
 @ON_TOOLS.on(ModelResponded)
-def _model_answered(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
     row = draft.delegates.get(ev.agent)
     tokens = payload.usage.input_tokens + payload.usage.output_tokens
-    return row is not None and _meter(draft, row, ev.agent, tokens=tokens)
+    return row is not None and _update_subtask(draft, row, ev.agent, tokens=tokens)
 
 
-def _meter(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> bool:
-    """The meter on a delegate's row: its own iteration, and the tokens of all that work for the call."""
+def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> bool:
+    """Update the counts on a delegate's row: its own iteration, and the tokens of all work for the call."""
     entry = draft.tool(row)
     if entry is None or entry.subtask is None:
         return False
-    now = entry.subtask
-    own = iteration if iteration and now.agent == agent else now.iteration
-    now = replace(now, iteration=own, tokens=now.tokens + tokens)
-    return draft.put(row, replace(entry, subtask=now, revision=draft.revision + 1))
+    subtask = entry.subtask
+    own_iteration = iteration if iteration and subtask.agent == agent else subtask.iteration
+    subtask = replace(subtask, iteration=own_iteration, tokens=subtask.tokens + tokens)
+    return draft.put(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
 
 
 @ON_TOOLS.on(PermissionRequested)
-def _requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
-    index = _place(draft, ev, payload.call_id)
+def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
+    index = _find_row(draft, ev, payload.call_id)
     entry = draft.tool(index)
     if index is None or entry is None:
         return False
-    said = (TextBlock(text=entry.target),)  # the row itself says that already
-    blocks = entry.blocks if ev.agent in draft.delegates or payload.preview == said else payload.preview
+    target_only = (TextBlock(text=entry.target),)  # the row shows the target already
+    blocks = (
+        entry.blocks if ev.agent in draft.delegates or payload.preview == target_only else payload.preview
+    )
     return draft.put(index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1))
 
 
 @ON_TOOLS.on(PermissionDecided)
-def _decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
-    index = _place(draft, ev, payload.call_id)
+def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
+    index = _find_row(draft, ev, payload.call_id)
     entry = draft.tool(index)
     if index is None or entry is None:
         return False
     if ev.agent in draft.delegates:
-        return entry.state == "waiting" and _state(draft, index, "running")
+        return entry.state == "waiting" and _set_state(draft, index, "running")
     if payload.decision == "allow":
-        return entry.state == "waiting" and _state(draft, index, "queued")
-    words = text_preview(payload.message) or payload.reason
-    return draft.put(index, replace(entry, state="denied", denied=words, revision=draft.revision + 1))
+        return entry.state == "waiting" and _set_state(draft, index, "queued")
+    reason = text_preview(payload.message) or payload.reason
+    return draft.put(index, replace(entry, state="denied", denied=reason, revision=draft.revision + 1))
 
 
 @ON_TOOLS.on(ToolStarted)
-def _started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
+def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
     if ev.agent in draft.delegates:
         return False
     index = draft.tools.get(payload.call_id)
@@ -141,7 +143,7 @@ def _started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
 
 
 @ON_TOOLS.on(ToolProgress)
-def _progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
+def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
     index = draft.tools.get(payload.call_id)
     if index is None or ev.agent in draft.delegates:
         return False
@@ -149,7 +151,7 @@ def _progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
 
 
 @ON_TOOLS.on(ToolFinished)
-def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
     if ev.agent in draft.delegates:
         return False
     index = draft.tools.pop(payload.call_id, None)
@@ -169,14 +171,14 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
         draft.void(question)
     draft.sums.results += payload.status in ("ok", "failed")
     state = _STATES[payload.status]
-    took = None if entry.started_at is None else draft.since(entry.started_at, ev)
+    elapsed_ms = None if entry.started_at is None else draft.since(entry.started_at, ev)
     return draft.put(
         index,
         replace(
             entry,
             state=state,
             outcome=payload.summary or entry.outcome,
-            duration_ms=took if entry.subtask is not None else payload.duration_ms or took,
+            duration_ms=elapsed_ms if entry.subtask is not None else payload.duration_ms or elapsed_ms,
             output="" if payload.display and entry.subtask is None else entry.output,
             blocks=payload.display or (entry.blocks if state == "denied" else ()),
             full_output=payload.full_output,
@@ -186,7 +188,7 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
 
 
 @ON_TOOLS.on(AgentSpawned)
-def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
+def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
     row = draft.delegates.get(payload.parent_agent)
     if row is None and payload.call_id is not None:
         row = draft.tools.get(payload.call_id)
@@ -202,13 +204,13 @@ def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
 
 
 @ON_TOOLS.on(AgentFinished)
-def _agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
+def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
     draft.delegates.pop(ev.agent, None)
     return False
 
 
 @ON_TOOLS.on(FileChanged)
-def _changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
+def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
     draft.sums.files.add(payload.path)
     draft.sums.added += payload.added
     draft.sums.removed += payload.removed

@@ -1,1 +1,1 @@
-"""The payloads of events, one module a subject. Past tense; frozen; additive."""
+"""Event payloads, one module per subject. Named in the past tense; frozen; new fields are only added."""

@@ -1,4 +1,4 @@
-"""Agents: the main one and its delegates."""
+"""Events of agents: the main one and its delegates."""
 
 from typing import Literal
 
@@ -9,10 +9,11 @@ from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 
 
 class AgentSpawned(Payload):
-    """Delegation started. The envelope's `agent` is the new one.
+    """Delegation started. The envelope's `agent` is the new agent.
 
-    `policy` judges its calls (None: the session's), and no tool but `tools` is allowed. `max_tokens` bounds each of its
-    answers, `max_iterations` all its work. `call_id` is the call that asked for it; `by` who wished it.
+    `policy` judges its calls (None: the session's policy), and only `tools` are allowed. `max_tokens` limits
+    each of its answers, `max_iterations` all its work. `call_id` is the call that requested it; `by` is who
+    wanted it.
     """
 
     kind: Literal["agent.spawned"] = "agent.spawned"
@@ -30,7 +31,7 @@ class AgentSpawned(Payload):
 
 
 class AgentStateChanged(Payload):
-    """`reason` is a few words where the state alone does not tell."""
+    """An agent's state changed. `reason` is a short explanation if the state alone is not enough."""
 
     kind: Literal["agent.state_changed"] = "agent.state_changed"
     state: AgentState
@@ -38,7 +39,7 @@ class AgentStateChanged(Payload):
 
 
 class AgentFinished(Payload):
-    """Delegation ended. Tokens, cost and calls are the delegate's own, without those of delegates below it."""
+    """Delegation ended. Tokens, cost and calls are the delegate's own, without those of its own delegates."""
 
     kind: Literal["agent.finished"] = "agent.finished"
     success: bool

@@ -4,6 +4,6 @@ from tui_agent.protocol.base import Frozen
 
 
 class Payload(Frozen):
-    """Base of every event. Each subclass narrows `kind` by a Literal; no default comes from a clock or a uuid."""
+    """Base of every event. Each subclass narrows `kind` to a Literal; defaults never come from a clock or a uuid."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a request's context was made of, and what became of it."""
+"""Events of the context: the contents of a request and how they were reduced."""
 
 from typing import Literal, TypeAlias
 
@@ -28,7 +28,7 @@ SectionName: TypeAlias = Literal[
 
 
 class Section(Frozen):
-    """One named share of a request. Characters and tokens as sent; `raw_chars` before anything was reduced."""
+    """A named share of a request. Characters and tokens are as sent; `raw_chars` is before any reduction."""
 
     name: SectionName
     raw_chars: int
@@ -42,7 +42,7 @@ class Section(Frozen):
 
 
 class FragmentRecord(Frozen):
-    """One fragment that a middleware contributed: id, digest (16 hex digits of SHA-256), tokens, its section."""
+    """A fragment added by a middleware: id, digest (16 hex digits of SHA-256), tokens and section."""
 
     id: str
     digest: str
@@ -51,18 +51,19 @@ class FragmentRecord(Frozen):
 
 
 class CountedMessage(Frozen):
-    """A message of the history (`seq` of the event that it comes from) and its tokens before any correction."""
+    """A message of the history (`seq` is that of its event) and its tokens before any correction."""
 
     seq: int
     tokens: int
 
 
 class ContextPacked(Payload):
-    """The manifest of one request, before it goes out. `estimated` marks token counts that are ours.
+    """The manifest of one request, before it is sent. `estimated` means that the token counts are ours.
 
-    `room` are the tokens that it may take; `learnt`: `window` is what the refusal of a longer request let expect.
-    `counted_tokens` is what `tokenizer` counted, which a ratio learnt from the provider's own counts corrects to
-    `total_tokens`. `added` are the messages that no request before has counted.
+    `room` is the number of tokens that the request may take. `learnt` means that `window` was inferred from
+    the refusal of a longer request. `counted_tokens` is the count of `tokenizer`; a ratio learned from the
+    provider's own counts corrects it to `total_tokens`. `added` are the messages not counted in any earlier
+    request.
     """
 
     kind: Literal["context.packed"] = "context.packed"
@@ -85,7 +86,8 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached a limit, or is `below` all of them again. `fraction` of the window."""
+    """The context reached a limit or, with `below`, fell under all of them. `fraction` is the share of the
+    window in use."""
 
     kind: Literal["context.warned"] = "context.warned"
     level: Literal["near", "over", "compaction", "below"]
@@ -93,9 +95,11 @@ class ContextWarned(Payload):
 
 
 class ContextLearnt(Payload):
-    """A provider found a request too long and took a shorter one: `window` tokens count as the window of this model
-    (`profile`) from now on, in later runs of the session too. `refused` are those of the shortest request that it refused;
-    `told`: the window is what the provider says, else it is what it let expect.
+    """A provider refused a request as too long and accepted a shorter one.
+
+    From now on, in later runs of the session too, `window` tokens are used as the window of this model
+    (`profile`). `refused` is the tokens of the shortest refused request. `told` means that the provider
+    stated the window; otherwise it is inferred.
     """
 
     kind: Literal["context.learnt"] = "context.learnt"
@@ -106,8 +110,11 @@ class ContextLearnt(Payload):
 
 
 class Cut(Frozen):
-    """What should stand whole and has no room: `what` it is, for a person, and its characters before and after. The
-    context has its beginning and end, or what is left of it, and the id of `artifact`, which holds all of it."""
+    """A text shortened because it does not fit.
+
+    `what` describes it for people; `raw_chars` and `chars` are its characters before and after. The context
+    keeps its beginning and end, or what is left of them, and the id of `artifact`, which stores all of it.
+    """
 
     what: str
     raw_chars: int
@@ -116,8 +123,11 @@ class Cut(Frozen):
 
 
 class ContextCut(Payload):
-    """A person's words that do not fit the window though everything else was made smaller; `window` is 0 where a provider
-    refused them and nobody knows its window."""
+    """The user's own text was shortened because it does not fit the window even after everything else was
+    reduced.
+
+    `window` is 0 if a provider refused the request and its window is unknown.
+    """
 
     kind: Literal["context.cut"] = "context.cut"
     window: int
@@ -125,12 +135,12 @@ class ContextCut(Payload):
 
 
 class ContextCompacted(Payload):
-    """Messages up to `through_seq` stand as `summary` from now on; `forgets` are the seqs of what is left out.
+    """A summary replaced the messages up to `through_seq`; `forgets` are the seqs of those left out.
 
-    `request_id` is the model's request that the summary comes from; without one it was put together from what is
-    recorded, `fault` says why. `focus` is what the summary was to dwell on. `sections` are what the agent's next request
-    would hold, which is `after_tokens` together. `shares` tell what of the summary are a person's own words, and `cuts`
-    what had no room whole in it.
+    `request_id` is the model request that wrote the summary. Without one the summary was assembled from the
+    log, and `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections`
+    describes the agent's next request, which takes `after_tokens` in total. `shares` measures the user's own
+    words in the summary, and `cuts` lists texts that did not fit in full.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
@@ -150,9 +160,10 @@ class ContextCompacted(Payload):
 
 
 class ContextReduced(Payload):
-    """The results of these calls stand as one line each from now on; `artifacts`, in the same order, hold them whole.
+    """The results of these calls were replaced by one line each; `artifacts`, in the same order, store them
+    in full.
 
-    `forgets` are the seqs of the results. Tokens of the whole request, before and after.
+    `forgets` are the seqs of the results. Tokens are those of the whole request, before and after.
     """
 
     kind: Literal["context.reduced"] = "context.reduced"
@@ -164,10 +175,11 @@ class ContextReduced(Payload):
 
 
 class ContextRestored(Payload):
-    """Messages with these seqs are in the context again; or all that the newest compaction, event `compaction`, took.
+    """Messages with these seqs, or all that the newest compaction (event `compaction`) removed, returned to
+    the context.
 
-    `sections` are what the agent's next request would hold, which is `after_tokens` together; `added` are the messages
-    that came back, by the events that they were first told in.
+    `sections` describes the agent's next request, which takes `after_tokens` in total; `added` are the
+    returned messages, identified by the events that first held them.
     """
 
     kind: Literal["context.restored"] = "context.restored"
@@ -179,7 +191,7 @@ class ContextRestored(Payload):
 
 
 class ContextPinned(Payload):
-    """Messages with these seqs are kept, word for word, by every compaction to come; or no longer."""
+    """Every later compaction keeps the messages with these seqs verbatim or, with `pinned` False, no longer does."""
 
     kind: Literal["context.pinned"] = "context.pinned"
     seqs: tuple[int, ...]
@@ -187,7 +199,10 @@ class ContextPinned(Payload):
 
 
 class ContextStuck(Payload):
-    """The context could not be made smaller, or only without the model. `automatic`: it is tried again in this turn."""
+    """The context could not be reduced, or only without the model.
+
+    `automatic` means that it is tried again in this turn.
+    """
 
     kind: Literal["context.stuck"] = "context.stuck"
     message: str
@@ -196,11 +211,11 @@ class ContextStuck(Payload):
 
 
 class MemoryUpdated(Payload):
-    """Blocks of the task's working memory have new values; from those of `gone`, lists, something went, and to those of
-    `newest` something came at the end.
+    """Blocks of the task's working memory changed.
 
-    What calls that run at once add is told so, and nothing that one of them found is lost by another one. What was
-    changed so far, and which facts rest on a file that was changed since, `file.changed` says by itself.
+    `blocks` are new values; `gone` are items removed from lists, `newest` items appended to them. Concurrent
+    calls append this way so that none overwrites what another added. The list of changed files, and which
+    facts are outdated because a file changed, follow from `file.changed` alone.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
@@ -210,8 +225,10 @@ class MemoryUpdated(Payload):
 
 
 class RepomapBuilt(Payload):
-    """The repository map's index was built or refreshed; or, `late`, a request goes out before that, and why: a later one
-    has the map."""
+    """The index of the repository map was built or refreshed.
+
+    With `late`, which gives the reason, a request is sent before the map is ready; a later one has it.
+    """
 
     kind: Literal["repomap.built"] = "repomap.built"
     files: int
@@ -222,7 +239,10 @@ class RepomapBuilt(Payload):
 
 
 class RepomapUsed(Payload):
-    """A map was rendered for a tool call; or, `injected`, for the model's next request, which has `text`."""
+    """A map was rendered for a tool call or, if `injected`, for the model's next request.
+
+    `text` is the map of an injected one.
+    """
 
     kind: Literal["repomap.used"] = "repomap.used"
     query: str

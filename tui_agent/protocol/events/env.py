@@ -1,4 +1,4 @@
-"""Environments that tools run in."""
+"""Events of the environments that run tools."""
 
 from typing import Literal
 
@@ -6,8 +6,11 @@ from tui_agent.protocol.events.base import Payload
 
 
 class EnvStarted(Payload):
-    """`sandbox` names what confines commands; empty where nothing does, and `sandbox_why_not` then says why.
-    `variables` are those with secrets that commands are shown all the same, as the configuration says."""
+    """An environment is ready.
+
+    `sandbox` names the sandbox of commands; if it is empty, `sandbox_why_not` gives the reason. `variables`
+    are those with secrets that commands may see because the configuration allows it.
+    """
 
     kind: Literal["env.started"] = "env.started"
     environment: str

@@ -1,4 +1,4 @@
-"""Tests, verifiers and evaluation cases."""
+"""Events of tests, verifiers and evaluation cases."""
 
 from typing import Literal
 
@@ -8,9 +8,10 @@ from tui_agent.protocol.ids import CallId
 
 
 class TestFinished(Payload):
-    """A test run, normalised: `command` ran in `folder` of the workspace. Counts are -1 where the output did not tell."""
+    """A test run, normalised: `command` ran in `folder` of the workspace. Counts are -1 if the output does
+    not give them."""
 
-    __test__ = False  # not a test class, whatever a collector thinks of the name
+    __test__ = False  # the name looks like a test class to pytest
 
     kind: Literal["test.finished"] = "test.finished"
     framework: str
@@ -25,7 +26,7 @@ class TestFinished(Payload):
 
 
 class VerifierFinished(Payload):
-    """A case's verifier gave a reward (1.0 and more is success)."""
+    """A case's verifier gave a reward (1.0 or more is success)."""
 
     kind: Literal["verifier.finished"] = "verifier.finished"
     verifier: str
@@ -34,7 +35,7 @@ class VerifierFinished(Payload):
 
 
 class EvalCaseStarted(Payload):
-    """An evaluation case runs in this session."""
+    """An evaluation case started in this session."""
 
     kind: Literal["eval.case_started"] = "eval.case_started"
     suite: str

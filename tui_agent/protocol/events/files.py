@@ -1,4 +1,4 @@
-"""What was read and what changed in the workspace."""
+"""Events of files: reads, changes and checkpoints of the workspace."""
 
 from typing import Literal, TypeAlias
 
@@ -9,11 +9,11 @@ from tui_agent.protocol.ids import CallId
 Author: TypeAlias = Literal["agent", "command", "human"]
 
 PATHS_NAMED = 200
-"""Paths that one event names at most."""
+"""Maximum number of paths listed in one event."""
 
 
 class FileRead(Payload):
-    """A tool read a file. `digest` is the hex SHA-256 of the whole content, lines count from 1."""
+    """A tool read a file. `digest` is the hex SHA-256 of the full content; lines count from 1."""
 
     kind: Literal["file.read"] = "file.read"
     path: str
@@ -28,9 +28,9 @@ class FileRead(Payload):
 class FileChanged(Payload):
     """A file was created (`before` None), changed, or removed (`after` None). Both are blob digests.
 
-    `path` is relative to the workspace, with `/`. `mode` is the permission bits after the change. What is stored is
-    without secrets: where that is not what the file held, `before_sha256` and `after_sha256` are the hex SHA-256 of the
-    file's own bytes.
+    `path` is relative to the workspace, with `/`. `mode` is the permission bits after the change. Stored
+    content has no secrets: if it differs from the file's own bytes, `before_sha256` and `after_sha256` are
+    the hex SHA-256 of those.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -49,21 +49,23 @@ class FileChanged(Payload):
 
     @property
     def held(self) -> str | None:
-        """The hex SHA-256 of what the file held before; None where there was none, or it was too large."""
+        """The hex SHA-256 of the file's bytes before the change; None if there was no file or it was too large."""
         return self.before_sha256 or self.before
 
     @property
     def holds(self) -> str | None:
-        """The hex SHA-256 of what it holds after."""
+        """The hex SHA-256 of the file's bytes after the change; None as for `held`."""
         return self.after_sha256 or self.after
 
 
 class CheckpointTaken(Payload):
-    """The workspace as it was then can be restored from `commit`, in the session's own `workspace.checkpoints.git`.
+    """The workspace can be restored to this state from `commit`, in the session's own
+    `workspace.checkpoints.git`.
 
-    `part` is the part after which it was taken, -1 for the files as the session found them. `author` is who changed
-    `paths` since the checkpoint before; at most `PATHS_NAMED` are named, `more` others are in the commit only.
-    `skipped` says in a few words what is not in it (too large, over the quota).
+    `part` is the part after which the checkpoint was taken; -1 is the state before the session's first
+    change. `author` is who changed `paths` since the previous checkpoint. At most `PATHS_NAMED` paths are
+    listed; `more` others are in the commit only. `skipped` lists, in short phrases, files not in the commit
+    (too large, over the quota).
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -77,9 +79,9 @@ class CheckpointTaken(Payload):
 
 
 class PlannedAct(Frozen):
-    """What putting files back would do to one path; `added` and `removed` count lines.
+    """The planned change to one path when files are restored; `added` and `removed` count lines.
 
-    `conflict` says who else changed the path, so that it is asked about first; empty where it is free.
+    `conflict` names who else changed the path, so that the user is asked first; empty if nobody did.
     """
 
     path: str
@@ -90,9 +92,9 @@ class PlannedAct(Frozen):
 
 
 class CheckpointPlanned(Payload):
-    """What putting the files back to the checkpoint at event `to_seq` would do: a preview, nothing was changed.
+    """A preview of restoring the files to the checkpoint at event `to_seq`; nothing was changed.
 
-    `unavailable` says why files cannot be put back, where they cannot.
+    `unavailable` gives the reason if files cannot be restored.
     """
 
     kind: Literal["checkpoint.planned"] = "checkpoint.planned"
@@ -103,8 +105,10 @@ class CheckpointPlanned(Payload):
 
 
 class CheckpointRestoring(Payload):
-    """Files are about to be put back to `source`, the checkpoint at event `to_seq`. Without `checkpoint.restored`
-    behind it the program ended meanwhile."""
+    """Files are about to be restored from `source`, the checkpoint at event `to_seq`.
+
+    If `checkpoint.restored` does not follow, the program ended during the restore.
+    """
 
     kind: Literal["checkpoint.restoring"] = "checkpoint.restoring"
     source: str
@@ -114,9 +118,10 @@ class CheckpointRestoring(Payload):
 
 
 class CheckpointRestored(Payload):
-    """Files were put back as they are in the checkpoint `source`; `commit` holds the workspace as it then stood.
+    """Files were restored from the checkpoint `source`; `commit` holds the workspace afterwards.
 
-    The two differ where `kept` (changed by someone else too) or files that the session never changed were left alone.
+    The two differ if some files were not touched: those in `kept` (also changed by someone else) and files
+    that the session never changed.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"

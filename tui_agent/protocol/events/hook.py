@@ -1,4 +1,4 @@
-"""Hooks: what a command of the user's (or a plugin's function) said about a tool, a prompt, a turn or a session."""
+"""Events of hooks: decisions of a user's command or a plugin's function about tools, prompts, turns and sessions."""
 
 from typing import Literal, TypeAlias
 
@@ -23,11 +23,11 @@ HookSource: TypeAlias = Literal["user", "project", "plugin"]
 
 
 class HookRan(Payload):
-    """A hook has ended. `command` begins as the configuration has it; of a plugin's it is `plugin NAME`.
+    """A hook ended. `command` is the start of the configured command; for a plugin it is `plugin NAME`.
 
-    `decision` is empty where it said nothing. `changed`: `arguments` are the call's from here on, and `target` its
-    row's word. `context` is what the model is told. `fault` says why nothing of it counts (it failed, took too long,
-    printed what is no answer); a call is then asked about.
+    `decision` is empty if the hook made none. With `changed`, `arguments` replace the call's arguments and
+    `target` the target in its row. `context` is text for the model. `fault` is why the result is ignored (it
+    failed, timed out or printed an invalid answer); the user is then asked about a call.
     """
 
     kind: Literal["hook.ran"] = "hook.ran"

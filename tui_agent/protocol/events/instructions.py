@@ -1,4 +1,4 @@
-"""The instructions that hold for a session, and the skills that it can call on."""
+"""Events of the instructions that apply to a session, and of its skills."""
 
 from typing import Literal, TypeAlias
 
@@ -9,9 +9,11 @@ InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 
 
 class InstructionFile(Frozen):
-    """One file of instructions as it was read. `path` is seen from the workspace, the user's own one is absolute.
+    """A file of instructions as it was read. `path` is relative to the workspace; that of the user's own file
+    is absolute.
 
-    `sha256` is of the file's own bytes, `tokens` an estimate of `text`; `cut`: the file is longer than `text`.
+    `sha256` is of the file's own bytes, `tokens` an estimate for `text`. `cut` means that the file is longer
+    than `text`.
     """
 
     path: str
@@ -24,11 +26,11 @@ class InstructionFile(Frozen):
 
 
 class InstructionsLoaded(Payload):
-    """Which files of instructions an agent has from now on. `files` are those that are new or changed, `order` names all
-    of them, the farthest first; `notes` say what was left out, and why.
+    """The instruction files of an agent changed.
 
-    `why` `turn`: `files` stand in its prompt; `nested`: they join its conversation here, and what stands in it of `gone`
-    holds no more.
+    `files` are the new or changed ones; `order` names all of them, the outermost folder first; `notes` list
+    what was left out, with reasons. With `why` `turn`, `files` are in the agent's prompt. With `nested` they
+    join its conversation here, and the earlier text of the files in `gone` no longer applies.
     """
 
     kind: Literal["instructions.loaded"] = "instructions.loaded"
@@ -40,7 +42,7 @@ class InstructionsLoaded(Payload):
 
 
 class SkillRecord(Frozen):
-    """A skill: a folder with instructions for one kind of task. With a `fault` it is listed and cannot be used."""
+    """A skill: a folder with instructions for one kind of task. With a `fault` it is listed but cannot be used."""
 
     name: str
     description: str
@@ -50,7 +52,7 @@ class SkillRecord(Frozen):
 
 
 class SkillsLoaded(Payload):
-    """The skills that the session has from now on."""
+    """The session's skills changed to these."""
 
     kind: Literal["skills.loaded"] = "skills.loaded"
     skills: tuple[SkillRecord, ...]

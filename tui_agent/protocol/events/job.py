@@ -1,4 +1,4 @@
-"""Background jobs: commands that go on after the call that started them, until they end, are ended, or the session is."""
+"""Events of background jobs: commands that outlive the call that started them, at most until the session ends."""
 
 from typing import Literal, TypeAlias
 
@@ -7,11 +7,18 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, JobId
 
 JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
-"""By itself; ended by the user or the agent; with the session; could not be started; with a crash, unseen."""
+"""How a job ended.
+
+- `exited`: by itself.
+- `stopped`: by the user or the agent.
+- `session`: with the session.
+- `failed`: it could not be started.
+- `lost`: the program crashed before the job ended.
+"""
 
 
 class JobStarted(Payload):
-    """Written ahead: the command is started after this event is stored. `cwd` is relative to the workspace."""
+    """A job is about to start: this event is stored before the command runs. `cwd` is relative to the workspace."""
 
     kind: Literal["job.started"] = "job.started"
     job_id: JobId
@@ -21,9 +28,9 @@ class JobStarted(Payload):
 
 
 class JobProgress(Payload):
-    """Live output, merged, appended to what came before; from some size on samples of the newest.
+    """Live output, merged, to append to the earlier output; above a certain size only samples of the newest.
 
-    `size` is how many bytes the job has printed so far, shown or not.
+    `size` is the number of bytes that the job has printed so far, shown or not.
     """
 
     kind: Literal["job.progress"] = "job.progress"
@@ -33,10 +40,11 @@ class JobProgress(Payload):
 
 
 class JobFinished(Payload):
-    """The job's end. `output` is the newest of what it printed, `dropped` how many bytes before that were not kept.
+    """A job ended. `output` is the newest part of its output; `dropped` counts the earlier bytes that were
+    not kept.
 
-    `stopped_by` says whose wish it was where `ended` is `stopped`; `message` why it could not be started, or what the sandbox
-    says of it.
+    `stopped_by` is who stopped it if `ended` is `stopped`. `message` is why it could not be started, or the
+    sandbox's note.
     """
 
     kind: Literal["job.finished"] = "job.finished"

@@ -1,4 +1,4 @@
-"""What is asked of a model, what comes back, and how it fails."""
+"""Events of model requests: requests, answers and failures."""
 
 from typing import Literal, TypeAlias
 
@@ -30,9 +30,11 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
 
 
 class ModelRequested(Payload):
-    """A request goes out (again: `attempt` > 1 only after a `model.retried`). The context is in the
-    `context.packed` event of the same `request_id`. `purpose`: an answer, or the summary of a compaction, whose
-    cost counts for the agent `summarises`."""
+    """A request is sent (`attempt` > 1 only after a `model.retried`).
+
+    Its context is in the `context.packed` event with the same `request_id`. `purpose` is an answer or the
+    summary of a compaction; the cost of the latter counts for the agent `summarises`.
+    """
 
     kind: Literal["model.requested"] = "model.requested"
     request_id: RequestId
@@ -48,10 +50,11 @@ class ModelRequested(Payload):
 
 
 class ModelDelta(Payload):
-    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `block` counts the answer's parts.
+    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `block` is the index of the
+    answer's part.
 
-    The arguments of a tool call come as one text when the answer is complete: before that nobody knows what in them is
-    a secret.
+    The arguments of a tool call arrive as one text when the answer is complete: secrets in them cannot be
+    recognised before that.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -64,10 +67,10 @@ class ModelDelta(Payload):
 
 
 class ModelResponded(Payload):
-    """A whole answer, after the provider's own finish signal. Its parts have the indices `first_part` and on.
+    """A complete answer, after the provider's own finish signal. Its parts are numbered from `first_part`.
 
-    `cost_usd` is None where no price is known. Times in milliseconds from the request. `author` is `agent` for words
-    and calls that an agent brought itself, without asking a model: then there was no request and nothing was spent.
+    `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent`
+    for text and calls that an agent produced without a model: then there was no request and no cost.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -84,7 +87,10 @@ class ModelResponded(Payload):
 
 
 class ModelRetried(Payload):
-    """A transient fault; the same request goes out again after `wait_s` seconds. The partial answer is void."""
+    """A transient fault: the same request is sent again after `wait_s` seconds.
+
+    The partial answer is discarded.
+    """
 
     kind: Literal["model.retried"] = "model.retried"
     request_id: RequestId
@@ -96,9 +102,10 @@ class ModelRetried(Payload):
 
 
 class ModelFailed(Payload):
-    """The request has failed for good. `partial` is the text that had come; it is shown, never run.
+    """The request failed for good. `partial` is the text received so far; it is shown, never run.
 
-    `window` is what the provider says, in refusing a request as too long, that the model holds (0: it does not say).
+    `window` is the model's window as stated by a provider that refused the request as too long (0: not
+    stated).
     """
 
     kind: Literal["model.failed"] = "model.failed"

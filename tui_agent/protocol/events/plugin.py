@@ -1,4 +1,4 @@
-"""Plugins inside the log."""
+"""Events of plugins."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from tui_agent.protocol.events.base import Payload
 
 
 class PluginLoaded(Payload):
-    """`source` tells where it came from; `offers` names what it registered, as `tool:read_file`."""
+    """A plugin was loaded from `source`; `offers` names what it registered, as `tool:read_file`."""
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
     plugin: str
@@ -17,7 +17,7 @@ class PluginLoaded(Payload):
 
 
 class PluginFailed(Payload):
-    """A plugin could not be loaded or broke; the session goes on without it."""
+    """A plugin could not be loaded or raised an error; the session continues without it."""
 
     kind: Literal["plugin.failed"] = "plugin.failed"
     plugin: str
@@ -26,7 +26,7 @@ class PluginFailed(Payload):
 
 
 class PluginEvent(Payload):
-    """A plugin's own event under its own name; `version` is that of the data's shape."""
+    """A plugin's own event under its own name; `version` is the version of the data's format."""
 
     kind: Literal["plugin.event"] = "plugin.event"
     plugin: str

@@ -1,4 +1,4 @@
-"""Permission questions and every decision, automatic ones too."""
+"""Events of permissions: requests to the user and every decision, automatic ones too."""
 
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,7 @@ Reach: TypeAlias = Literal["once", "session", "always"]
 
 
 class Choice(Frozen):
-    """An answer that the approval shows. `rule` is what it would allow; not `offered` says in `why` why not."""
+    """An answer that the approval shows. `rule` is what it would allow; `why` is the reason if it is not `offered`."""
 
     reach: Reach
     rule: str
@@ -22,8 +22,10 @@ class Choice(Frozen):
 
 
 class DeedEffect(Frozen):
-    """One effect in words: `word` is a verb (`writes`, `network`), `about` what it is about. `grave`: it does more
-    than read the workspace or run its code."""
+    """A short description of one effect: the verb `word` (`writes`, `network`) and its object `about`.
+
+    `grave` means that it does more than read the workspace or run its code.
+    """
 
     word: str
     about: str = ""
@@ -41,10 +43,9 @@ class Deed(Frozen):
 class PermissionRequested(Payload):
     """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
-    `deeds` are the commands of what it runs, in the order of the text, as the rules judged them; empty where nothing
-    runs. `time_limit_s` is how long it may run at most, `confined` what confines what runs: empty where nothing does.
-    `wrong` says what was wrong with `wrong_rule`, the rule that
-    the user wrote when this call was asked about before.
+    `deeds` are the commands to run, in the order of the text, as the rules judged them; empty if nothing
+    runs. `time_limit_s` is the maximum run time. `confined` names the sandbox; empty if there is none.
+    `wrong` says what is wrong with `wrong_rule`, which the user wrote when first asked about this call.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -68,15 +69,18 @@ class PermissionRequested(Payload):
 
 
 class PermissionRevoked(Payload):
-    """A rule that the user had allowed in this session counts no more. One that was also written into policy.toml stands
-    there still."""
+    """A rule that the user allowed in this session no longer applies.
+
+    If it was also written to policy.toml, it remains there.
+    """
 
     kind: Literal["permission.revoked"] = "permission.revoked"
     rule: str
 
 
 class PermissionDecided(Payload):
-    """Stored before the call starts. `by` tells who decided; `message` is the user's word to the model."""
+    """A permission was decided; stored before the call starts. `by` is who decided; `message` is the user's
+    note to the model."""
 
     kind: Literal["permission.decided"] = "permission.decided"
     call_id: CallId

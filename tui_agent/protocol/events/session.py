@@ -1,4 +1,4 @@
-"""A session's life: start, runs, branches, settings, faults of the engine itself."""
+"""Events of a session's life: start, runs, branches, settings, and faults of the engine itself."""
 
 from typing import Literal
 
@@ -11,7 +11,10 @@ from tui_agent.protocol.settings import ContextMode, Effort, ModelInfo, SessionS
 
 
 class SessionStarted(Payload):
-    """Seq 0; said again where that line cannot be read any more. `workspace` is an absolute path; `product` names and versions the writer."""
+    """The session started, at seq 0; written again if that line can no longer be read.
+
+    `workspace` is an absolute path; `product` is the writing program with its version.
+    """
 
     kind: Literal["session.started"] = "session.started"
     workspace: str
@@ -29,12 +32,12 @@ class SessionTitled(Payload):
 
 
 class ForkChange(Frozen):
-    """What is different in a fork from its beginning on; what is empty or null stays as it was.
+    """The differences of a fork from its parent at its beginning. Empty or null fields stay as they were.
 
-    `workspace` is a folder of its own to work in. `model` (a name as `SetModel` takes it), `reasoning_effort` and
-    `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id` gets
-    `result` as its answer (`tool.finished`). `message` is what `GoOn` submits: the fork stands before the message that
-    it takes the place of.
+    `workspace` is its own folder to work in. `model` (a name that `SetModel` accepts), `reasoning_effort` and
+    `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id`
+    gets `result` as its answer (`tool.finished`). `message` is what `GoOn` submits: the fork starts before
+    the message that it replaces.
     """
 
     workspace: str = ""
@@ -60,7 +63,8 @@ class SessionForked(Payload):
 
 
 class WorkspaceMoved(Payload):
-    """The session goes on in another folder, since its own was moved or is gone. Paths are relative to it as before."""
+    """The session continues in another folder because its own was moved or removed. Paths stay relative to
+    the workspace."""
 
     kind: Literal["session.workspace_moved"] = "session.workspace_moved"
     workspace: str
@@ -68,12 +72,12 @@ class WorkspaceMoved(Payload):
 
 
 class SessionHeadMoved(Payload):
-    """The branch continues from `to_seq`; what came after it is off the branch,
-    not deleted.
+    """The branch continues from `to_seq`. Later events leave the branch but stay in the log.
 
-    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is where the branch stood before, so that the
-    move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates begun) are the session's counts so far: numbers are never used twice.
-    `files` says whether the workspace was put back too (`checkpoint.restored` follows).
+    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so
+    that the move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the
+    session's counts so far, so that no number is used twice. `files` is True if the workspace is restored too
+    (`checkpoint.restored` follows).
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -89,7 +93,7 @@ class SessionHeadMoved(Payload):
 
 
 class SessionContextLoaded(Payload):
-    """A bounded summary of an earlier session was taken into this one's context."""
+    """A bounded summary of an earlier session was added to this one's context."""
 
     kind: Literal["session.context_loaded"] = "session.context_loaded"
     from_session: SessionId
@@ -105,7 +109,7 @@ class SessionEnded(Payload):
 
 
 class RunStarted(Payload):
-    """A process took hold of the session. `client` is who drives it."""
+    """A process opened the session. `client` is the kind of client that controls it."""
 
     kind: Literal["run.started"] = "run.started"
     run_id: RunId
@@ -116,7 +120,7 @@ class RunStarted(Payload):
 
 
 class RunResumed(Payload):
-    """A later process took up a session that has history. `closed_calls` were left open by the one before."""
+    """A later process continued a session with history. `closed_calls` counts calls left open by the previous one."""
 
     kind: Literal["run.resumed"] = "run.resumed"
     run_id: RunId
@@ -126,7 +130,7 @@ class RunResumed(Payload):
 
 
 class RunFinished(Payload):
-    """The process let go of the session in order. Its absence at the end of a log means a crash."""
+    """The process closed the session properly. A log that ends without this event means a crash."""
 
     kind: Literal["run.finished"] = "run.finished"
     run_id: RunId
@@ -134,7 +138,7 @@ class RunFinished(Payload):
 
 
 class SettingsChanged(Payload):
-    """One setting has a new value. `key` is a field of `SessionSettings`; values as JSON."""
+    """One setting changed. `key` is a field of `SessionSettings`; values are JSON."""
 
     kind: Literal["settings.changed"] = "settings.changed"
     key: Literal["model", "policy", "agent", "context_mode", "repo_map", "map", "budgets"]
@@ -144,8 +148,10 @@ class SettingsChanged(Payload):
 
 
 class CommandRejected(Payload):
-    """A command could not be carried out now. `reason` and `hint` are sentences for the user; `limit` names the
-    session's limit where that is the reason."""
+    """A command could not be carried out now.
+
+    `reason` and `hint` are sentences for the user. `limit` names the session's limit if that is the reason.
+    """
 
     kind: Literal["command.rejected"] = "command.rejected"
     command: str
@@ -155,7 +161,7 @@ class CommandRejected(Payload):
 
 
 class ErrorRaised(Payload):
-    """The engine met an exception that nothing expected, and went on serving."""
+    """The engine met an unexpected exception and continued."""
 
     kind: Literal["error.raised"] = "error.raised"
     where: str
@@ -165,10 +171,10 @@ class ErrorRaised(Payload):
 
 
 class LogRepaired(Payload):
-    """On opening, a torn tail was moved to `side_file`, or bad lines in the middle were stepped over.
+    """On opening, a torn tail was moved to `side_file`, or bad lines in the middle were skipped.
 
-    `rewritten`: while it was open, the log's file was removed or another was put in its place (now `side_file`); the
-    log was written anew.
+    With `rewritten`, the log's file was removed or replaced while it was open; the log was written again, and
+    a file found in its place is now `side_file`.
     """
 
     kind: Literal["log.repaired"] = "log.repaired"

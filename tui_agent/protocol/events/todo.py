@@ -1,4 +1,4 @@
-"""The task list. A tree by `parent`, five states; the flat list is its view."""
+"""Events of the task list: a tree by `parent` with five states. The flat list is a view of it."""
 
 from typing import Literal, TypeAlias
 
@@ -18,7 +18,7 @@ class TodoItem(Frozen):
 
 
 class TodoUpdated(Payload):
-    """The whole list as it is now, in order. At most one item is in progress."""
+    """The task list changed. `items` is the complete list in order; at most one item is in progress."""
 
     kind: Literal["todo.updated"] = "todo.updated"
     items: tuple[TodoItem, ...]

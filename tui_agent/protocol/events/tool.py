@@ -1,4 +1,4 @@
-"""Tool calls, from the model's wish to the result it is told."""
+"""Events of tool calls, from the model's request to the result."""
 
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,7 @@ ToolStatus: TypeAlias = Literal["ok", "failed", "invalid", "denied", "interrupte
 
 
 class ToolCalled(Payload):
-    """A call of the newest answer is taken up. `verb` and `target` are its row's words: `edit`, `src/app.py`."""
+    """A call of the newest answer was accepted. `verb` and `target` are the text of its row: `edit`, `src/app.py`."""
 
     kind: Literal["tool.called"] = "tool.called"
     call_id: CallId
@@ -26,8 +26,11 @@ class ToolCalled(Payload):
 
 
 class ToolStarted(Payload):
-    """Written ahead: the side effect comes after this event is stored. `delegates`: it hands its work to a delegate, which
-    begins with `agent.spawned`, once there is room for it."""
+    """A call is about to run: this event is stored before its side effects.
+
+    With `delegates` the call passes its work to a delegate, which begins with `agent.spawned` when there is
+    room for it.
+    """
 
     kind: Literal["tool.started"] = "tool.started"
     call_id: CallId
@@ -36,7 +39,7 @@ class ToolStarted(Payload):
 
 
 class ToolProgress(Payload):
-    """Live output, merged (at most 20 a second, or 2 KB). `text` is appended to what came before."""
+    """Live output, merged (at most 20 a second, or 2 KB). Append `text` to the earlier output."""
 
     kind: Literal["tool.progress"] = "tool.progress"
     call_id: CallId
@@ -45,13 +48,13 @@ class ToolProgress(Payload):
 
 
 class ToolFinished(Payload):
-    """The call's end, with the part that the model is told (index `part`).
+    """A call ended, with the result for the model (part index `part`).
 
-    `part` is None where the engine only closes a call that was never run (stopped, lost): no progress was made.
-
-    `summary` is the row's outcome in few words (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the whole
-    output where `content` holds a preview, `artifact` what the model can read on in. `data` is the tool's own JSON. `environment` marks a failure of files or
-    processes themselves (a full disk, a program that cannot be started), where the tool did what it should.
+    `part` is None if the engine only closes a call that never ran (stopped, lost). `summary` is the outcome
+    in a few words for the row (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if
+    `content` holds a preview; `artifact` is what the model can read on in. `data` is the tool's own JSON.
+    `environment` marks a failure of files or processes themselves (a full disk, a program that cannot be
+    started) in which the tool itself worked.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

@@ -1,4 +1,4 @@
-"""Turns, iterations, and what people say."""
+"""Events of turns, iterations, and messages of the user."""
 
 from typing import Literal, TypeAlias
 
@@ -27,9 +27,11 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """A message of the user that opens (or will open) a turn. `source` tells how it came; `to_agent` is the named agent
-    that the user gave the task to, in place of the session's own; `mentions` are the files and symbols that it names, as
-    they were then."""
+    """A message that opens (or will open) a turn. `source` is how it arrived.
+
+    `to_agent` is the named agent that the user gave the task to instead of the session's own. `mentions` are
+    the files and symbols that the message names, as they were then.
+    """
 
     kind: Literal["user.message"] = "user.message"
     text: LongText
@@ -41,7 +43,7 @@ class UserMessageReceived(Payload):
 
 
 class UserQueued(Payload):
-    """A message that waits for the running turn's end."""
+    """The user queued a message until the running turn ends."""
 
     kind: Literal["user.queued"] = "user.queued"
     queue_id: RequestId
@@ -50,14 +52,14 @@ class UserQueued(Payload):
 
 
 class UserUnqueued(Payload):
-    """A queued message was taken back by the user before it was sent."""
+    """The user removed a queued message before it was sent."""
 
     kind: Literal["user.unqueued"] = "user.unqueued"
     queue_id: RequestId
 
 
 class UserSteered(Payload):
-    """A message into the running turn: it goes to the model with its next request, after the open results."""
+    """The user added a message to the running turn. The next request sends it, after the open results."""
 
     kind: Literal["user.steered"] = "user.steered"
     text: LongText
@@ -66,7 +68,7 @@ class UserSteered(Payload):
 
 
 class UserShellStarted(Payload):
-    """A command of the user's own (`!`) begins. One at a time, never while a turn runs."""
+    """A command of the user's own (`!`) started. One at a time, never while a turn runs."""
 
     kind: Literal["user.shell_started"] = "user.shell_started"
     command: str
@@ -74,17 +76,17 @@ class UserShellStarted(Payload):
 
 
 class UserShellProgress(Payload):
-    """Live output of the user's running command, merged like a tool's; much output comes in samples."""
+    """Live output of the user's running command, merged like a tool's; of much output only samples."""
 
     kind: Literal["user.shell_progress"] = "user.shell_progress"
     text: str
 
 
 class UserShellFinished(Payload):
-    """The user ran a command themselves (`!`); `hidden` (`!!`) keeps it out of the model's context.
+    """A command of the user's own (`!`) ended; `hidden` (`!!`) keeps it out of the model's context.
 
-    `exit_code` is None where it did not end by itself; `ended` says how it came to its end: `interrupted` by the
-    user, `timeout`, `failed` to start, `lost` with the program that ran it.
+    `exit_code` is None if it did not exit by itself. `ended` is how it ended: `interrupted` by the user,
+    `timeout`, `failed` to start, or `lost` when the program that ran it crashed.
     """
 
     kind: Literal["user.shell_finished"] = "user.shell_finished"
@@ -97,7 +99,8 @@ class UserShellFinished(Payload):
 
 
 class TurnStarted(Payload):
-    """`turn` counts from 1 in a session. `goes_on`: no message began it; the model goes on from what stood there."""
+    """A turn started; `turn` counts from 1. With `goes_on`, no message began it: the model continues from the
+    history."""
 
     kind: Literal["turn.started"] = "turn.started"
     turn: int
@@ -105,7 +108,7 @@ class TurnStarted(Payload):
 
 
 class TurnFinished(Payload):
-    """The agent is idle again. `detail` is a sentence for the user where the reason needs one."""
+    """A turn ended and the agent is idle. `detail` is a sentence for the user if the reason needs one."""
 
     kind: Literal["turn.finished"] = "turn.finished"
     turn: int
@@ -115,8 +118,10 @@ class TurnFinished(Payload):
 
 
 class IterationStarted(Payload):
-    """One call of `Agent.step` and what it asks for begins. `iteration` counts globally from 1, `local_iteration`
-    within the agent's task."""
+    """An iteration started: one call of `Agent.step` and the tool calls it requests.
+
+    `iteration` counts from 1 over the whole session, `local_iteration` within the agent's task.
+    """
 
     kind: Literal["iteration.started"] = "iteration.started"
     iteration: int
@@ -125,7 +130,7 @@ class IterationStarted(Payload):
 
 
 class IterationFinished(Payload):
-    """`action` names what the agent's step returned."""
+    """An iteration ended. `action` is the kind of result of the agent's step."""
 
     kind: Literal["iteration.finished"] = "iteration.finished"
     iteration: int
@@ -134,7 +139,7 @@ class IterationFinished(Payload):
 
 
 class QuestionAsked(Payload):
-    """The agent asks the user. `plan` questions show a plan to approve, edit or refuse."""
+    """The agent asked the user. A `plan` question shows a plan to approve, edit or refuse."""
 
     kind: Literal["question.asked"] = "question.asked"
     question_id: RequestId
@@ -144,7 +149,10 @@ class QuestionAsked(Payload):
 
 
 class QuestionAnswered(Payload):
-    """`choice` is the index of the chosen option, or None for free words; `answer` the words (or edited plan)."""
+    """A question was answered with `answer` (for a plan, the edited plan).
+
+    `choice` is the index of the chosen option, or None for free text.
+    """
 
     kind: Literal["question.answered"] = "question.answered"
     question_id: RequestId

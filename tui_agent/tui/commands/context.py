@@ -1,32 +1,31 @@
 """The context screen: bar with its limits, sections in numbers, what comes next."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from textual.strip import Strip
 
 from tui_agent.folds.context.meter import SOFT, WARN, ContextMeterView, MeterSection
 from tui_agent.tui import format as units
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.commands.ledger import ledger_rows
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, part
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
-
-
-_INTENTS: Final[Mapping[str, str]] = {
-    "context_summarise": "compact",
-    "context_put_away": "compact list",
-    "context_map": "map",
+_INTENTS: Final = {
+    "context_summarise": ("compact",),
+    "context_put_away": ("compact", "list"),
+    "context_map": ("map",),
 }
-"""What the keys of the registry's scope `context` do."""
+"""What the actions of the sheet lead to."""
 _IDLE: Final = ("context_summarise",)
-"""Of these the ones that wait for the end of a turn."""
+"""Actions of the sheet that wait for the end of a turn."""
 _LEAST_BAR: Final = 5
 _WHY: Final = 22
 """Cells that are left free for why a section is not whole before a bar is drawn."""
@@ -35,10 +34,16 @@ _WHY: Final = 22
 class ContextSheet(Viewer):
     """What fills the context, as it is now: it follows the turn that runs under it."""
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(lambda: live.app.looks, "Context", self._rows)
+    key_methods = {
+        "context_summarise": ("go_on", "context_summarise"),
+        "context_put_away": ("go_on", "context_put_away"),
+        "context_map": ("go_on", "context_map"),
+    }
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(lambda: context.app.looks, "Context", self._rows)
         self.follows = frozenset({"state", "meter"})
-        self._session = live
+        self._session = context
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
@@ -64,13 +69,23 @@ class ContextSheet(Viewer):
         room = width - len(self.named) - len(self.verdict[0]) - 2
         # Of what has no room beside the title the unit goes first, then the figure, which stands below as the total.
         self.right = next((one for one in (f"{figure} tokens", figure) if figure and len(one) <= room), "")
-        actions = [
-            (key, one.footer, _INTENTS[one.name])
-            for one in self._session.app.actions
-            if one.scope == "context" and not (running and one.name in _IDLE)
-            for key in one.keys[:1]
+        names = [
+            action.name
+            for action in self.key_map.actions
+            if action.scope == "context" and action.keys and not (running and action.name in _IDLE)
         ]
-        self.extra = tuple(actions if view.used else actions[-1:])
+        self.extra = names if view.used else names[-1:]
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the sheet's own scope with those of every text to read."""
+        return "context", *super().key_scopes()
+
+    def go_on(self, name: str) -> bool:
+        """Close the sheet and do what this action means, where that can be done now."""
+        if name in self.extra:
+            self.dismiss(None)
+            self.app.post_message(Intent(*_INTENTS[name]))
+        return name in self.extra
 
     def _rows(self, viewer: Viewer, width: int) -> list[Strip]:
         views = self._session.views
@@ -85,9 +100,9 @@ class ContextSheet(Viewer):
         return [*rows, *ledger_rows(viewer, views.ledger.view(), width, price)]
 
 
-def context(live: "Live", argument: str) -> None:
+def context(context: AppContext, argument: str) -> None:
     """What fills the context."""
-    live.app.push_screen(ContextSheet(live))
+    context.app.push_screen(ContextSheet(context))
 
 
 def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:

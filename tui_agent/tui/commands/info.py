@@ -1,7 +1,6 @@
 """Actions that only show: help, status, panes in full, what is there. They work while a turn runs."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
@@ -12,33 +11,30 @@ from tui_agent.tui.cli_client import place
 from tui_agent.tui.commands.context import context
 from tui_agent.tui.commands.diff import diff
 from tui_agent.tui.commands.stats import cost, status
-from tui_agent.tui.commands.viewer import show, whole_note
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.modals.viewer import Viewer, show, whole_note
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.widgets.rows import Part, part, wrap
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
-
-def help_(live: "Live", argument: str) -> None:
+def help_(context: AppContext, argument: str) -> None:
     """Every action, by group."""
-    _registry(live, "Help", "Type, and Enter sends. Everything else:")
+    _registry(context, "Help", f"Type, and {context.app.key_map.key_of('send')} sends. Everything else:")
 
 
-def keys(live: "Live", argument: str) -> None:
+def keys(context: AppContext, argument: str) -> None:
     """Only what has a key."""
-    _registry(live, "Keys", "", only_keys=True)
+    _registry(context, "Keys", "", only_keys=True)
 
 
-def _registry(live: "Live", title: str, intro: str, *, only_keys: bool = False) -> None:
+def _registry(context: AppContext, title: str, intro: str, *, only_keys: bool = False) -> None:
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
         if intro:
             rows += [*viewer.say(width, intro), viewer.gap(width)]
-        for group, actions in groups(live.app.actions).items():
+        for group, actions in groups(context.app.actions).items():
             listed = [action for action in actions if action.keys or not only_keys]
             if not listed:
                 continue
@@ -48,7 +44,7 @@ def _registry(live: "Live", title: str, intro: str, *, only_keys: bool = False) 
             rows.append(viewer.gap(width))
         return rows[:-1]
 
-    show(live, title, draw)
+    show(context, title, draw)
 
 
 def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
@@ -71,38 +67,38 @@ def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     return rows
 
 
-def todo(live: "Live", argument: str) -> None:
+def todo(context: AppContext, argument: str) -> None:
     """The whole list."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        view = live.views.todo.view()
+        view = context.views.todo.view()
         if not view.items:
             return viewer.say(width, "No tasks yet. The agent writes them for longer work.", "t3")
         return [item_row(item, 0, viewer.looks, width, "s3") for item in view.items]
 
-    view = live.views.todo.view()
-    show(live, "Todo", draw, right=f"{view.done}/{len(view.items)} done" if view.items else "")
+    view = context.views.todo.view()
+    show(context, "Todo", draw, right=f"{view.done}/{len(view.items)} done" if view.items else "")
 
 
-def tools(live: "Live", argument: str) -> None:
+def tools(context: AppContext, argument: str) -> None:
     """What the agent has, and who brought it."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
-        counts = live.views.metrics.view().tools
-        for name, plugin in sorted(offers(live, "tool")):
+        counts = context.views.metrics.view().tools
+        for name, plugin in sorted(offers(context, "tool")):
             used = counts.get(name, 0)
             rows += viewer.pair(
                 width, name, plugin + (f", used {counted(used, 'time')}" if used else ""), names=22
             )
         return rows or viewer.say(width, "No tool is loaded. /plugins tells why.", "t3")
 
-    show(live, "Tools", draw)
+    show(context, "Tools", draw)
 
 
-def offers(live: "Live", kind: str) -> list[tuple[str, str]]:
+def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for loaded in live.views.plugins.values():
+    for loaded in context.views.plugins.values():
         if not isinstance(loaded, PluginFailed):
             found += [
                 (offer.removeprefix(f"{kind}:"), loaded.plugin)
@@ -112,12 +108,12 @@ def offers(live: "Live", kind: str) -> list[tuple[str, str]]:
     return found
 
 
-def plugins(live: "Live", argument: str) -> None:
+def plugins(context: AppContext, argument: str) -> None:
     """What is loaded, what failed and why."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
-        for name, one in sorted(live.views.plugins.items()):
+        for name, one in sorted(context.views.plugins.items()):
             if isinstance(one, PluginFailed):
                 rows += viewer.pair(width, name, f"failed: {one.message} {one.where}", role="error")
             else:
@@ -126,99 +122,99 @@ def plugins(live: "Live", argument: str) -> None:
                 )
         return rows or viewer.say(width, "No plugin is loaded.", "t3")
 
-    show(live, "Plugins", draw)
+    show(context, "Plugins", draw)
 
 
-def models(live: "Live", argument: str) -> None:
+def models(context: AppContext, argument: str) -> None:
     """The models of `tui-agent models list`."""
-    program(live, "Models", "models", "list", *place(live.app.options))
+    program(context, "Models", "models", "list", *place(context.app.options))
 
 
-def program(live: "Live", title: str, *words: str) -> None:
+def program(context: AppContext, title: str, *words: str) -> None:
     """What the command line says to these words."""
     said = {"text": "looking …"}
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         return viewer.say(width, said["text"], "t1")
 
-    viewer = show(live, title, draw)
+    viewer = show(context, title, draw)
 
     async def ask() -> None:
-        _, said["text"] = await live.ask(*words)
+        _, said["text"] = await context.ask(*words)
         viewer.plain = said["text"]
         if viewer.is_attached:
             viewer.redraw()
 
-    live.worker(ask(), title)
+    context.worker(ask(), title)
 
 
-def sidebar(live: "Live", argument: str) -> None:
+def sidebar(context: AppContext, argument: str) -> None:
     """Show or hide the side panes."""
-    app = live.app
+    app = context.app
     if not shape(*app.size).sidebar:
-        app.say(f"The side panes need {SIDE} columns and {LOW} rows. F2 todo, F3 trace, F4 context.")
+        keys = ", ".join(f"{app.key_map.key_of(name)} {name}" for name in ("todo", "trace", "context"))
+        app.say(f"The side panes need {SIDE} columns and {LOW} rows. {keys}.")
         return
-    app.sidebar_wanted = not app.sidebar_wanted
-    app.reshape()
+    app.toggle_sidebar()
 
 
-def palette(live: "Live", argument: str) -> None:
+def palette(context: AppContext, argument: str) -> None:
     """Every action by name."""
     items = [
         Item(action.name, _named(action), about=action.help, right=action.shown, group=action.group)
-        for action in live.app.actions
+        for action in context.app.actions
         if action.scope == "app" and action.name not in ("palette", "stop", "copy_or_stop")
     ]
 
     def chosen(name: str | None) -> None:
         if name is not None:
-            needs = next((one for one in live.app.actions if one.name == name), None)
+            needs = next((one for one in context.app.actions if one.name == name), None)
             if needs is not None and needs.args and not needs.args.startswith("[") and needs.slash:
-                live.app.prompt.editor.put(f"{needs.slash} ")
+                context.prompt.put_text(f"{needs.slash} ")
             else:
-                live.app.do(name)
+                context.app.do(name)
 
-    live.app.push_screen(Picker(lambda: live.app.looks, "Actions", items), chosen)
+    context.app.push_screen(Picker(lambda: context.app.looks, "Actions", items), chosen)
 
 
 def _named(action: Action) -> str:
     return action.slash or action.name.replace("_", " ")
 
 
-def find(live: "Live", argument: str) -> None:
+def find(context: AppContext, argument: str) -> None:
     """Find words in the transcript."""
-    live.chat.find(argument)
+    context.chat.find(argument)
 
 
-def to_end(live: "Live", argument: str) -> None:
+def to_end(context: AppContext, argument: str) -> None:
     """The newest row."""
-    live.chat.to_end()
+    context.chat.to_end()
 
 
-def page_up(live: "Live", argument: str) -> None:
+def page_up(context: AppContext, argument: str) -> None:
     """A page towards the beginning."""
-    live.chat.page(-1)
+    context.chat.page(-1)
 
 
-def page_down(live: "Live", argument: str) -> None:
+def page_down(context: AppContext, argument: str) -> None:
     """A page towards the end."""
-    live.chat.page(1)
+    context.chat.page(1)
 
 
-def to_chat(live: "Live", argument: str) -> None:
+def to_chat(context: AppContext, argument: str) -> None:
     """The keys go to the transcript."""
-    live.chat.focus()
+    context.chat.focus()
 
 
-def open_block(live: "Live", argument: str) -> None:
+def open_block(context: AppContext, argument: str) -> None:
     """Fold or open the block under the cursor; or show all of a word above the prompt that had no room."""
-    if whole_note(live, live.app.note):
-        live.app.hush()
+    if whole_note(context, context.app.note):
+        context.app.hush()
     else:
-        live.chat.toggle()
+        context.chat.toggle()
 
 
-HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
+HANDLERS: dict[str, Callable[[AppContext, str], None]] = {
     "help": help_,
     "keys": keys,
     "status": status,

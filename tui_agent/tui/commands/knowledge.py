@@ -6,7 +6,7 @@ Invariant: skills are shown as the session has them; notes as they lie in their 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.strip import Strip
 
@@ -14,13 +14,10 @@ from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
 from tui_agent.folds.context.memory import told
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui import format as units
-from tui_agent.tui.commands.viewer import show
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.modals.viewer import Viewer, show
 from tui_agent.tui.text import clean_line
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 GUIDE: Final = """Write AGENTS.md at the top of this workspace: what a coding agent must know before it changes anything here.
 
@@ -36,7 +33,7 @@ right in it and improve it. Files of other agents' rules (CLAUDE.md, .cursorrule
 worth reading for it."""
 
 
-def skills(live: "Live", argument: str) -> None:
+def skills(context: AppContext, argument: str) -> None:
     """The skills, with whose they are; the chosen one goes into the message."""
     items = [
         Item(
@@ -46,57 +43,54 @@ def skills(live: "Live", argument: str) -> None:
             right=one.origin,
             offered=not one.fault,
         )
-        for one in sorted(live.state.skills, key=lambda one: bool(one.fault))
+        for one in sorted(context.state.skills, key=lambda one: bool(one.fault))
     ]
     where = "skills/NAME/SKILL.md in your configuration folder, or .tui_agent/skills/ of a trusted project"
-    picker = Picker(lambda: live.app.looks, "Skills", items, empty=f"No skills. One is {where}.")
+    picker = Picker(lambda: context.app.looks, "Skills", items, empty=f"No skills. One is {where}.")
 
     def chosen(value: str | None) -> None:
         if value is not None:
-            editor = live.app.prompt.editor
-            editor.insert(f"Use the skill {value}: ", (0, 0))
-            editor.move_cursor(editor.document.end)
-            editor.focus()
+            context.prompt.prefix_text(f"Use the skill {value}: ")
 
-    live.app.push_screen(picker, chosen)
+    context.app.push_screen(picker, chosen)
 
 
-def init(live: "Live", argument: str) -> None:
+def init(context: AppContext, argument: str) -> None:
     """A first AGENTS.md: by the model where there is one, else from what the repository's files say."""
-    if live.has_model:
-        live.submit(SubmitPrompt(text=GUIDE))
+    if context.has_model:
+        context.submit(SubmitPrompt(text=GUIDE))
     else:
-        live.submit(WriteGuide())
+        context.submit(WriteGuide())
 
 
-def memory(live: "Live", argument: str) -> None:
+def memory(context: AppContext, argument: str) -> None:
     """What is remembered: of the task, as it changes, and the notes of earlier sessions. With a name: that note."""
     held: list[NoteFile] | None = None
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return [*_of_the_task(live, viewer, width), viewer.gap(width), *_notes(viewer, width, held)]
+        return [*_of_the_task(context, viewer, width), viewer.gap(width), *_notes(viewer, width, held)]
 
     if argument:
-        _one_note(live, argument)
+        _one_note(context, argument)
         return
-    viewer = show(live, "Memory", draw)
+    viewer = show(context, "Memory", draw)
     viewer.follows = frozenset({"state"})
 
     async def look() -> None:
         nonlocal held
-        held = [] if live.config is None else await asyncio.to_thread(notes, notes_folder(live.config))
+        held = [] if context.config is None else await asyncio.to_thread(notes, notes_folder(context.config))
         if viewer.is_attached:
             viewer.redraw()
 
-    live.worker(look(), "notes")
+    context.worker(look(), "notes")
 
 
-def _of_the_task(live: "Live", viewer: Viewer, width: int) -> list[Strip]:
+def _of_the_task(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
     """The working memory as it is now."""
-    settings = live.state.settings
+    settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
     rows = [viewer.heading(width, "Of this task")]
-    for title, some in told(live.state.memory):
+    for title, some in told(context.state.memory):
         for at, line in enumerate(some):
             rows += viewer.pair(width, "" if at else title, clean_line(line), names=18)
     if mode == "none":
@@ -107,19 +101,19 @@ def _of_the_task(live: "Live", viewer: Viewer, width: int) -> list[Strip]:
     return [*rows, *viewer.say(width, f"{sent} to the model with each request.", "t3")]
 
 
-def _one_note(live: "Live", name: str) -> None:
+def _one_note(context: AppContext, name: str) -> None:
     """One note, by the name of its file."""
 
     async def look() -> None:
-        found = [] if live.config is None else await asyncio.to_thread(notes, notes_folder(live.config))
+        found = [] if context.config is None else await asyncio.to_thread(notes, notes_folder(context.config))
         note = next((one for one in found if name in (one.path.name, one.path.stem)), None)
         text = None if note is None else await asyncio.to_thread(text_of_note, note.path)
         if note is None or text is None:
-            live.app.say(f"There is no note {clean_line(name)}. /memory lists them.", "warning")
+            context.app.say(f"There is no note {clean_line(name)}. /memory lists them.", "warning")
             return
-        show(live, note.path.name, lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+        show(context, note.path.name, lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
 
-    live.worker(look(), "notes")
+    context.worker(look(), "notes")
 
 
 def _notes(viewer: Viewer, width: int, held: Sequence[NoteFile] | None) -> list[Strip]:
@@ -138,4 +132,4 @@ def _notes(viewer: Viewer, width: int, held: Sequence[NoteFile] | None) -> list[
     return [*rows, *viewer.say(width, f"They lie in {held[0].path.parent}.", "t3")]
 
 
-HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"skills": skills, "init": init, "memory": memory}
+HANDLERS: dict[str, Callable[[AppContext, str], None]] = {"skills": skills, "init": init, "memory": memory}

@@ -5,7 +5,6 @@ engine's. A test holds these names and the registry together.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from tui_agent.tui.commands import branches as branching
 from tui_agent.tui.commands import choices as choose
@@ -18,11 +17,9 @@ from tui_agent.tui.commands import replay as replaying
 from tui_agent.tui.commands import rewind as rewinding
 from tui_agent.tui.commands import shell as work
 from tui_agent.tui.commands import trust as trusting
+from tui_agent.tui.context import AppContext
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
-
-HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
+HANDLERS: Mapping[str, Callable[[AppContext, str], None]] = {
     **look.HANDLERS,
     **doctor.HANDLERS,
     **choose.HANDLERS,

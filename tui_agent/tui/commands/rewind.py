@@ -1,13 +1,11 @@
 """Actions that go back and forth in time."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
+from tui_agent.tui.context import AppContext
 
-HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
-    "undo": lambda live, _: live.rewinding.undo(),
-    "redo": lambda live, _: live.rewinding.redo(),
-    "revert": lambda live, argument: live.rewinding.revert(argument),
+HANDLERS: dict[str, Callable[[AppContext, str], None]] = {
+    "undo": lambda context, _: context.rewind.undo(),
+    "redo": lambda context, _: context.rewind.redo(),
+    "revert": lambda context, argument: context.rewind.revert(argument),
 }

@@ -2,42 +2,39 @@
 
 import shlex
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import RunUserShell
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 PASSED_OVER = (".?*", "node_modules", "venv", "site-packages", "__pycache__")
 
 
-def run(live: "Live", argument: str) -> None:
+def run(context: AppContext, argument: str) -> None:
     """Run a command; the model sees its output."""
     if argument:
-        live.submit(RunUserShell(command=argument))
+        context.submit(RunUserShell(command=argument))
     else:
-        live.app.say("/run takes a command, as /run git status. !git status is the same.", "warning")
+        context.app.say("/run takes a command, as /run git status. !git status is the same.", "warning")
 
 
-def read(live: "Live", argument: str) -> None:
+def read(context: AppContext, argument: str) -> None:
     """Show a file to the model."""
     if argument:
-        live.submit(RunUserShell(command=f"cat -n -- {shlex.quote(argument)}"))
+        context.submit(RunUserShell(command=f"cat -n -- {shlex.quote(argument)}"))
     else:
-        live.app.say(
+        context.app.say(
             "/read takes a path, as /read src/app.py. @src/app.py in a message mentions it.", "warning"
         )
 
 
-def search(live: "Live", argument: str) -> None:
+def search(context: AppContext, argument: str) -> None:
     """Search the files, and show the model."""
     if argument:
-        live.submit(RunUserShell(command=search_command(argument)))
+        context.submit(RunUserShell(command=search_command(argument)))
     else:
-        live.app.say("/search takes a text, as /search duration(.", "warning")
+        context.app.say("/search takes a text, as /search duration(.", "warning")
 
 
 def search_command(text: str) -> str:
@@ -49,55 +46,52 @@ def search_command(text: str) -> str:
     )
 
 
-def copy(live: "Live", argument: str) -> None:
+def copy(context: AppContext, argument: str) -> None:
     """The last answer into the clipboard."""
 
     async def copied() -> None:
-        answer = await live.reading.last_answer()
+        answer = await context.reader.last_answer()
         if answer:
-            live.app.copy_text(answer)
+            context.app.copy_text(answer)
         else:
-            live.app.say("There is no answer yet.")
+            context.app.say("There is no answer yet.")
 
-    live.worker(copied(), "copy")
+    context.worker(copied(), "copy")
 
 
-def jobs(live: "Live", argument: str) -> None:
+def jobs(context: AppContext, argument: str) -> None:
     """The background jobs: what they print, and the way to end them."""
-    live.app.push_screen(JobsScreen(live))
+    context.app.push_screen(JobsScreen(context))
 
 
-def repo_map(live: "Live", argument: str) -> None:
+def repo_map(context: AppContext, argument: str) -> None:
     """The map of the repository, for a question or for the newest message."""
-    live.app.push_screen(MapScreen(live, argument))
+    context.app.push_screen(MapScreen(context, argument))
 
 
-def editor(live: "Live", argument: str) -> None:
+def editor(context: AppContext, argument: str) -> None:
     """Write the message in the user's editor."""
-    written = live.app.prompt.editor
-    changed = live.app.edit_outside(written.message)
+    changed = context.app.edit_outside(context.prompt.message)
     if changed is not None:
-        written.chips.clear()
-        written.put(changed)
+        context.prompt.put_message(changed)
 
 
-def start(live: "Live", argument: str) -> None:
+def start(context: AppContext, argument: str) -> None:
     """A numbered row of the start page."""
-    live.chat.start.choose(argument)
+    context.start_page.choose(argument)
 
 
-def write(live: "Live", argument: str) -> None:
+def write(context: AppContext, argument: str) -> None:
     """Into the prompt."""
-    live.app.prompt.editor.focus()
+    context.prompt.focus()
 
 
-def demo(live: "Live", argument: str) -> None:
+def demo(context: AppContext, argument: str) -> None:
     """Leave, and play a demo."""
-    live.app.then = ("demo", argument) if argument else ("demo",)
-    live.app.leave()
+    context.app.leave_for("demo", *filter(None, [argument]))
 
 
-HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
+HANDLERS: dict[str, Callable[[AppContext, str], None]] = {
     "run": run,
     "read": read,
     "search": search,

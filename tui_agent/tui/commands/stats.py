@@ -1,7 +1,6 @@
 """A session in figures: `/status` and `/cost`. Invariant: a number here is the one that the panes show."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
@@ -11,21 +10,18 @@ from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import json_rows, place, text_of
-from tui_agent.tui.commands.viewer import newest_only, show
-from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.viewer import Viewer, newest_only, show
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import part
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
-
 MOST_TURNS = 20
 UNITS = Units(units.size, units.duration)
 
 
-def status(live: "Live", argument: str) -> None:
+def status(context: AppContext, argument: str) -> None:
     """What runs, with which settings, and what it has cost."""
 
     covered = "looking …"
@@ -33,52 +29,52 @@ def status(live: "Live", argument: str) -> None:
     def pairs() -> list[tuple[str, str]]:
         return [
             one
-            for pair in _status_pairs(live)
+            for pair in _status_pairs(context)
             for one in ([pair, ("secrets", covered)] if pair[0] == "sandbox" and covered else [pair])
         ]
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows = newest_only(live, viewer, width)
+        rows = newest_only(context, viewer, width)
         for name, value in pairs():
             rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
         return rows
 
     viewer = show(
-        live,
+        context,
         "Status",
         draw,
-        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(live) if name),
+        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(context) if name),
     )
 
     async def ask() -> None:
         nonlocal covered
-        _, said = await live.ask("doctor", "--only", "secrets", "--json", *place(live.app.options))
+        _, said = await context.ask("doctor", "--only", "secrets", "--json", *place(context.app.options))
         covered = " ".join(f"{text_of(row, 'found')} {text_of(row, 'do')}" for row in json_rows(said)).strip()
         if viewer.is_attached:
             viewer.redraw()
 
-    live.worker(ask(), "secrets")
+    context.worker(ask(), "secrets")
 
 
-def _instructions(live: "Live") -> list[tuple[str, str]]:
+def _instructions(context: AppContext) -> list[tuple[str, str]]:
     """The files of instructions that hold, and what of them was left out."""
-    state = live.state
+    state = context.state
     files = [f"{clean_line(one.path)} ({units.about(one.tokens)} tokens)" for one in state.instructions]
     told = [("instructions", ", ".join(files))] if files else []
     return [*told, *(("left out", clean_line(note)) for note in state.instruction_notes)]
 
 
-def _status_pairs(live: "Live") -> list[tuple[str, str]]:
-    state, metrics, trace = live.state, live.views.metrics.view(), live.views.trace.view()
+def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
+    state, metrics, trace = context.state, context.views.metrics.view(), context.views.trace.view()
     pairs = [
-        ("session", f"{live.app.session_id}  {clean_line(state.title)}".strip()),
+        ("session", f"{context.app.session_id}  {clean_line(state.title)}".strip()),
         ("folder", state.workspace),
-        ("log", str(live.folder / "events.jsonl") if live.folder else "none"),
+        ("log", str(context.folder / "events.jsonl") if context.folder else "none"),
         (
             "run",
-            f"{state.run_id or 'none'}, newest event {live.views.last_kind or 'none'} ({live.views.seq})",
+            f"{state.run_id or 'none'}, newest event {context.views.last_kind or 'none'} ({context.views.seq})",
         ),
-        ("state", _state(live)),
+        ("state", _state(context)),
         ("", ""),
     ]
     if state.settings is not None:
@@ -103,8 +99,8 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
             *([("shown to commands", clean_line(", ".join(state.variables)))] if state.variables else []),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
-            *_instructions(live),
-            ("limits", _limits(live)),
+            *_instructions(context),
+            ("limits", _limits(context)),
             ("", ""),
         ]
     return [
@@ -122,13 +118,13 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
         ("", ""),
-        *told(metrics, live.views.measures.view(), UNITS),
+        *told(metrics, context.views.measures.view(), UNITS),
     ]
 
 
-def _state(live: "Live") -> str:
+def _state(context: AppContext) -> str:
     """The words of the status line."""
-    now = status_of(live.state, live.views.trace.view())
+    now = status_of(context.state, context.views.trace.view())
     return f"{now.word}  {now.what}".strip()
 
 
@@ -136,8 +132,8 @@ def _price(usd: float | None) -> str:
     return "an unknown price" if usd is None else units.money(usd, digits=2)
 
 
-def _limits(live: "Live") -> str:
-    settings = live.state.settings
+def _limits(context: AppContext) -> str:
+    settings = context.state.settings
     if settings is None:
         return "none"
     budgets = settings.budgets
@@ -153,24 +149,24 @@ def _limits(live: "Live") -> str:
     return ", ".join(said) or "none"
 
 
-def cost(live: "Live", argument: str) -> None:
+def cost(context: AppContext, argument: str) -> None:
     """What was spent; an amount sets the limit."""
     if argument:
-        live.act("limit_cost", argument)
+        context.act("limit_cost", argument)
         return
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        metrics, state = live.views.metrics.view(), live.state
-        rows = newest_only(live, viewer, width)
+        metrics, state = context.views.metrics.view(), context.state
+        rows = newest_only(context, viewer, width)
         rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
         turn = "this turn" if state.turn_running else "last turn"
         rows += viewer.pair(width, turn, units.money(state.turn_cost_usd) or "not known")
-        rows += viewer.pair(width, "limits", _limits(live))
-        rows += [viewer.gap(width), *cost_table(viewer, live.views.trace.view(), metrics, width)]
+        rows += viewer.pair(width, "limits", _limits(context))
+        rows += [viewer.gap(width), *cost_table(viewer, context.views.trace.view(), metrics, width)]
         rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
         return rows
 
-    show(live, "Cost", draw)
+    show(context, "Cost", draw)
 
 
 def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: int) -> list[Strip]:

@@ -1,15 +1,13 @@
 """The action on this folder's own files."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
+from tui_agent.tui.context import AppContext
 
 
-def trust(live: "Live", argument: str) -> None:
+def trust(context: AppContext, argument: str) -> None:
     """Show them, trust them, or take it back."""
-    live.trusting.show()
+    context.show_trust()
 
 
-HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"trust": trust}
+HANDLERS: dict[str, Callable[[AppContext, str], None]] = {"trust": trust}

@@ -4,21 +4,18 @@ Invariant: it takes the place of what is shown only once it has every event that
 """
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from tui_agent.folds.views import ViewName, Views
+from tui_agent.ports.app_session import AppSession
+from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
-from tui_agent.tui.controller.session_port import AppSession
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 
-class Whole:
+class BackgroundFold:
     """All of one session, from its log's beginning on."""
 
-    def __init__(self, live: "Live", session: AppSession, last_seq: int) -> None:
-        self._live = live
+    def __init__(self, host: SessionHost, session: AppSession, last_seq: int) -> None:
+        self._host = host
         self._session = session
         self._views = Views()
         self._taken = False
@@ -31,21 +28,21 @@ class Whole:
             quiet_until=last_seq,
             begun_again=self._begun_again,
         )
-        self._pump.broke = live.faults.tell
-        live.app.run_worker(
-            live.opening.follow(self._pump), name="whole", group="session", exit_on_error=False
+        self._pump.broke = host.faults.tell
+        host.frame.run_worker(
+            host.sessions.follow(self._pump), name="whole", group="session", exit_on_error=False
         )
 
     def _show(self, changed: frozenset[ViewName]) -> None:
-        live = self._live
+        host = self._host
         if self._taken:
-            live.frames.show(changed)
-        elif live.session is self._session and live.pump is not None:
+            host.panes.show(changed)
+        elif host.session is self._session and host.pump is not None:
             self.look()
 
     def look(self) -> None:
         """Take the place of what is shown, if it is time."""
-        if not self._taken and not self._views.moved and self._views.seq >= self._live.views.seq:
+        if not self._taken and not self._views.moved and self._views.seq >= self._host.views.seq:
             self._take()
 
     @property
@@ -63,24 +60,21 @@ class Whole:
         """There is nothing else to show: its views are the session's from now on."""
         self._taken = True
         self._over.set()
-        self._live.views = self._views
+        self._host.views = self._views
         return self._pump
 
     def _take(self) -> None:
-        live, before = self._live, self._live.pump
-        live.pump = self.adopt()
+        host, before = self._host, self._host.pump
+        host.pump = self.adopt()
         if before is not None:
             before.close()
         self._views.prompts = []  # those of the end are in the history already, and the file has the others
-        live.chat.views = self._views
-        if live.chat.widget is not None:
-            self._views.transcript.drain()
-            live.chat.widget.take(self._views.transcript.view(), anew=True)
-        live.frames.show_all()
+        host.chat.take_whole(self._views)
+        host.panes.show_all()
 
     async def _begun_again(self) -> None:
         if self._taken:
-            await self._live.opening.begun_again()
+            await self._host.sessions.begun_again()
 
     def close(self) -> None:
         """The session is let go of."""

@@ -5,7 +5,7 @@ Invariant: before the first message the start page stands there; a session has o
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -15,6 +15,8 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.open_link import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.time_slice import Slices
@@ -28,8 +30,6 @@ from tui_agent.tui.transcript.window import REACH, Window, beginning, index_at
 
 if TYPE_CHECKING:
     from tui_agent.folds.views import Views
-    from tui_agent.tui.app import AgentApp
-    from tui_agent.tui.controller.controller import Live
 
 MOST_BLOBS = 200
 _STEP = 50
@@ -94,7 +94,7 @@ class ChatWidget(TranscriptWidget):
 
     def action_first(self) -> None:
         """Go to the first entry of all."""
-        self.chat.live.worker(self._to_first(self.viewport.held), "first")
+        self.chat.context.worker(self._to_first(self.viewport.held), "first")
 
     async def _to_first(self, held: Spot | None) -> None:
         await self.reach_far(0)
@@ -111,24 +111,24 @@ class ChatWidget(TranscriptWidget):
 
     def on_key(self, event: events.Key) -> None:
         """What is typed goes to the prompt; Tab and Esc lead back to it, / looks for words."""
-        editor = self.chat.app.prompt.editor
+        prompt, keys = self.chat.context.prompt, self.chat.context.app.key_map
         typed = event.character if event.is_printable else None
-        if typed == "/" and editor.text.strip():
+        if typed == "/" and prompt.text.strip():
             self.chat.find("")  # a message is being written: on to the next hit
             event.stop()
             return
         if typed == "/":
-            editor.put("/find ")
+            prompt.put_text("/find ")
         elif typed is not None:
-            editor.insert(typed)
-        elif event.key == "escape" and self.chat.escape():
+            prompt.insert_text(typed)
+        elif keys.means(event.key, "stop") and self.chat.escape():
             event.stop()
             return
-        elif event.key not in ("tab", "escape"):
+        elif not (keys.means(event.key, "stop") or keys.means(event.key, "to_chat")):
             return
         event.stop()
         event.prevent_default()
-        editor.focus()
+        prompt.focus()
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
@@ -142,29 +142,30 @@ class ChatWidget(TranscriptWidget):
         open_link(self.chat.app, message.address)
 
     def watch_new_rows(self) -> None:
-        self.chat.live.frames.show_status()
+        self.chat.show_status()
 
 
 class Chat:
     """Start page and transcript."""
 
-    def __init__(self, app: "AgentApp", live: "Live") -> None:
-        self.app = app
-        self.live = live
+    def __init__(self, frame: Frame, context: AppContext, show_status: Callable[[], None]) -> None:
+        self.frame = frame
+        self.app = context.app
+        self.context = context
+        self.show_status = show_status
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self.views: Views | None = None
         self._glimpsed: ChatWidget | None = None
-        self._wanted = ""
-        """What is looked for."""
+        self._search = ChatSearch(self)
         self._refused_at = -1
-        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
+        self.start = frame.start or first_page(lambda: frame.looks, frame.prompt.editor)
 
     async def mount(self) -> None:
         """Put the start page into the chat's place, where the first frame has none."""
-        if self.app.start is None:
-            self.app.start = self.start
-            await self.app.chat.mount(self.start)
+        if self.frame.start is None:
+            self.frame.start = self.start
+            await self.frame.chat.mount(self.start)
 
     async def begin(self, views: "Views") -> None:
         """Another session: a new transcript."""
@@ -185,12 +186,12 @@ class Chat:
                 fold.apply(record)
         if self.widget is not None and fold.view().entries:
             if self.start.has_focus:
-                self.app.prompt.editor.focus()
+                self.context.prompt.focus()
             self.start.display = self.widget.display = False
             self._glimpsed = await self._mounted("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
             painted = asyncio.Event()
-            if self.app.call_after_refresh(painted.set):
+            if self.frame.call_after_refresh(painted.set):
                 await painted.wait()
 
     def end_glimpse(self) -> None:
@@ -212,8 +213,20 @@ class Chat:
         )
         widget.chat = self
         widget.styles.height = "1fr"
-        await self.app.chat.mount(widget)
+        await self.frame.chat.mount(widget)
         return widget
+
+    def take_whole(self, views: "Views") -> None:
+        """Take the views of all of a session in place of those of its end."""
+        self.views = views
+        if self.widget is not None:
+            views.transcript.drain()
+            self.widget.take(views.transcript.view(), anew=True)
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the transcript is shown, and not the start page."""
+        return self.widget is not None and bool(self.widget.display)
 
     def show(self) -> None:
         """The transcript has changed."""
@@ -236,13 +249,13 @@ class Chat:
             return
         self.start.display = empty
         self.widget.display = not empty
-        self.app.reshape()
+        self.frame.reshape()
         if not empty and self.start.has_focus:
-            self.app.prompt.editor.focus()
+            self.context.prompt.focus()
 
     def _say_refused(self, newest: Entry) -> None:
         """What was refused before anything was said stands beside the start page, not in its place."""
-        if newest.seq > max(self._refused_at, self.live.seen_seq) and isinstance(newest, NoticeEntry):
+        if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
 
@@ -251,12 +264,13 @@ class Chat:
 
     def want(self, blob: BlobText) -> None:
         """Read a long text that is on the screen."""
-        self.live.worker(self._fetch(blob), "blob")
+        self.context.worker(self._fetch(blob), "blob")
 
     async def _fetch(self, blob: BlobText) -> None:
-        self._keep(blob, await self.live.reading.read_text(blob))
+        self.keep_blob(blob, await self.context.reader.read_text(blob))
 
-    def _keep(self, blob: BlobText, whole: str) -> None:
+    def keep_blob(self, blob: BlobText, whole: str) -> None:
+        """Keep the whole of a long text, and draw it."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MOST_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -294,40 +308,7 @@ class Chat:
             if not self.widget.find_next():
                 self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
             return
-        self.live.worker(self._find(self.widget, text), "find")
-
-    async def _find(self, widget: ChatWidget, text: str) -> None:
-        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
-        self._wanted = text
-        if older := self.live.opening.older:
-            self.app.say(f"/find waits until all of the session is known: {older}.")
-            await self.live.opening.known()
-        await self._read_holders(pattern_of(text))
-        if widget is not self.widget or text != self._wanted:
-            return
-        await widget.reach_far(0)
-        count = await widget.find_in_slices(text)
-        if text != self._wanted:
-            return
-        if count:
-            self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
-        else:
-            self.app.say(f'Nothing matches "{text}".', "warning")
-
-    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
-        if self.views is None:
-            return
-        entries = self.views.transcript.view().entries
-        blobs, slices = dict[str, BlobText](), Slices()
-        for entry in entries:
-            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
-            await slices.turn()
-        for digest, blob in blobs.items():
-            if digest in self.blobs:
-                continue
-            whole = await self.live.reading.read_text(blob)
-            if await asyncio.to_thread(wanted.search, whole) is not None:
-                self._keep(blob, whole)
+        self.context.worker(self._search.run(self.widget, text), "find")
 
     def toggle(self) -> None:
         """Fold or open the entry under the cursor, else the newest that folds."""
@@ -363,12 +344,53 @@ class Chat:
 
         if entry is not None and widget is not None and views is not None:
             index = index_at(views.transcript.view().entries, seq)
-            self.live.worker(show(widget, entry, index), "show")
+            self.context.worker(show(widget, entry, index), "show")
 
     def looks_changed(self) -> None:
         """Another theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
+
+
+class ChatSearch:
+    """Looks for a text in the whole transcript, long texts included."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._wanted = ""
+
+    async def run(self, widget: ChatWidget, text: str) -> None:
+        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
+        self._wanted = text
+        if older := self._chat.context.sessions.older:
+            self._chat.app.say(f"/find waits until all of the session is known: {older}.")
+            await self._chat.context.sessions.known()
+        await self._read_holders(pattern_of(text))
+        if widget is not self._chat.widget or text != self._wanted:
+            return
+        await widget.reach_far(0)
+        count = await widget.find_in_slices(text)
+        if text != self._wanted:
+            return
+        if count:
+            self._chat.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
+        else:
+            self._chat.app.say(f'Nothing matches "{text}".', "warning")
+
+    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
+        if self._chat.views is None:
+            return
+        entries = self._chat.views.transcript.view().entries
+        blobs, slices = dict[str, BlobText](), Slices()
+        for entry in entries:
+            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
+            await slices.turn()
+        for digest, blob in blobs.items():
+            if digest in self._chat.blobs:
+                continue
+            whole = await self._chat.context.reader.read_text(blob)
+            if await asyncio.to_thread(wanted.search, whole) is not None:
+                self._chat.keep_blob(blob, whole)
 
 
 def _from(view: TranscriptView, first: int) -> TranscriptView:

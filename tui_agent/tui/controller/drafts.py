@@ -6,23 +6,20 @@ session: until something was said it lies beside the sessions.
 
 import os
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.prompt.draft import DraftFile, UnsaidDrafts, lives
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 DRAFT_S = 0.3
 
 
-class Keeping:
+class DraftKeeper:
     """The draft and the history of one app."""
 
-    def __init__(self, live: "Live") -> None:
-        self._live = live
+    def __init__(self, context: AppContext, frame: Frame) -> None:
+        self._context = context
+        self._frame = frame
         self._draft: DraftFile | None = None
         self._unsaid: DraftFile | None = None
         self._draft_planned = False
@@ -31,31 +28,31 @@ class Keeping:
 
     def take_prompts(self) -> None:
         """What the session's log says was asked joins the history."""
-        prompts, self._live.views.prompts = self._live.views.prompts, []
-        history = self._live.app.prompt.editor.history_of_messages
+        prompts, self._context.views.prompts = self._context.views.prompts, []
+        history = self._frame.prompt.editor.history_of_messages
         new = [text for text in prompts if history.add(text)]
-        if new and self._live.views.seq > self._live.seen_seq:
-            self._live.app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
+        if new and self._context.views.seq > self._context.seen_seq:
+            self._frame.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
     def drafted(self) -> None:
         """The unsent text changed: keep it soon."""
         if not self._draft_planned:
             self._draft_planned = True
-            self._live.app.set_timer(DRAFT_S, self.save_draft)
+            self._frame.set_timer(DRAFT_S, self.save_draft)
 
     def take_draft(self) -> None:
         """Put what was left unsent back into the prompt."""
-        folder, config = self._live.folder, self._live.config
+        folder, config = self._context.folder, self._context.config
         if folder is None:
             return
         self._draft = DraftFile(folder / "draft")
         held = self._draft.load()
         if config is not None:
-            unsaid = UnsaidDrafts(config.data_dir, self._live.app.options.cwd)
+            unsaid = UnsaidDrafts(config.data_dir, self._context.app.options.cwd)
             self._unsaid = unsaid.of(os.getpid())
             if not folder.is_dir():
                 held = unsaid.take_left(lives)
-        editor = self._live.app.prompt.editor
+        editor = self._frame.prompt.editor
         if held and not editor.text:
             editor.put(editor.chips.from_json(held))
 
@@ -64,7 +61,7 @@ class Keeping:
         self._draft_planned = False
         if self._draft is None:
             return
-        editor, draft = self._live.app.prompt.editor, self._draft
+        editor, draft = self._frame.prompt.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
         said = draft.path.parent.is_dir()
         try:
@@ -85,14 +82,4 @@ class Keeping:
         if not self._told:
             self._told = True
             reason = (fault.strerror or str(fault)).rstrip(".")
-            self._live.app.say(f"What you type cannot be kept for the next start: {reason}.", "warning")
-
-
-def stored(folder: Path | None) -> bool:
-    """Whether a session is on the disk: something was said in it."""
-    return folder is not None and (folder / "events.jsonl").is_file()
-
-
-def way_back(options: SessionOptions, folder: Path | None) -> str:
-    """The id of the session to come back to; empty where nothing was said, and for a demo, which is for once."""
-    return folder.name if folder is not None and stored(folder) and options.client != "demo" else ""
+            self._context.app.say(f"What you type cannot be kept for the next start: {reason}.", "warning")

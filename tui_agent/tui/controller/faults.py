@@ -11,14 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tui_agent.config.paths import screen_faults
 from tui_agent.folds.views import FoldFault, fault_words
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.text import clean_line
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 MOST_BYTES: Final = 1 << 20
 """A file of faults that has grown to this is begun anew."""
@@ -40,11 +39,12 @@ SHOWN: Final = {
 """What a fold is to who looks at the screen."""
 
 
-class Faults:
+class FaultReporter:
     """Of one app, of all the sessions that it opens."""
 
-    def __init__(self, live: "Live") -> None:
-        self._live = live
+    def __init__(self, context: AppContext, frame: Frame) -> None:
+        self._context = context
+        self._frame = frame
         self._told: set[tuple[str, str]] = set()
         self.first = ""
         """What stays in the status line: the view that failed first in this session; empty while all is well."""
@@ -68,7 +68,7 @@ class Faults:
 
     def look(self) -> None:
         """Tell what the folds could not take in."""
-        for fault in self._live.views.faults.values():
+        for fault in self._context.views.faults.values():
             self._folded(fault)
 
     def _folded(self, fault: FoldFault) -> None:
@@ -84,7 +84,7 @@ class Faults:
             return
         self._told.add(told)
         self.first = self.first or what
-        self._live.app.say(said.format(clean_line(self._clean(words))), "error")
+        self._context.app.say(said.format(clean_line(self._clean(words))), "error")
         self._write(what, detail)
 
     def write(self, what: str, error: BaseException) -> None:
@@ -92,17 +92,17 @@ class Faults:
         self._write(what, "".join(traceback.format_exception(error)))
 
     def _clean(self, text: str) -> str:
-        app = self._live.app
+        app = self._context.app
         # By name: only a fault needs it.
         clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").without_secrets
         return clean(text, app.environ, app.options.cwd)
 
     def _write(self, what: str, detail: str) -> None:
-        app, config = self._live.app, self._live.config
+        app, config = self._context.app, self._context.config
         if config is None:
             return
         path, head = screen_faults(config.data_dir), f"{_now()} {app.session_id or '-'} {what}"
-        app.run_worker(
+        self._frame.run_worker(
             lambda: _write(path, f"{head}\n{_unbroken(self._clean(detail))}\n\n"),
             thread=True,
             exit_on_error=False,

@@ -29,7 +29,7 @@ class Pump:
     """
 
     broke: Callable[[str, Exception], None] | None = None
-    """Told what failed in showing. Without it that is raised, and ends the pump."""
+    """Called with what failed in showing; without it the error is raised and ends the pump."""
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ counterpart, Enter on an empty prompt, or a click.
 """
 
 import time
-from typing import TYPE_CHECKING
 
 from tui_agent.folds.session.approvals import ApprovalsView
 from tui_agent.folds.session.fold import SessionStateView
@@ -14,13 +13,10 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
 from tui_agent.tui.widgets.type_ahead import RECENT_S, TypedAhead
-
-if TYPE_CHECKING:
-    from tui_agent.tui.app import AgentApp
-    from tui_agent.tui.controller.controller import Live
 
 
 def asked_by(state: SessionStateView, request: PermissionRequested) -> str:
@@ -36,12 +32,12 @@ def following(state: SessionStateView, request: PermissionRequested) -> int:
     return sum(one.name == request.tool and one.agent == calls[at].agent for one in calls[at + 1 :])
 
 
-class Asking:
+class OpenQuestions:
     """The modal that is open, by its request."""
 
-    def __init__(self, app: "AgentApp", live: "Live") -> None:
-        self._app = app
-        self._live = live
+    def __init__(self, host: SessionHost) -> None:
+        self._app = host.app
+        self._host = host
         self._open: Approval | Question | None = None
         self._aside: set[RequestId] = set()
         self._view = ApprovalsView()
@@ -82,13 +78,16 @@ class Asking:
 
     def ask_again(self) -> bool:
         """Let the turn go on in which something was asked when the program ended; False where there is none."""
-        live = self._live
-        if not live.connected or not live.state.open_calls or live.running or live.sending.under_way:
+        host = self._host
+        if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
             return False
-        if live.has_model:
-            live.submit(GoOn())
+        if host.has_model:
+            host.submit(GoOn())
         else:
-            self._app.say("Choose a model; then Enter on the empty line asks again what was open.", "warning")
+            sends = self._app.key_map.key_of("send")
+            self._app.say(
+                f"Choose a model; then {sends} on the empty line asks again what was open.", "warning"
+            )
         return True
 
     def _open_next(self) -> bool:
@@ -105,7 +104,7 @@ class Asking:
         return False
 
     def _ask_permission(self, request: PermissionRequested) -> None:
-        state = self._live.state
+        state = self._host.state
         policy = state.settings.policy if state.settings else "ask"
         modal = Approval(
             lambda: self._app.looks,
@@ -113,13 +112,13 @@ class Asking:
             policy=policy,
             workspace=state.workspace,
             waiting=len(self._view.permissions),
-            blob=self._live.reading.blob_text,
+            blob=self._host.reader.blob_text,
             granted=state.granted,
         )
         modal.who = asked_by(state, request)
         modal.follow = following(state, request)
         modal.keys_changed = self._app.show_keys
-        modal.spare = self._app.prompt.editor.post_message
+        modal.spare = self._host.frame.prompt.editor.post_message
         modal.ahead = self.ahead()
         self._open = modal
 
@@ -127,33 +126,33 @@ class Asking:
             self._close(modal, request.request_id, answered=decision is not None)
             if decision is None:
                 return
-            if self._live.session is not None and self._live.session.closed:
-                self._live.opening.go_to(self._live.opening.reopen(), "reopen")
+            if self._host.session is not None and self._host.session.closed:
+                self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
                 self._app.say("The engine's process had ended: you are asked again.", "warning")
             else:
-                self._live.submit(decision)
+                self._host.submit(decision)
 
         self._app.push_screen(modal, decided)
         self._app.show_keys()
 
     def _ask(self, question: QuestionAsked) -> None:
-        modal = Question(lambda: self._app.looks, question, blob=self._live.reading.blob_text)
+        modal = Question(lambda: self._app.looks, question, blob=self._host.reader.blob_text)
         modal.ahead = self.ahead()
         self._open = modal
 
         def answered(answer: AnswerQuestion | None) -> None:
             self._close(modal, question.question_id, answered=answer is not None)
             if answer is not None:
-                self._live.submit(answer)
+                self._host.submit(answer)
 
         self._app.push_screen(modal, answered)
         self._app.show_keys()
 
     def ahead(self) -> TypedAhead | None:
         """Where the keys go of someone who is writing at this moment."""
-        if time.monotonic() - self._app.typed_at > RECENT_S:
+        if time.monotonic() - self._host.frame.typed_at > RECENT_S:
             return None
-        editor = self._app.prompt.editor
+        editor = self._host.frame.prompt.editor
         return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.context.mention_labels import mention_name, mention_sent
 from tui_agent.folds.session.approvals import Approvals
@@ -52,15 +53,14 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui import format as units
-from tui_agent.tui.controller.drafts import stored
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
 
 if TYPE_CHECKING:
+    from tui_agent.ports.app_session import AppSession
     from tui_agent.session.engine_handle import EngineHandle
-    from tui_agent.tui.controller.session_port import AppSession
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
@@ -278,7 +278,7 @@ async def talk(
                 session.submit(command)
         await session.aclose()
         group.cancel_scope.cancel()
-    if stored(Path(opened.folder)):
+    if is_session_stored(Path(opened.folder)):
         say(farewell(session.id, "", data_dir=data_dir))
     return 0
 

@@ -16,15 +16,13 @@ from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui.modals.answers import ANSWERS, Answer
-from tui_agent.tui.modals.approval_body import Asked
-from tui_agent.tui.modals.approval_full import ReadLong
-from tui_agent.tui.modals.approval_plan import Plan
-from tui_agent.tui.modals.approval_rows import ApprovalRows
-from tui_agent.tui.modals.approval_sight import Sight
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.modals.approval_body import ApprovalBody
+from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, Plan
+from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.sheet import Sheet
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
@@ -33,10 +31,50 @@ _OPENS_FILES = "sandbox "
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
 
 
-class Approval(Sheet[DecidePermission | None]):
-    """Gives a `DecidePermission`, or None when the request went away."""
+class Sight:
+    """Of one approval, at every size that its screen has."""
+
+    def __init__(self, sheet: "ApprovalFrame") -> None:
+        self._sheet = sheet
+        self.enough = False
+        """Whether all was in sight that must be before it may be allowed."""
+        self._whole = False
+        self._change = (0, 0)
+
+    @property
+    def unseen(self) -> int:
+        """Rows of the command that are left out here and were not in sight yet: it is not allowed without them."""
+        return 0 if self._whole or self._sheet.gated else self._sheet.plan.unseen
+
+    @property
+    def below(self) -> int:
+        """Rows of a change that were not in sight yet: it may be allowed without them, but it says so."""
+        return max(0, self._sheet.plan.change - self._change[1])
+
+    def look(self, rows: int) -> bool:
+        """The first so many rows of the body were in sight; True where the sheet has something else to say now."""
+        plan, below = self._sheet.plan, self.below
+        if plan.change:
+            of, seen = self._change
+            self._change = plan.change, max(rows, seen if of == plan.change else 0)
+            if self.below != below:
+                return True
+        if not self.enough and plan.must is not None and rows >= plan.must and self._sheet.asked.whole:
+            self.enough = True
+            self._whole = self._whole or not plan.unseen
+            return self._sheet.gated
+        return False
+
+    def again(self) -> None:
+        """What was left out is shown now: it has to be in sight first."""
+        self.enough = False
+
+
+class ApprovalFrame(Sheet[DecidePermission | None]):
+    """The question and its answers, as they are drawn."""
 
     deaf: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "approval"
 
     def __init__(
         self,
@@ -79,13 +117,17 @@ class Approval(Sheet[DecidePermission | None]):
         self.plan = Plan((), (), None)
         self.subject: list[Strip] = []
         self._rows = ApprovalRows(self)
-        self.asked = Asked(self, request, policy, workspace, blob)
+        self.asked = ApprovalBody(self, request, policy, workspace, blob)
 
     def on_mount(self) -> None:
         self.add_class("-warning")
         if self.request.wrong and "edit_rule" not in self.without:
             self.chosen, self.rule = "a", Field(self.request.wrong_rule)
             self._set_typing(on=True)
+
+    def _set_typing(self, *, on: bool) -> None:
+        self.typing = on
+        self.redraw()
 
     def set_waiting(self, count: int) -> None:
         """How many requests wait, this one included."""
@@ -99,6 +141,11 @@ class Approval(Sheet[DecidePermission | None]):
     def tiny(self) -> bool:
         """Without room for more than the thing itself and a row of answers."""
         return self.app.size.height < 16
+
+    @property
+    def screen_height(self) -> int:
+        """Rows of the screen."""
+        return self.app.size.height
 
     @property
     def tight(self) -> bool:
@@ -178,7 +225,8 @@ class Approval(Sheet[DecidePermission | None]):
         if answer == "y" and self.sight.below and not self.gated:
             return Choice(reach=reach, rule=f"{counted(self.sight.below, 'row')} not seen yet")
         if self.gated:
-            why = "to its end first" if self.expanded else "D first, to its end"
+            whole = self.key_map.key_of("whole_file" if self.asked.runs is None else "whole_command")
+            why = "to its end first" if self.expanded else f"{whole} first, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)
         found = next((one for one in self.request.choices if one.reach == reach), None)
         if found is None:
@@ -190,63 +238,92 @@ class Approval(Sheet[DecidePermission | None]):
             return found.model_copy(update={"rule": self.rule.text})
         return found
 
+
+class Approval(ApprovalFrame):
+    """Gives a `DecidePermission`, or None when the request went away."""
+
+    key_methods = {
+        "yes": ("answer", "y"),
+        "yes_session": ("answer", "s"),
+        "always": ("answer", "a"),
+        "no": ("answer", "n"),
+        "approval_give": "give_chosen",
+        "approval_choose": "move",
+        "whole_file": ("show_whole", "whole_file"),
+        "whole_command": ("show_whole", "whole_command"),
+        "edit_rule": "edit_rule",
+        "show_policy": "toggle_policy",
+        "refuse": "refuse",
+        "approval_scroll": "scroll_rows",
+        "approval_read": "read_on",
+        "say_it": "give_typed",
+        "keep_rule": "give_typed",
+        "to_answers": "leave_field",
+        "from_rule": "leave_field",
+    }
+
     # -- answering -------------------------------------------------------------------------------------------------
 
-    def take_key(self, key: str, character: str | None) -> bool:
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of the field that is open, else that of the answers, and that of all sheets."""
         if self.typing:
-            return self._type(key, character)
-        match key.lower():
-            case "y" | "s" | "a" | "n":
-                self._answer(key.lower())  # type: ignore[arg-type]
-            case "enter":
-                self._answer(self.chosen)
-            case "up" | "k" | "shift+tab":
-                self.chosen = _beside(self.chosen, -1)
-                self.redraw()
-            case "down" | "j" | "tab":
-                self.chosen = _beside(self.chosen, 1)
-                self.redraw()
-            case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
-                if self.sight.unseen:
-                    self._show_rest(self.chosen)
-                    return True
-                self.expanded, self.policy_shown = not self.expanded, False
-                self.redraw(keep=False)
-            case "e":
-                self._edit_rule()
-            case "p":
-                self._show_policy(on=not self.policy_shown)
-            case "escape" if self.policy_shown:
-                self._show_policy(on=False)
-            case "escape":
-                self._decide("n")
-            case "ctrl+up":
-                self.scroll_rows(-1)
-            case "ctrl+down":
-                self.scroll_rows(1)
-            case "space":
-                self.scroll_rows(self._body.size.height)
-            case _:
-                return False
+            return "rule" if self.chosen == "a" else "reason", "sheet"
+        return self.scope, "sheet"
+
+    def type_key(self, key: str, character: str | None) -> bool:
+        field = self.field_of(self.chosen)
+        taken = field is not None and field.key(key, character)
+        if taken:
+            self.redraw()
+        return taken
+
+    def give_chosen(self) -> None:
+        """Give the chosen answer."""
+        self.answer(self.chosen)
+
+    def move(self, direction: int) -> None:
+        """Choose the answer above or below."""
+        self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + direction) % len(ANSWERS)]
+        self.redraw()
+
+    def show_whole(self, name: str) -> bool:
+        """Show all of the change or the command, or less of it again."""
+        if name in self.without:
+            return False
+        if self.sight.unseen:
+            self._show_rest(self.chosen)
+        else:
+            self.expanded, self.policy_shown = not self.expanded, False
+            self.redraw(keep=False)
         return True
 
-    def _type(self, key: str, character: str | None) -> bool:
-        field = self.field_of(self.chosen)
-        if field is None:
-            return False
-        if key == "escape":
-            self.rule = None
-            self._set_typing(on=False)
-        elif key == "enter":
-            if self.chosen != "n" and self.sight.unseen:
-                self._show_rest(self.chosen)
-            else:
-                self._decide(self.chosen)
-            return True
-        elif not field.key(key, character):
-            return False
-        self.redraw()
-        return True
+    def read_on(self) -> None:
+        """Move on by a page."""
+        self.scroll_rows(self._body.size.height)
+
+    def toggle_policy(self) -> None:
+        """Show what the policies let happen, or the question again."""
+        self.policy_shown = not self.policy_shown
+        self.redraw(keep=False)
+
+    def refuse(self) -> None:
+        """Say no; from the policies, go back to the question."""
+        if self.policy_shown:
+            self.toggle_policy()
+        else:
+            self._decide("n")
+
+    def give_typed(self) -> None:
+        """Give the answer with the words, or the rule, that are typed."""
+        if self.chosen != "n" and self.sight.unseen:
+            self._show_rest(self.chosen)
+        else:
+            self._decide(self.chosen)
+
+    def leave_field(self) -> None:
+        """Go back to the answers."""
+        self.rule = None
+        self._set_typing(on=False)
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -257,22 +334,16 @@ class Approval(Sheet[DecidePermission | None]):
         else:
             self.spare(events.Paste(event.text))
 
-    def _show_policy(self, *, on: bool) -> None:
-        self.policy_shown = on
-        self.redraw(keep=False)
-
-    def _edit_rule(self) -> None:
+    def edit_rule(self) -> None:
+        """Open the rule that `always` would keep in its field."""
         choice = self.choice("a")
         if "edit_rule" not in self.without:
             self.chosen = "a"
             self.rule = self.rule or Field(choice.rule)
             self._set_typing(on=True)
 
-    def _set_typing(self, *, on: bool) -> None:
-        self.typing = on
-        self.redraw()
-
-    def _answer(self, answer: Answer) -> None:
+    def answer(self, answer: Answer) -> None:
+        """Give an answer, where it is offered; what was left out comes into sight first."""
         if not self.choice(answer).offered:
             self.chosen = answer
             self.redraw()
@@ -308,8 +379,4 @@ class Approval(Sheet[DecidePermission | None]):
     def clicked(self, wish: str) -> None:
         answer = wish.removeprefix("answer ")
         if answer in ANSWERS:
-            self._answer(answer)
-
-
-def _beside(answer: Answer, by: int) -> Answer:
-    return ANSWERS[(ANSWERS.index(answer) + by) % len(ANSWERS)]
+            self.answer(answer)

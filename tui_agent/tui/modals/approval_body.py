@@ -14,9 +14,8 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, T
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
-from tui_agent.tui.modals.approval_full import PreviewTexts, ReadLong, block_rows
-from tui_agent.tui.modals.command_effects import NARROW, deed_parts
-from tui_agent.tui.modals.effects import deed_lines, effect_lines
+from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
+from tui_agent.tui.modals.effects import NARROW, deed_lines, deed_parts, effect_lines
 from tui_agent.tui.modals.exact_command import command_rows, command_text, says
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import fit, named
@@ -27,7 +26,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 MOST_DRAWN: Final = 16
 
 
-class Asked:
+class ApprovalBody:
     """Draws a request on `sheet`; `blob` reads its long texts."""
 
     def __init__(
@@ -135,7 +134,14 @@ class Asked:
         rows = self.deeds(width, grave=True)
         if len(rows) <= room:
             return rows
-        return [*rows[: room - 1], *self._notes(width, "and more: D shows all")] if room else []
+        return (
+            [
+                *rows[: room - 1],
+                *self._notes(width, f"and more: {self._sheet.key_map.key_of('whole_command')} shows all"),
+            ]
+            if room
+            else []
+        )
 
     def around(self, width: int) -> list[Strip]:
         """Where it runs, what takes it back and why it is asked about."""
@@ -211,7 +217,13 @@ class Asked:
             for rule in granted:
                 rows += [self._sheet.line(width, [(piece, style())]) for piece in wrap(named(rule), width)]
         rows.append(self._sheet.line(width, []))
-        return [*rows, *self._notes(width, "Shift+Tab or /policy changes it, after this answer.")]
+        return [
+            *rows,
+            *self._notes(
+                width,
+                f"{self._sheet.key_map.key_of('next_policy')} or /policy changes it, after this answer.",
+            ),
+        ]
 
     def _folder(self, cwd: str) -> str:
         home = str(Path.home())

@@ -1,22 +1,44 @@
 """The rows of an approval: the question, what scrolls, what stands below it, the answers and the keys.
 
-Invariant: reads the approval and changes nothing of it; the answers and the way out always have their rows.
+Invariant: draws an approval and changes nothing of it. The answers and the way out always have their rows; an answer
+that is not offered stays in sight and says why. The beginning and the end of a command stand together or not at all, and
+commands that change more than the workspace keep their row before all else that is said of it.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, Protocol
 
+from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui.modals.answers import answer_rows, answers_in_one, typed_row
-from tui_agent.tui.modals.approval_plan import Effects, Plan, plan_change, plan_command
+from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.effects import question_of
-from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.rows import Part, part, wrap
+from tui_agent.tui.text import clean, clean_line, fit
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.keymap import KeyMap
+from tui_agent.tui.widgets.rows import Part, doing, part, wrap
 
-if TYPE_CHECKING:
-    from tui_agent.tui.modals.approval import Approval
+Answer = Literal["y", "s", "a", "n"]
+ANSWERS: tuple[Answer, ...] = ("y", "s", "a", "n")
+_ACTIONS: dict[Answer, str] = {"y": "yes", "s": "yes_session", "a": "always", "n": "no"}
+_WORDS: dict[Answer, str] = {
+    "y": "Yes, this once",
+    "s": "Yes, this session",
+    "a": "Always, as a rule",
+    "n": "No, and say why",
+}
+_SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
+_BESIDE = 27
+_EITHER = "not offered either"
+_MOST = 2
+_TYPED = 4
+_NARROW = 38
+
 
 _RISK_ROWS = 3
 _LOW = 22
@@ -25,10 +47,119 @@ _NOTHING_RUNS = "nothing runs until you answer"
 _EDITING = "Edit the rule; it is kept so"
 
 
+LEAST = 3
+"""Rows of a command that say something: its beginning, how much is left out, its end."""
+
+
+class ApprovalSheet(Protocol):
+    """What is drawn of an approval."""
+
+    request: PermissionRequested
+    asked: ApprovalBody
+    granted: Sequence[str]
+    who: str
+    waiting: int
+    follow: int
+    chosen: Answer
+    typing: bool
+    expanded: bool
+    policy_shown: bool
+    gated: bool
+    subject: list[Strip]
+
+    @property
+    def key_map(self) -> KeyMap: ...
+    @property
+    def looks(self) -> Looks: ...
+    @property
+    def tiny(self) -> bool: ...
+    @property
+    def tight(self) -> bool: ...
+    @property
+    def screen_height(self) -> int: ...
+    @property
+    def without(self) -> frozenset[str]: ...
+
+    def choice(self, answer: Answer) -> Choice: ...
+    def field_of(self, answer: Answer) -> Field | None: ...
+    def style(
+        self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
+    ) -> Style: ...
+    def line(
+        self, width: int, left: list[Part], right: list[Part] | None = None, ground: Role = "s3"
+    ) -> Strip: ...
+    def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip: ...
+
+
+class Effects(NamedTuple):
+    """What is said of a call, in less and less room. `whole` tells that no command that matters is left out."""
+
+    rows: Sequence[Strip]
+    whole: bool = True
+
+
+class Plan(NamedTuple):
+    """`body` scrolls; `effects` stand below it. `must` counts the rows of the body that must have been in sight
+    before it may be allowed; None where this view is not enough. `cut` tells that something is left out of it, `unseen`
+    how many rows of the thing itself. `change` counts the rows of a change, at the beginning of the body."""
+
+    body: Sequence[Strip]
+    effects: Sequence[Strip]
+    must: int | None
+    cut: bool = False
+    unseen: int = 0
+    change: int = 0
+
+
+def plan_command(
+    rows: Sequence[Strip],
+    effects: Sequence[Effects],
+    few: Callable[[int], Sequence[Strip]],
+    room: int,
+    more: Callable[[int], Strip],
+) -> Plan:
+    """A command and its effects in `room` rows. `effects` are tried from the fullest on, then `few` of so many rows;
+    `more` is the row that stands for so many others."""
+    for at, one in enumerate(effects):
+        enough = max(LEAST + 2, room // 2) if at < len(effects) - 1 else LEAST
+        if min(len(rows), enough) + len(one.rows) <= room:
+            body = _ends(rows, room - len(one.rows), more)
+            unseen = _left_out(rows, room - len(one.rows))
+            return Plan(body, one.rows, len(body) if one.whole else None, at > 0 or unseen > 0, unseen)
+    least = min(len(rows), LEAST)
+    said = few(max(0, room - least))
+    most = max(1, room - len(said))
+    return Plan(_ends(rows, most, more), said, None, cut=True, unseen=_left_out(rows, most))
+
+
+def plan_change(subject: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
+    """A change or a use of something, which scrolls; its effects stand below it where there is room for both."""
+    body = [*subject, *rows]
+    must = len(subject) + min(1, len(rows))
+    if LEAST + len(effects) <= room or len(body) + len(effects) <= room:
+        return Plan(body, effects, must, change=len(body))
+    return Plan([*body, *effects], (), must, change=len(body))
+
+
+def _left_out(rows: Sequence[Strip], room: int) -> int:
+    """How many rows `_ends` leaves out."""
+    return len(rows) - max(0, room - 1) if len(rows) > room else 0
+
+
+def _ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> Sequence[Strip]:
+    """The beginning and the end, and between them how much is left out."""
+    if len(rows) <= room:
+        return rows
+    kept = max(0, room - 1)
+    last = kept // 2
+    first = kept - last
+    return [*rows[:first], more(len(rows) - kept), *(rows[-last:] if last else ())]
+
+
 class ApprovalRows:
     """Draws an approval."""
 
-    def __init__(self, sheet: "Approval") -> None:
+    def __init__(self, sheet: ApprovalSheet) -> None:
         self._sheet = sheet
 
     def plan(self, width: int, room: int) -> Plan:
@@ -84,7 +215,10 @@ class ApprovalRows:
         ground = self._sheet.style("accent", "sunk")
 
         def row(count: int) -> Strip:
-            said = f"  {ellipsis} {counted(count, 'more line')}, D shows all"
+            key = self._sheet.key_map.key_of(
+                "whole_file" if self._sheet.asked.runs is None else "whole_command"
+            )
+            said = f"  {ellipsis} {counted(count, 'more line')}, {key} shows all"
             return self._sheet.line(width, [(said, ground)], ground="sunk")
 
         return row
@@ -133,7 +267,7 @@ class ApprovalRows:
 
     @property
     def _most_risk(self) -> int:
-        return _RISK_ROWS if self._sheet.app.size.height >= _LOW else _RISK_ROWS - 1
+        return _RISK_ROWS if self._sheet.screen_height >= _LOW else _RISK_ROWS - 1
 
     def _risk(self, width: int) -> list[Strip]:
         return [] if self._risk_scrolls(width) else self._sheet.asked.risk(width, self._most_risk)
@@ -160,22 +294,127 @@ class ApprovalRows:
         last = self._sheet.keys_line(width, self._keys(), quiet)
         return [*rows, self._sheet.line(width, []), *answer_rows(self._sheet, width), *self._gap(width), last]
 
-    def _keys(self) -> list[tuple[str, str]]:
+    def _keys(self) -> list[KeyHint]:
+        hint, less = self._sheet.key_map.hint, "less" if self._sheet.expanded else ""
         if self._sheet.typing and self._sheet.chosen == "a":
-            return [("Enter", "allow always"), ("Esc", "back")]
+            return [hint("keep_rule"), hint("from_rule")]
         if self._sheet.typing:
-            return [("Enter", "say it"), ("Esc", "back")]
+            return [hint("say_it"), hint("to_answers")]
         if self._sheet.policy_shown:
-            return [("P", "back"), ("Esc", "back")]
+            return [hint("show_policy", "back"), hint("refuse", "back")]
         if self._sheet.gated and self._sheet.expanded:
-            return [("Space", "read on"), ("D", "less"), ("Esc", "no")]
-        keys = [("Enter", "choose")]
-        if "whole_file" not in self._sheet.without:
-            keys.append(("D", "less" if self._sheet.expanded else "whole change"))
-        if "whole_command" not in self._sheet.without:
-            keys.append(("D", "less" if self._sheet.expanded else "whole command"))
-        if "edit_rule" not in self._sheet.without:
-            keys.append(("E", "edit the rule"))
+            whole = "whole_file" if self._sheet.asked.runs is None else "whole_command"
+            return [hint("approval_read", "read on"), hint(whole, "less"), hint("refuse")]
+        keys = [hint("approval_give", "choose")]
+        words = {"whole_file": less, "whole_command": less, "edit_rule": ""}
+        keys += [hint(name, word) for name, word in words.items() if name not in self._sheet.without]
         if len(keys) == 1:
-            keys.append(("P", "show the policy"))
-        return [*keys, ("Esc", "no")]
+            keys.append(hint("show_policy", "show the policy"))
+        return [*keys, hint("refuse")]
+
+
+def answer_rows(sheet: ApprovalSheet, width: int) -> list[Strip]:
+    """A row for each answer with its reach; what has no room beside stands below."""
+    rows: list[Strip] = []
+    for answer in ANSWERS:
+        chosen = answer == sheet.chosen
+        ground: Role = "selection" if chosen else "s3"
+        choice = sheet.choice(answer)
+        wish = f"answer {answer}"
+        fill = doing(sheet.style(ground=ground), wish)
+        mark = f"{sheet.looks.symbols.chosen} " if chosen else "  "
+        key_style = doing(sheet.style("accent" if choice.offered else "t3", ground, bold=True), wish)
+        words = doing(sheet.style("t1" if choice.offered else "t3", ground, bold=chosen), wish)
+        left: list[Part] = [
+            (mark, sheet.style("accent", ground)),
+            (_key(sheet, answer), key_style),
+            ("  ", fill),
+            (_WORDS[answer].ljust(_BESIDE - 5), words),
+        ]
+        room = max(4, width - _BESIDE)
+        if sheet.field_of(answer) is not None:
+            first, *others = _typed(sheet, answer, room, ground)
+            rows.append(sheet.line(width, [*left, *first], ground=ground))
+            rows += [sheet.line(width, [(" " * _BESIDE, fill), *one], ground=ground) for one in others]
+            continue
+        said = doing(sheet.style("t2" if choice.offered else "t3", ground), wish)
+        reach, *more = _reach(sheet, answer, room)
+        rows.append(sheet.line(width, [*left, (reach, said)], ground=ground))
+        rows += [sheet.line(width, [(" " * _BESIDE, fill), (one, said)], ground=ground) for one in more]
+    return rows
+
+
+def _key(sheet: ApprovalSheet, answer: Answer) -> str:
+    """Return the key of an answer, as printed."""
+    return sheet.key_map.key_of(_ACTIONS[answer])
+
+
+def typed_row(sheet: ApprovalSheet, width: int) -> Strip:
+    """What is typed alone, for the smallest screens."""
+    key: Part = (f"{_key(sheet, sheet.chosen)} ", sheet.style("accent", "selection", bold=True))
+    return sheet.line(width, [key, *_typed(sheet, sheet.chosen, max(1, width - 2), "selection", most=1)[0]])
+
+
+def _typed(
+    sheet: ApprovalSheet, answer: Answer, room: int, ground: Role, most: int = _TYPED
+) -> list[list[Part]]:
+    """What is typed, in as many rows as it needs: a rule is kept as it stands, so that all of it is to be in sight."""
+    field = sheet.field_of(answer)
+    assert field is not None
+    says = f"a word to the agent; {sheet.key_map.key_of('say_it')} sends it"
+    hint = says if answer == "n" else "the rule"
+    fill, cursor = doing(sheet.style(ground=ground), f"answer {answer}"), sheet.style("on-accent", "accent")
+    if most == 1 or not field.text:
+        return [field.parts(room, fill, cursor, hint, sheet.style("t3", ground))]
+    return field.rows(room, fill, cursor, most)
+
+
+def _reach(sheet: ApprovalSheet, answer: Answer, room: int) -> list[str]:
+    """What the answer reaches, in one row or two; a rule that needs more is cut and says how to see it."""
+    choice = sheet.choice(answer)
+    exact = choice.rule.startswith("allow exact ") and bool(choice.why)
+    said = choice.rule if choice.offered and not exact else choice.why or "not offered"
+    above = sheet.choice("s")
+    if answer == "a" and not (sheet.gated or choice.offered or above.offered) and choice.why == above.why:
+        said = _EITHER  # for the same reason, which stands above
+    ascii_only = sheet.looks.symbols.name == "ascii"
+    line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")
+    if room < _NARROW:
+        line = line.replace("not offered for ", "not for ", 1)
+    pieces = wrap(line, room)
+    if len(pieces) <= _MOST + (not choice.offered):
+        return pieces
+    ellipsis = sheet.looks.symbols.ellipsis
+    hint = (
+        f" {sheet.key_map.key_of('edit_rule')} shows it"
+        if answer == "a" and "edit_rule" not in sheet.without
+        else ""
+    )
+    cut = fit(" ".join(pieces[_MOST - 1 : _MOST + 1]), max(1, room - len(hint)), ellipsis)
+    return [*pieces[: _MOST - 1], cut + hint]
+
+
+def answers_in_one(sheet: ApprovalSheet, width: int) -> Strip:
+    """All answers in one row, for the smallest screens; before all was in sight, how to get there."""
+    left: list[Part] = []
+    answers = ANSWERS
+    if sheet.gated:
+        word = " reads on" if width >= 16 else ""
+        left = [
+            (sheet.key_map.key_of("approval_read"), sheet.style("accent", bold=True)),
+            (word, sheet.style()),
+            ("  "[: width - 6], sheet.style()),
+        ]
+        answers = ("n",)
+    for answer in answers:
+        chosen = answer == sheet.chosen
+        offered = sheet.choice(answer).offered
+        ground: Role = "selection" if chosen else "s3"
+        wish = f"answer {answer}"
+        left.append(
+            (_key(sheet, answer), doing(sheet.style("accent" if offered else "t3", ground, bold=True), wish))
+        )
+        if width >= 34 or (sheet.gated and width >= 20):
+            left.append((f" {_SHORT[answer]}", doing(sheet.style("t1" if offered else "t3", ground), wish)))
+        left.append(("  ", sheet.style()))
+    return sheet.line(width, left)

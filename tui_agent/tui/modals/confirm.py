@@ -1,20 +1,29 @@
 """A question that is answered by one key. Invariant: Enter and Esc never do what cannot be undone."""
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
 
 from textual.strip import Strip
 
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
 
 class Confirm(Sheet[bool]):
-    """Gives whether the key `yes` was pressed. `said` are paragraphs; `level` colours the bar."""
+    """Gives True for yes. `yes` is the action that means it, and its words; `said` are paragraphs; `level` colours the
+    bar."""
 
     deaf = True
+    scope: ClassVar[Scope] = "confirm"
+    key_methods = {
+        "confirm_yes": ("answer", "confirm_yes"),
+        "confirm_go": ("answer", "confirm_go"),
+        "confirm_no": "close",
+    }
 
     def __init__(
         self,
@@ -22,7 +31,7 @@ class Confirm(Sheet[bool]):
         title: str,
         said: Sequence[str],
         *,
-        yes: tuple[str, str],
+        yes: tuple[Literal["confirm_yes", "confirm_go"], str],
         no: str,
         level: str = "warning",
     ) -> None:
@@ -44,24 +53,20 @@ class Confirm(Sheet[bool]):
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        key, word = self._yes
-        shown = "Enter" if key == "enter" else key.upper()
+        action, word = self._yes
         parts = [
-            (shown, doing(self.style("accent", bold=True), "yes")),
+            (self.key_map.key_of(action), doing(self.style("accent", bold=True), "yes")),
             (f" {word}   ", doing(self.style("t2"), "yes")),
-            ("Esc", doing(self.style("accent", bold=True), "no")),
+            (self.key_map.key_of("confirm_no"), doing(self.style("accent", bold=True), "no")),
             (f" {self._no}", doing(self.style("t2"), "no")),
         ]
         return [*gap, self.line(width, parts)]
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        if key == self._yes[0] or (len(self._yes[0]) == 1 and (character or "").lower() == self._yes[0]):
+    def answer(self, action: str) -> bool:
+        """Answer yes, where this action means it here."""
+        if action == self._yes[0]:
             self.dismiss(True)
-            return True
-        if key == "n" and self._yes[0] == "y":
-            self.dismiss(False)
-            return True
-        return False
+        return action == self._yes[0]
 
     def close(self) -> None:
         self.dismiss(False)

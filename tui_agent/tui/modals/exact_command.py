@@ -16,7 +16,7 @@ from textual.strip import Strip
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.unicode_text import revealed
 from tui_agent.tui.text import take
-from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.rows import Part, row
 
 NARROW: Final = 36

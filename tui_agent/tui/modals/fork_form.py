@@ -4,18 +4,19 @@ Invariant: nothing is made here, the wish comes back; what cannot be is named wi
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.fork_draft import CHANGES, WHERE, ForkDraft, Line
 from tui_agent.tui.modals.fork_point import Places, Spot, Where, Wish
 from tui_agent.tui.text import clean, clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -34,6 +35,15 @@ TALL, WIDE = 22, 56
 
 class ForkForm(Sheet[Wish | None]):
     """`what_if` asks for a change too; `pick_model` opens the list of models, `edit` the user's editor."""
+
+    scope: ClassVar[Scope] = "fork"
+    key_methods = {
+        "fork_line": "move",
+        "fork_choose": "turn",
+        "fork_begin": "begin",
+        "fork_edit": "edit_text",
+        "fork_close": "close",
+    }
 
     def __init__(
         self,
@@ -164,7 +174,7 @@ class ForkForm(Sheet[Wish | None]):
         said: Part = (
             part(self.draft.model, self.style("t1", ground, bold=True))
             if self.draft.model
-            else ("Enter chooses one", self.style("t3", ground))
+            else (f"{self.key_map.key_of('fork_begin')} chooses one", self.style("t3", ground))
         )
         left = [*self._ahead("value", "To"), (said[0], doing(said[1], "model"))]
         return [self.line(width, left, ground=ground), *self._quiet(f"now {self.draft.spot.model}", width)]
@@ -184,7 +194,7 @@ class ForkForm(Sheet[Wish | None]):
             rows.append(self.line(width, [*ahead, (piece, self.style("t1", ground))], ground=ground))
         more = len(pieces) - TEXT_ROWS
         rest = f"{more} more {'line' if more == 1 else 'lines'}. " if more > 0 else ""
-        return [*rows, *self._quiet(f"{rest}Ctrl+G edits it", width)]
+        return [*rows, *self._quiet(f"{rest}{self.key_map.key_of('fork_edit')} edits it", width)]
 
     def _typed(self, name: Line, label: str, field: Field, width: int, hint: str) -> Strip:
         chosen = name == self.draft.at
@@ -212,42 +222,47 @@ class ForkForm(Sheet[Wish | None]):
                     )
                 )
             rows += self._gap(width)
-        keys = [("Enter", "begin" if self.draft.what_if else "fork")]
+        hint = self.key_map.hint
+        keys = [hint("fork_begin", "begin" if self.draft.what_if else "fork")]
         if width >= WIDE:
-            keys.append(("Up/Down", "line"))
+            keys.append(hint("fork_line"))
         if self.draft.at in ("change", "where") or (
             self.draft.at == "value" and self.draft.change in ("effort", "context")
         ):
-            keys.append(("Left/Right", "choose"))
+            keys.append(hint("fork_choose"))
         if self.draft.at == "value" and self.draft.change in ("message", "result") and self._edit is not None:
-            keys.append(("Ctrl+G", "editor"))
+            keys.append(hint("fork_edit"))
         if self.draft.at == "value" and self.draft.change == "model":
-            keys[0] = ("Enter", "choose a model")
-        return [*rows, self.keys_line(width, [*keys, ("Esc", "close")])]
+            keys[0] = hint("fork_begin", "choose a model")
+        return [*rows, self.keys_line(width, [*keys, hint("fork_close")])]
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        self.said, draft = "", self.draft
-        match key:
-            case "up" | "shift+tab":
-                draft.move(-1)
-            case "down" | "tab":
-                draft.move(1)
-            case "enter":
-                self._begin()
-            case "escape":
-                return False
-            case "ctrl+g" if draft.on_text:
-                self._edit_text()
-            case "left" | "right" if draft.options():
-                draft.turn(-1 if key == "left" else 1)
-            case _ if not draft.key(key, character):
-                return False
+    def type_key(self, key: str, character: str | None) -> bool:
+        self.said = ""
+        taken = self.draft.key(key, character)
+        if taken:
+            self.redraw()
+        return taken
+
+    def move(self, direction: int) -> None:
+        """Go to the line above or below."""
+        self.said = ""
+        self.draft.move(direction)
+        self.redraw()
+
+    def turn(self, direction: int) -> bool:
+        """Choose the option before or behind, on a line that has some."""
+        if not self.draft.options():
+            return False
+        self.said = ""
+        self.draft.turn(direction)
         self.redraw()
         return True
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Give the wish back; or choose a model; or say what is missing."""
+        self.said = ""
         draft = self.draft
         picks = draft.what_if and draft.change == "model"
         if picks and (draft.at == "value" or not draft.model):
@@ -257,6 +272,7 @@ class ForkForm(Sheet[Wish | None]):
             draft.at, self.said = missing
         else:
             self.dismiss(draft.wish())
+        self.redraw()
 
     def _choose_model(self) -> None:
         def chosen(name: str) -> None:
@@ -266,10 +282,16 @@ class ForkForm(Sheet[Wish | None]):
         if self._pick_model is not None:
             self._pick_model(chosen)
 
-    def _edit_text(self) -> None:
+    def edit_text(self) -> bool:
+        """Let the user's editor change the text of this line; False where there is none."""
+        if not self.draft.on_text:
+            return False
+        self.said = ""
         changed = self._edit(self.draft.value) if self._edit is not None else None
         if changed is not None:
             self.draft.set_text(changed.rstrip("\n"))
+        self.redraw()
+        return True
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -5,15 +5,17 @@ Invariant: the list is only data; what is chosen comes back as its value. Esc gi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import events
 from textual.strip import Strip
 
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, width
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cut, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -32,8 +34,20 @@ class Item:
     """It is the one in use."""
 
 
+KEYS = "list_open", "list_choose", "list_close"
+"""Actions below the list."""
+
+
 class Picker(Sheet[str | None]):
     """Gives the chosen item's value. `preview` is called with each item that the cursor reaches."""
+
+    scope: ClassVar[Scope] = "list"
+    key_methods = {
+        "list_choose": "move",
+        "page_scroll": "move_page",
+        "list_open": "use",
+        "list_close": "clear_or_close",
+    }
 
     def __init__(
         self,
@@ -152,7 +166,7 @@ class Picker(Sheet[str | None]):
         self._drawn.clear()
 
     def _nothing(self) -> str:
-        return f'Nothing matches "{self.field.text}". Esc clears.'
+        return f'Nothing matches "{self.field.text}". {self.key_map.key_of("list_close")} clears.'
 
     def _item(self, cells: int, at: int, item: Item, labels: int) -> Strip:
         chosen = at == self.chosen
@@ -179,7 +193,7 @@ class Picker(Sheet[str | None]):
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [*gap, self.keys_line(width, [("Enter", "use it"), ("Up/Down", "choose"), ("Esc", "close")])]
+        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in KEYS])]
 
     def redraw(self, *, keep: bool = True) -> None:
         super().redraw(keep=keep)
@@ -187,32 +201,32 @@ class Picker(Sheet[str | None]):
         if row_at is not None:
             self.call_after_refresh(self._body.reveal, row_at)
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        match key:
-            case "up" | "shift+tab":
-                self._move(-1)
-            case "down" | "tab":
-                self._move(1)
-            case "pageup":
-                self._move(-8, around=False)
-            case "pagedown":
-                self._move(8, around=False)
-            case "enter":
-                self._use()
-            case "escape":
-                if not self.field.text:
-                    return False
-                self.field = Field()
-                self.chosen = 0
-                self.redraw()
-            case _:
-                if not self.field.key(key, character):
-                    return False
-                self.chosen = 0
-                self.redraw(keep=False)
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the list's own scope, and that of everything that scrolls by pages."""
+        return self.scope, "rows"
+
+    def type_key(self, key: str, character: str | None) -> bool:
+        if not self.field.key(key, character):
+            return False
+        self.chosen = 0
+        self.redraw(keep=False)
         return True
 
-    def _move(self, by: int, *, around: bool = True) -> None:
+    def clear_or_close(self) -> None:
+        """Clear what is typed, else close without a choice."""
+        if not self.field.text:
+            self.close()
+            return
+        self.field = Field()
+        self.chosen = 0
+        self.redraw()
+
+    def move_page(self, direction: int) -> None:
+        """Choose a row that is a page away, or the one at the end."""
+        self.move(8 * direction, around=False)
+
+    def move(self, by: int, *, around: bool = True) -> None:
+        """Choose another row."""
         count = len(self.shown)
         if not count:
             return
@@ -222,7 +236,8 @@ class Picker(Sheet[str | None]):
         if self._preview is not None and self.current is not None:
             self._preview(self.current.value)
 
-    def _use(self) -> None:
+    def use(self) -> None:
+        """Give the chosen item back."""
         current = self.current
         if current is not None and current.offered:
             self.dismiss(current.value)
@@ -236,4 +251,4 @@ class Picker(Sheet[str | None]):
         number = wish.removeprefix("item ")
         if number.isdigit() and int(number) < len(self.shown):
             self.chosen = int(number)
-            self._use()
+            self.use()

@@ -11,10 +11,11 @@ from typing import ClassVar, Final
 from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -49,6 +50,15 @@ class InForce:
 
 class PolicySheet(Sheet[None]):
     """Switches profiles and takes rules of the session back; stays open until Esc. `files` is None while they come."""
+
+    scope: ClassVar[Scope] = "policy"
+    key_methods = {
+        "policy_choose": "move",
+        "policy_use": "use",
+        "policy_next": "use_next",
+        "policy_revoke": "revoke",
+        "policy_close": "close",
+    }
 
     follows: ClassVar[frozenset[ViewName]] = frozenset({"state"})
 
@@ -111,9 +121,8 @@ class PolicySheet(Sheet[None]):
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         on_rule = self.chosen >= len(GRID)
-        keys = [("D", "take it back")] if on_rule else [("Enter", "use it")]
-        more = [("Esc", "close"), ("Shift+Tab", "next profile"), ("Up/Down", "choose")]
-        return [*gap, self.keys_line(width, [*keys, *more])]
+        names = ("policy_revoke" if on_rule else "policy_use", "policy_close", "policy_next", "policy_choose")
+        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in names])]
 
     def _table(self, width: int, now: InForce) -> list[Strip]:
         named = _NAME if width >= 50 else _NAME - 3
@@ -218,25 +227,24 @@ class PolicySheet(Sheet[None]):
         if row_at is not None:
             self.call_after_refresh(self._body.reveal, row_at)
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        match key:
-            case "up" | "down":
-                self.chosen = (self.chosen + (1 if key == "down" else -1)) % len(self.choices)
-                self.redraw()
-            case "enter":
-                self._use()
-            case "shift+tab":
-                names = list(GRID)[:-1]
-                now = self._now().policy
-                self._switch(names[(names.index(now) + 1) % len(names)] if now in names else "ask")
-            case "d" | "delete" | "backspace":
-                if self.chosen >= len(GRID):
-                    self._revoke(self.choices[self.chosen])
-            case _:
-                return False
-        return True
+    def move(self, direction: int) -> None:
+        """Choose the row above or below."""
+        self.chosen = (self.chosen + direction) % len(self.choices)
+        self.redraw()
 
-    def _use(self) -> None:
+    def use_next(self) -> None:
+        """Use the next profile."""
+        names = list(GRID)[:-1]
+        now = self._now().policy
+        self._switch(names[(names.index(now) + 1) % len(names)] if now in names else "ask")
+
+    def revoke(self) -> None:
+        """Take the chosen rule of this session back."""
+        if self.chosen >= len(GRID):
+            self._revoke(self.choices[self.chosen])
+
+    def use(self) -> None:
+        """Use the chosen profile."""
         if self.chosen < len(GRID):
             self._switch(self.choices[self.chosen])
 
@@ -244,5 +252,5 @@ class PolicySheet(Sheet[None]):
         number = wish.removeprefix("choose ")
         if number.isdigit() and int(number) < len(self.choices):
             self.chosen = int(number)
-            self._use()
+            self.use()
             self.redraw()

@@ -6,14 +6,16 @@ Invariant: the key is shown as dots and leaves this form only as `Provider.key`;
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
 
 from textual import events
 from textual.strip import Strip
 
 from tui_agent.config.vendors import VENDORS, key_variable
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, part
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -43,11 +45,23 @@ KEEP = (
 )
 
 
+KEYS = "provider_go", "provider_line", "provider_tick", "provider_close"
+"""Actions below the form."""
+
+
 class ProviderForm(Sheet[Provider | None]):
     """Three fields and two boxes that Space ticks; Enter goes on to the next field, and uses them from the last.
 
     `variables`: by a profile's name the variable of its key.
     """
+
+    scope: ClassVar[Scope] = "provider"
+    key_methods = {
+        "provider_line": "move",
+        "provider_go": "go_on",
+        "provider_tick": "tick",
+        "provider_close": "close",
+    }
 
     def __init__(
         self,
@@ -127,30 +141,32 @@ class ProviderForm(Sheet[Provider | None]):
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         return [
             *gap,
-            self.keys_line(
-                width, [("Enter", "next, then use it"), ("Tab", "next"), ("Space", "tick"), ("Esc", "close")]
-            ),
+            self.keys_line(width, [self.key_map.hint(name) for name in KEYS]),
         ]
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        match key:
-            case "tab" | "down":
-                self.at = (self.at + 1) % 5
-            case "shift+tab" | "up":
-                self.at = (self.at - 1) % 5
-            case "enter":
-                if self.at < 2:
-                    self.at += 1
-                else:
-                    self._use()
-                    return True
-            case "escape":
-                return False
-            case "space" if self.at > 2:
-                self.keep[self.at - 3] ^= True
-            case _:
-                if self.at > 2 or not self._typed(lambda one: one.key(key, character)):
-                    return False
+    def type_key(self, key: str, character: str | None) -> bool:
+        taken = self.at < 3 and self._typed(lambda field: field.key(key, character))
+        if taken:
+            self.redraw()
+        return taken
+
+    def move(self, by: int) -> None:
+        """Go to the line above or below."""
+        self.at = (self.at + by) % 5
+        self.redraw()
+
+    def go_on(self) -> None:
+        """Go to the next field; from the last one use what is typed."""
+        if self.at < 2:
+            self.move(1)
+        else:
+            self._use()
+
+    def tick(self) -> bool:
+        """Tick the box on this line, or no longer; False on a line that is typed."""
+        if self.at < 3:
+            return False
+        self.keep[self.at - 3] ^= True
         self.redraw()
         return True
 

@@ -13,14 +13,16 @@ from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -37,6 +39,14 @@ class Question(Sheet[AnswerQuestion | None]):
     """Gives an `AnswerQuestion`, or None when it was put aside or went away."""
 
     deaf: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "question"
+    key_methods = {
+        "pick": "move",
+        "answer": "answer",
+        "answer_number": "answer_number",
+        "edit_plan": "post_edit_plan",
+        "later": "close",
+    }
 
     def __init__(
         self,
@@ -97,10 +107,9 @@ class Question(Sheet[AnswerQuestion | None]):
             rows += self._option(width, at, option)
         rows.append(self._words(width))
         rows += gap
-        keys = [("Enter", "answer"), ("Up/Down", "choose")]
-        if self.question.form == "plan":
-            keys.append(("Ctrl+G", "edit the plan"))
-        rows.append(self.keys_line(width, [*keys, ("Esc", "later")]))
+        hint = self.key_map.hint
+        plan = [hint("edit_plan", "edit the plan")] if self.question.form == "plan" else []
+        rows.append(self.keys_line(width, [hint("answer"), hint("pick"), *plan, hint("later")]))
         return rows
 
     def _option(self, width: int, at: int, option: str) -> list[Strip]:
@@ -116,7 +125,10 @@ class Question(Sheet[AnswerQuestion | None]):
                     f"{self.looks.symbols.chosen} " if chosen and nth == 0 else "  ",
                     self.style("accent", ground),
                 ),
-                (str(at + 1) if nth == 0 else " ", doing(self.style("accent", ground, bold=True), wish)),
+                (
+                    self.key_map.key_of("answer_number", at) if nth == 0 else " ",
+                    doing(self.style("accent", ground, bold=True), wish),
+                ),
                 ("  ", fill),
                 (piece, doing(self.style("t1", ground, bold=chosen), wish)),
             ]
@@ -138,38 +150,38 @@ class Question(Sheet[AnswerQuestion | None]):
         )
         return self.line(width, left, ground=ground)
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        match key:
-            case "up" | "shift+tab":
-                self._move(-1)
-            case "down" | "tab":
-                self._move(1)
-            case "enter":
-                self._answer()
-            case "ctrl+g" if self.question.form == "plan":
-                self.post_message(Intent("edit_plan"))
-            case "escape":
-                return False
-            case _ if self.on_words or not self.options:
-                if not self.field.key(key, character):
-                    return False
-                self.redraw()
-            case _ if character and character.isdigit() and 0 < int(character) <= len(self.options):
-                self.chosen = int(character) - 1
-                self._answer()
-            case _ if character and character.isprintable():
-                self.chosen = len(self.options)
-                self.field.key(key, character)
-                self.redraw()
-            case _:
-                return False
+    def type_key(self, key: str, character: str | None) -> bool:
+        """Type own words; a letter goes there from an offered answer too."""
+        if self.on_words or not self.options:
+            taken = self.field.key(key, character)
+        elif taken := bool(character and character.isprintable()):
+            self.chosen = len(self.options)
+            self.field.key(key, character)
+        if taken:
+            self.redraw()
+        return taken
+
+    def answer_number(self, number: int) -> bool:
+        """Give the answer with this number (from 0), where it is offered and no words are typed."""
+        if self.on_words or number >= len(self.options):
+            return False
+        self.chosen = number
+        self.answer()
         return True
 
-    def _move(self, by: int) -> None:
+    def post_edit_plan(self) -> bool:
+        """Ask for the user's editor, where a plan is asked about."""
+        if self.question.form == "plan":
+            self.post_message(Intent("edit_plan"))
+        return self.question.form == "plan"
+
+    def move(self, by: int) -> None:
+        """Choose the answer above or below."""
         self.chosen = (self.chosen + by) % (len(self.options) + 1)
         self.redraw()
 
-    def _answer(self) -> None:
+    def answer(self) -> None:
+        """Give the chosen answer, or the words that are typed."""
         words = self.field.text.strip()
         if not self.on_words:
             answer = self.options[self.chosen]
@@ -193,7 +205,7 @@ class Question(Sheet[AnswerQuestion | None]):
         if number.isdigit():
             self.chosen = int(number)
             if not self.on_words:
-                self._answer()
+                self.answer()
             else:
                 self.redraw()
 

@@ -14,10 +14,11 @@ from tui_agent.config.project_files import ProjectFile
 from tui_agent.config.project_powers import power
 from tui_agent.config.trust import Mark
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, clean_line, width
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -45,9 +46,9 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One answer; one that is not offered says why."""
+    """One answer; one that is not offered says why. `action` is the name of its action."""
 
-    key: str
+    action: str
     answer: Answer
     name: str
     about: str
@@ -59,6 +60,17 @@ class TrustSheet(Sheet[Answer | None]):
 
     deaf = True
     most_width: ClassVar[int] = 104
+    scope: ClassVar[Scope] = "trust"
+    key_methods = {
+        "trust_choose": "move",
+        "trust_use": "use_chosen",
+        "trust_look": "look_inside",
+        "trust_these": ("give", "trust"),
+        "trust_without": ("give", "without"),
+        "trust_forget": ("give", "forget"),
+        "trust_quit": ("give", "quit"),
+        "trust_later": "close",
+    }
 
     def __init__(
         self,
@@ -92,13 +104,17 @@ class TrustSheet(Sheet[Answer | None]):
         found: list[Choice] = []
         if standing in ("open", "without"):
             why = f"cannot be: {fault}" if fault else "used until one of them changes"
-            found.append(Choice("t", "trust", "Trust these files", why, not fault))
+            found.append(Choice("trust_these", "trust", "Trust these files", why, not fault))
         if standing == "open":
-            found.append(Choice("w", "without", "Go on without them", "not asked again until one changes"))
+            found.append(
+                Choice("trust_without", "without", "Go on without them", "not asked again until one changes")
+            )
         if not self._asking and standing in ("trusted", "without"):
-            found.append(Choice("f", "forget", "Take it back", "not used; the next start asks again"))
+            found.append(
+                Choice("trust_forget", "forget", "Take it back", "not used; the next start asks again")
+            )
         if self._asking:
-            found.append(Choice("q", "quit", "Quit", "leave the program"))
+            found.append(Choice("trust_quit", "quit", "Quit", "leave the program"))
         return found
 
     # -- rows ------------------------------------------------------------------------------------------------------
@@ -180,10 +196,12 @@ class TrustSheet(Sheet[Answer | None]):
     def foot(self, width: int) -> list[Strip]:
         rows = [row for at, one in enumerate(self.choices) for row in self._choice(width, at, one)]
         later = "ask next time" if self._asking else "close"
-        keys = [("Enter", "use it" if self.at >= len(self.entries) else "look inside"), ("Esc", later)]
-        if self.at >= len(self.entries) > 0:
-            keys.append(("V", "look inside"))
-        keys.append(("Up/Down", "choose"))
+        hint = self.key_map.hint
+        on_answer = self.at >= len(self.entries)
+        keys = [hint("trust_use", "use it" if on_answer else "look inside"), hint("trust_later", later)]
+        if on_answer and self.entries:
+            keys.append(hint("trust_look"))
+        keys.append(hint("trust_choose"))
         gap = [self.line(width, [])] if self.app.size.height >= 16 else []
         return [*gap, *rows, *gap, self.keys_line(width, keys)]
 
@@ -212,7 +230,7 @@ class TrustSheet(Sheet[Answer | None]):
         left: list[Part] = [
             (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
             (
-                choice.key.upper(),
+                self.key_map.key_of(choice.action),
                 doing(self.style("accent" if choice.offered else "t3", ground, bold=True), wish),
             ),
             ("  ", fill),
@@ -231,27 +249,23 @@ class TrustSheet(Sheet[Answer | None]):
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        typed = (character or "").lower()
-        match key.lower():
-            case "up" | "shift+tab" | "k":
-                self._move(-1)
-            case "down" | "tab" | "j":
-                self._move(1)
-            case "pageup" | "pagedown":
-                return False
-            case "enter":
-                self._use(self.at)
-            case "right" | "v":
-                self._look_inside(self.at)
-            case _:
-                at = next((at for at, one in enumerate(self.choices) if one.key == typed), None)
-                if at is None:
-                    return False
-                self._use(len(self.entries) + at)
-        return True
+    def use_chosen(self) -> None:
+        """Give the chosen answer, or look into the chosen file."""
+        self._use(self.at)
 
-    def _move(self, by: int) -> None:
+    def look_inside(self) -> None:
+        """Look into the chosen file."""
+        self._look_inside(self.at)
+
+    def give(self, answer: Answer) -> bool:
+        """Give an answer, where it is among the choices."""
+        at = next((at for at, choice in enumerate(self.choices) if choice.answer == answer), None)
+        if at is not None:
+            self._use(len(self.entries) + at)
+        return at is not None
+
+    def move(self, by: int) -> None:
+        """Choose the row above or below."""
         self.at = (self.at + by) % max(1, len(self.entries) + len(self.choices))
         self.redraw()
 

@@ -7,9 +7,12 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.panes.note import Note
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Intent, Looks
 from tui_agent.tui.widgets.rows import Part, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -17,7 +20,19 @@ DrawBody = Callable[["Viewer", int], list[Strip]]
 
 
 class Viewer(Sheet[None]):
-    """`draw` gives the rows for a width; `plain` is what C copies. `actions` are more keys: key, word, intent."""
+    """`draw` gives the rows for a width; `plain` is what can be copied. `extra` names more actions, which can be done
+    now."""
+
+    scope: ClassVar[Scope] = "viewer"
+    key_methods = {
+        "view_scroll": "scroll_rows",
+        "view_line": "scroll_line",
+        "view_page": "scroll_further",
+        "view_ends": "scroll_to_end",
+        "view_copy": "copy",
+        "view_close": "close",
+        "help": "close",
+    }
 
     most_width: ClassVar[int] = 104
 
@@ -29,7 +44,6 @@ class Viewer(Sheet[None]):
         *,
         plain: str = "",
         right: str = "",
-        actions: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         super().__init__(looks)
         self.named = title
@@ -38,7 +52,7 @@ class Viewer(Sheet[None]):
         self.right = right
         self.verdict: tuple[str, Role] = "", "t2"
         """What stands behind `right`, in its colour."""
-        self.extra = tuple(actions)
+        self.extra: Sequence[str] = ()
         self.follows: frozenset[ViewName] = frozenset()
         """The views that it shows as they change; with none it stands as it was opened."""
         self.opened_by = ""
@@ -60,35 +74,29 @@ class Viewer(Sheet[None]):
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        keys = [("Up/Down", "scroll")] + [(key.upper(), word) for key, word, _ in self.extra]
-        if self.plain:
-            keys.append(("C", "copy"))
-        return [*gap, self.keys_line(width, [*keys, ("Esc", "close")])]
+        names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
+        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in names])]
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        match key:
-            case "up" | "k":
-                self.scroll_rows(-1)
-            case "down" | "j" | "enter":
-                self.scroll_rows(1)
-            case "space":
-                self.scroll_rows(self._body.size.height)
-            case "home" | "g":
-                self._body.scroll_home(animate=False)
-            case "end" | "G":
-                self._body.scroll_end(animate=False)
-            case "q" | "f1":
-                self.close()
-            case "c" if self.plain:
-                self.app.copy_text(self.plain)  # type: ignore[attr-defined]
-            case _:
-                wish = next((intent for one, _, intent in self.extra if one == key), "")
-                if not wish:
-                    return False
-                self.dismiss(None)
-                name, _, argument = wish.partition(" ")
-                self.app.post_message(Intent(name, argument))
-        return True
+    def scroll_line(self) -> None:
+        """Move on by a line."""
+        self.scroll_rows(1)
+
+    def scroll_further(self) -> None:
+        """Move on by a page."""
+        self.scroll_rows(self._body.size.height)
+
+    def scroll_to_end(self, direction: int) -> None:
+        """Go to the beginning, or to the end."""
+        if direction < 0:
+            self._body.scroll_home(animate=False)
+        else:
+            self._body.scroll_end(animate=False)
+
+    def copy(self) -> bool:
+        """Copy the text, where it has one."""
+        if self.plain:
+            self.app.copy_text(self.plain)  # type: ignore[attr-defined]
+        return bool(self.plain)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
@@ -127,3 +135,29 @@ class Viewer(Sheet[None]):
 
 def _wrapped(text: str, room: int) -> list[str]:
     return [piece for line in clean(text).split("\n") for piece in wrap(line, room)]
+
+
+def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "") -> Viewer:
+    """Open a sheet to read."""
+    viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right)
+    context.app.push_screen(viewer)
+    return viewer
+
+
+def whole_note(context: AppContext, note: Note) -> bool:
+    """A sheet with all of a word that had no room; False where there is none."""
+    if not (note.display and note.cut):
+        return False
+    text = note.text
+    show(context, "All of it", lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+    return True
+
+
+def newest_only(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
+    """What is said above figures that are of the newest part of a session only; nothing where all of it is known."""
+    older = context.sessions.older
+    return (
+        [*viewer.say(width, f"Of the newest part only: {older}.", "warning"), viewer.gap(width)]
+        if older
+        else []
+    )

@@ -10,8 +10,8 @@ from textual.strip import Strip
 from tui_agent.tui import format as units
 from tui_agent.tui.panes.meter import bar, meter_role, meter_style, tick_labels, words
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, part, row
 
 if TYPE_CHECKING:

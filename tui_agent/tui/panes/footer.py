@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from textual.strip import Strip
 
+from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, doing, row, wide
 
@@ -12,9 +14,9 @@ from tui_agent.tui.widgets.rows import Part, cells, doing, row, wide
 class Footer(LinePane):
     """One row of keys and words."""
 
-    keys: Sequence[tuple[str, str]] = ()
+    keys: Sequence[KeyHint] = ()
 
-    def set_keys(self, keys: Sequence[tuple[str, str]]) -> None:
+    def set_keys(self, keys: Sequence[KeyHint]) -> None:
         """Show these keys, with their words."""
         if tuple(keys) != self.keys:
             self.keys = tuple(keys)
@@ -22,11 +24,11 @@ class Footer(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         help_parts: list[Part] = [
-            ("F1", doing(self.style("t2", bold=True), "help")),
+            (key_map_of(self.app).key_of("help"), doing(self.style("t2", bold=True), "help")),
             (" help", doing(self.style("t3"), "help")),
         ]
         left: list[Part] = [(" " * self.shape.indent, self.style())]
-        for key, word in self._fitting(width - 4 - cells(help_parts) - cells(left)):
+        for key, word, _ in self._fitting(width - 4 - cells(help_parts) - cells(left)):
             left += [
                 (key, self.style("t2", bold=True)),
                 (f" {word}", self.style("t3")),
@@ -34,9 +36,9 @@ class Footer(LinePane):
             ]
         return [row(width, left, help_parts, fill=self.style())]
 
-    def _fitting(self, room: int) -> list[tuple[str, str]]:
+    def _fitting(self, room: int) -> list[KeyHint]:
         """Of too many keys the last go, the way out never."""
-        shown = [one for one in self.keys if one[0] != "F1"]
+        shown = [hint for hint in self.keys if hint.action != "help"]
         while shown and wide(shown) > room:
-            shown.remove(next((one for one in reversed(shown) if one[0] != "Esc"), shown[-1]))
+            shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
         return shown

@@ -24,7 +24,7 @@ class Note(LinePane):
     surface = "s3"
     text: str = ""
     level: Level = "info"
-    key: str = "Ctrl+O"
+    key: str = ""
     """What shows all of it."""
     cut: bool = False
     """Not all of it has room."""

@@ -6,6 +6,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
+from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, doing, part, row
 
@@ -45,12 +46,12 @@ class PaneStrip(LinePane):
                 self.files.added, self.files.removed, self.looks.symbols.minus
             ):
                 left.append((f" {words}", self.style(role)))
-        keys = (("F2", "todo"), ("F3", "trace")) if wide else (("F2", "todo"),)
+        names, key_map = ("todo", "trace") if wide else ("todo",), key_map_of(self.app)
         right: list[Part] = []
-        for key, word in keys:
+        for word in names:
             right += [("  ", self.style())] if right else []
             right += [
-                (key, doing(self.style("t2", bold=True), word)),
+                (key_map.key_of(word), doing(self.style("t2", bold=True), word)),
                 (f" {word}", doing(self.style("t3"), word)),
             ]
         return [row(width, left, right, fill=self.style())]

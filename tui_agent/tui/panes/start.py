@@ -13,10 +13,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.keymap import KeyActions
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 WIDEST = 92
@@ -51,8 +54,10 @@ UNOPENED = (
 """Where no session could be opened."""
 
 
-class Start(LinePane, can_focus=True):
-    """The page before the first message. Digits, arrows and Enter choose; other keys go to the prompt."""
+class Start(KeyActions, LinePane, can_focus=True):
+    """The page before the first message. Its keys are in the registry, scope `start`; others go to the prompt."""
+
+    key_methods = {"start_row": "move", "start_pick": "pick", "start_use": "use", "start_leave": "leave"}
 
     def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
         super().__init__(looks, id=id)
@@ -179,7 +184,7 @@ class Start(LinePane, can_focus=True):
         left: list[Part] = [
             (f" {mark} ", rich("accent", ground)),
             (
-                (str(number) if number else " ") if one.intent else "–",
+                (self.key_map.key_of("start_pick", number - 1) if number else " ") if one.intent else "–",
                 doing(rich("accent" if one.intent else "t3", ground, bold=True), wish),
             ),
             ("  ", fill),
@@ -205,7 +210,7 @@ class Start(LinePane, can_focus=True):
             (f": {policy_words(self.policy)}", self.style("t2")),
         ]
         change: list[Part] = [
-            ("Shift+Tab", doing(self.style("accent", bold=True), "next_policy")),
+            (self.key_map.key_of("next_policy"), doing(self.style("accent", bold=True), "next_policy")),
             (" change", doing(self.style("t1"), "next_policy")),
         ]
         facts: list[Part] = [part(f"   {self.folder}", self.style("t2"))]
@@ -236,19 +241,11 @@ class Start(LinePane, can_focus=True):
         self.post_message(self.Focused())
 
     def on_key(self, event: events.Key) -> None:
-        usable = self.usable
         if self._typing and self.typed_into is not None:
             # What came in one go with the first letter was sent here before the focus moved.
             self.typed_into.post_message(events.Key(event.key, event.character))
-        elif event.key in ("up", "down") and usable:
-            self.chosen = (self.chosen + (1 if event.key == "down" else -1)) % len(usable)
-            self.show()
-        elif event.key == "enter" and usable:
-            self._use(self.chosen)
-        elif event.character and (at := self._numbered(event.character)) is not None:
-            self._use(at)
-        elif event.key == "escape":
-            self.post_message(Intent("write"))
+        elif self.run_key(event.key):
+            pass
         elif event.is_printable and self.typed_into is not None:
             self._typing = True
             self.screen.set_focus(self.typed_into)
@@ -257,6 +254,34 @@ class Start(LinePane, can_focus=True):
             return
         event.stop()
         event.prevent_default()
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of this page."""
+        return ("start",)
+
+    def move(self, direction: int) -> bool:
+        """Choose the row above or below; False where there is none."""
+        if self.usable:
+            self.chosen = (self.chosen + direction) % len(self.usable)
+            self.show()
+        return bool(self.usable)
+
+    def pick(self, number: int) -> bool:
+        """Use the row with this number (from 0); False where there is none."""
+        at = self._numbered(str(number + 1))
+        if at is not None:
+            self._use(at)
+        return at is not None
+
+    def use(self) -> bool:
+        """Use the chosen row; False where there is none."""
+        if self.usable:
+            self._use(self.chosen)
+        return bool(self.usable)
+
+    def leave(self) -> None:
+        """Back to the message."""
+        self.post_message(Intent("write"))
 
     def on_click(self, event: events.Click) -> None:
         self.focus()

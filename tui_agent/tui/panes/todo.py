@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.tui.text import clean_line, fit, pad
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, part, row, wrap
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from textual.strip import Strip
 from tui_agent.tui import format as units
 from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, tokens, took, visible
 from tui_agent.tui.text import fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, doing, row
 
 if TYPE_CHECKING:

@@ -3,8 +3,10 @@
 Invariant: its height changes with what is typed, never by itself; the menu covers, it moves nothing.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from textual import on
@@ -29,9 +31,10 @@ from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
-from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, of_git
+from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbol, Symbols
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
@@ -97,7 +100,7 @@ class Prompt(Vertical):
         self.editor.submit = self.submit
         self.editor.wish = self._wished
         self.files = FileIndex(root)
-        self.find_symbols: FindSymbols = of_git
+        self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
@@ -119,15 +122,8 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def use(self, actions: Sequence[Action]) -> None:
-        """Take commands and keys from the registry."""
+        """Take the commands from the registry."""
         self.actions = commands(actions)
-        keymap: dict[str, tuple[str, ...]] = {"up": ("choose_up",), "down": ("choose_down",)}
-        for action in actions:
-            if action.scope in ("prompt", "menu"):
-                for key in action.keys:
-                    if "+down" not in key:
-                        keymap[key] = (*keymap.get(key, ()), action.name)
-        self.editor.keymap = keymap
 
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
@@ -136,7 +132,8 @@ class Prompt(Vertical):
         `unconfined`: it is known that nothing confines commands."""
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
-        self._policy, self._note, self.running = policy, note, running
+        self._policy, self._note = policy, note
+        self.running = self.editor.running = running
         self._waits_for, self._unconfined = waits_for, unconfined
         self._say()
 
@@ -350,6 +347,13 @@ class Prompt(Vertical):
     def after_refresh(self, call: Callable[[], None]) -> None:
         """Run something once the next frame is painted."""
         self.call_after_refresh(partial(call))
+
+
+async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
+    # By name, in a thread: the first screen looks for no symbols.
+    module = await asyncio.to_thread(import_module, "tui_agent.tui.prompt.symbol_search")
+    found: Sequence[Symbol] = await module.search_git(root, query)
+    return found
 
 
 def _one_blank(editor: Editor, at: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ Invariant: it edits text and tells what was meant at the key itself (`submit`, `
 go each finds the text as the ones before left it; it knows nothing of sessions. Whatever is put into it is cleaned.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,16 +14,18 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.attachments import Chips, dropped
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
-from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
 
 if TYPE_CHECKING:
     from textual.widgets.text_area import Edit, EditResult
 
-_ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
+_DEFAULT_KEYS = KeyMap()
 
 
 class CleanArea(TextArea, inherit_css=False):
@@ -37,18 +39,15 @@ class CleanArea(TextArea, inherit_css=False):
         super().load_text(typed(text))
 
 
-class Editor(CleanArea, inherit_css=False):
-    """Writes one message. `keymap` maps keys to the registry's actions of the scopes prompt and menu."""
+class MessageArea(CleanArea, inherit_css=False):
+    """The text of a message: chips, what was erased, and the messages of before."""
 
     # The text area's own style sheet is long, and all of it would be overridden: app.tcss says what counts.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f6,f7", "none", show=False),
-        Binding("pageup", "app.do('page_up')", show=False),
-        Binding("pagedown", "app.do('page_down')", show=False),
+        Binding("f6,f7,pageup,pagedown", "none", show=False),
         Binding("ctrl+shift+a", "select_all", show=False),
-        Binding("ctrl+y", "put_back", show=False),
-        Binding("ctrl+shift+z,super+y", "redo", show=False),
     ]
 
     class Edited(Message):
@@ -72,7 +71,8 @@ class Editor(CleanArea, inherit_css=False):
         """Enter or Tab, by the registry's name: send, queue. Called at the key."""
         self.wish: Callable[[str], None] = lambda name: None
         """A key that is not the editor's own, by its action's name. Called at the key."""
-        self.keymap: Mapping[str, tuple[str, ...]] = {}
+        self.running = False
+        """What is sent steers what runs."""
         self._erased = ""
         self._returned = ""
 
@@ -100,77 +100,10 @@ class Editor(CleanArea, inherit_css=False):
         self.load_text("")
         self.chips.clear()
 
-    async def _on_key(self, event: events.Key) -> None:
-        key = _ALIASES.get(event.key, event.key)
-        if self._own(event, key):
-            event.stop()
-            event.prevent_default()
-            return
-        bound = self._bindings.key_to_bindings.get(event.key)
-        if bound:
-            # Here and not by Textual, which looks for bindings only once the event has gone up to the app: letters that
-            # came in one go with this key would be inserted before it.
-            event.stop()
-            event.prevent_default()
-            await self.run_action(bound[0].action)
-            return
-        if event.character == "/" and self.untouched:
-            self.put("")
-        self._returned = ""
-        await super()._on_key(event)
-
     @property
     def untouched(self) -> bool:
         """Whether it holds words that came back, and nobody has changed them."""
         return bool(self._returned) and self.text == self._returned
-
-    def _own(self, event: events.Key, key: str) -> bool:
-        names = self.keymap.get(key, ())
-        if _MENU.intersection(names):
-            # Keys that came in one go with letters: the menu must know the letters first.
-            self.sync()
-        if self.menu_open and (wish := next((name for name in names if name in _MENU), None)):
-            self.wish(wish)
-            return True
-        if key == "escape":
-            return self.vim is not None and self.vim.escape() and self._changed_mode()
-        if (
-            self.vim is not None
-            and self.vim.mode == "normal"
-            and key != "enter"
-            and not key.startswith("ctrl+")
-        ):
-            taken = self.vim.key(self, event.character if event.is_printable and event.character else key)
-            return taken and self._changed_mode()
-        if "newline" in names:
-            self.insert("\n")
-            self.scroll_cursor_visible()
-            return True
-        if "send" in names or "steer" in names:
-            return self._enter()
-        if "queue" in names:
-            if self.text.strip():
-                self.submit("queue")
-            else:
-                self.wish("to_chat")
-            return True
-        if "search_history" in names:
-            self.wish("search_history")
-            return True
-        return False
-
-    def _changed_mode(self) -> bool:
-        self.post_message(self.Edited())
-        return True
-
-    def _enter(self) -> bool:
-        row, column = self.cursor_location
-        line = self.document.get_line(row)
-        if column and line[column - 1 : column] == "\\" and column == len(line):
-            self.replace("\n", (row, column - 1), (row, column))
-            return True
-        self.submit("send")
-        return True
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -206,6 +139,9 @@ class Editor(CleanArea, inherit_css=False):
         self._erase(self.get_cursor_line_start_location())
 
     async def action_delete_to_end_of_line_or_delete_line(self) -> None:
+        self._erase_to_end()
+
+    def _erase_to_end(self) -> None:
         row, column = self.cursor_location
         end = self.get_cursor_line_end_location()
         at_end = column == end[1] and row + 1 < self.document.line_count
@@ -258,8 +194,186 @@ class Editor(CleanArea, inherit_css=False):
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end if cursor is None else cursor)
 
+
+class Editor(KeyActions, MessageArea, inherit_css=False):
+    """Writes one message. Its keys are in the registry, scopes `prompt` and `menu`."""
+
+    key_methods = {
+        "choose": "choose_in_menu",
+        "complete": ("wish", "complete"),
+        "accept": ("wish", "accept"),
+        "close_menu": ("wish", "close_menu"),
+        "send": ("enter", False),
+        "steer": ("enter", True),
+        "queue": "queue",
+        "to_chat": "leave_for_chat",
+        "newline": "start_line",
+        "search_history": ("wish", "search_history"),
+        "history": "walk_history",
+        "undo_typing": "undo_or_redo",
+        "put_back": "action_put_back",
+        "line_start": "go_to_line_end",
+        "erase": "erase",
+    }
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._take_key(event):
+            event.stop()
+            event.prevent_default()
+            return
+        bound = self._bindings.key_to_bindings.get(event.key)
+        if bound:
+            # Here and not by Textual, which looks for bindings only once the event has gone up to the app: letters that
+            # came in one go with this key would be inserted before it.
+            event.stop()
+            event.prevent_default()
+            await self.run_action(bound[0].action)
+            return
+        if event.character == "/" and self.untouched:
+            self.put("")
+        self._returned = ""
+        await super()._on_key(event)
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of the prompt. The menu's keys are looked at before vim's."""
+        return ("prompt",)
+
+    def _take_key(self, event: events.Key) -> bool:
+        """Carry out an action of the menu, of vim, or of the prompt; return False for any other key."""
+        key = event.key
+        if self.key_map.find(key, ("menu",)):
+            # Keys that came in one go with letters: the menu must know the letters first.
+            self.sync()
+        if self.menu_open and self.run_key(key, "menu"):
+            return True
+        if self.key_map.means(key, "stop"):
+            return self.vim is not None and self.vim.escape() and self._changed_mode()
+        sends = self.key_map.means(key, "send") or self.key_map.means(key, "steer")
+        if self.vim is not None and self.vim.mode == "normal" and not (sends or key.startswith("ctrl+")):
+            taken = self.vim.key(self, event.character if event.is_printable and event.character else key)
+            return taken and self._changed_mode()
+        return self.run_key(key) or self._drop_default_key(key)
+
+    def _drop_default_key(self, key: str) -> bool:
+        """Let a key do nothing that the user took from its action, where the text area has a use for it.
+
+        Only the keys of the history go on moving the cursor.
+        """
+        for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
+            if action.name == "history":
+                (super().action_cursor_down if choice else super().action_cursor_up)()
+            return True
+        return False
+
+    def choose_in_menu(self, direction: int) -> None:
+        """Choose another row of the menu."""
+        self.wish("choose_up" if direction < 0 else "choose_down")
+
+    def queue(self) -> bool:
+        """Queue the message; False where there is none."""
+        written = bool(self.text.strip())
+        if written:
+            self.submit("queue")
+        return written
+
+    def leave_for_chat(self) -> bool:
+        """Go from an empty prompt to the transcript."""
+        if not self.text.strip():
+            self.wish("to_chat")
+        return not self.text.strip()
+
+    def start_line(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+        self.scroll_cursor_visible()
+
+    def walk_history(self, direction: int) -> None:
+        """Go a row up or down; beyond the first and the last one, through earlier messages."""
+        if direction < 0:
+            self.action_cursor_up()
+        else:
+            self.action_cursor_down()
+
+    def undo_or_redo(self, direction: int) -> None:
+        """Undo typing, or redo it."""
+        if direction < 0:
+            self.action_undo()
+        else:
+            self.action_redo()
+
+    def go_to_line_end(self, direction: int) -> None:
+        """Go to the start of the line, or to its end."""
+        if direction < 0:
+            self.action_cursor_line_start()
+        else:
+            self.action_cursor_line_end()
+
+    def erase(self, choice: int) -> None:
+        """Erase to the start of the line, to its end, or the word before the cursor."""
+        (self.action_delete_to_start_of_line, self._erase_to_end, self.action_delete_word_left)[choice]()
+
+    def _changed_mode(self) -> bool:
+        self.post_message(self.Edited())
+        return True
+
+    def enter(self, running: bool) -> bool:
+        """Send the message, where something runs or does not, as is meant; a line that ends with a backslash goes on."""
+        if running != self.running:
+            return False
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        if column and line[column - 1 : column] == "\\" and column == len(line):
+            self.replace("\n", (row, column - 1), (row, column))
+            return True
+        self.submit("send")
+        return True
+
     def action_none(self) -> None:
         """A key of the text area that the app uses for something else."""
 
 
-_MENU = frozenset({"choose_up", "choose_down", "complete", "accept", "close_menu"})
+class PromptText:
+    """The unsent message, as commands and screens read and change it."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+
+    @property
+    def text(self) -> str:
+        """The message as it stands in the editor, long pastes as chips."""
+        return self._editor.text
+
+    @property
+    def message(self) -> str:
+        """The whole message, pasted texts in place of their chips."""
+        return self._editor.message
+
+    def put_text(self, text: str, *, returned: bool = False) -> None:
+        """Replace the message; `returned` as for `Editor.put`."""
+        self._editor.put(text, returned=returned)
+
+    def put_message(self, message: str) -> None:
+        """Replace the message and forget its chips."""
+        self._editor.chips.clear()
+        self._editor.put(message)
+
+    def insert_text(self, text: str) -> None:
+        """Insert text at the cursor."""
+        self._editor.insert(text)
+
+    def insert_mention(self, path: str) -> None:
+        """Mention a file at the cursor."""
+        message = self.message
+        gap = "" if not message or message[-1].isspace() else " "
+        name = f'"{path}"' if any(char.isspace() for char in path) else path
+        self._editor.insert(f"{gap}@{name} ")
+
+    def prefix_text(self, text: str) -> None:
+        """Insert text before the message, and go on typing at its end."""
+        self._editor.insert(text, (0, 0))
+        self._editor.move_cursor(self._editor.document.end)
+        self._editor.focus()
+
+    def focus(self) -> None:
+        """Let keys go to the editor."""
+        self._editor.focus()

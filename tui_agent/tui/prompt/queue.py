@@ -9,6 +9,7 @@ from typing import Final
 from textual.strip import Strip
 
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
 
@@ -58,7 +59,7 @@ class QueueRows(LinePane):
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
             if first:
-                keys.append(self._key("Enter", send, "send_queued"))
+                keys.append(self._key(key_map_of(self.app).key_of("send"), send, "send_queued"))
             if last:
                 keys.append(self._key("/unqueue", edit, "unqueue"))
             yield self._joined([when, more, *keys])

@@ -4,11 +4,9 @@ Invariant: only names that hold what was typed. Nothing here is asked for while 
 is loaded no earlier.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -62,13 +60,3 @@ class Symbols:
 def worth_looking(query: str) -> bool:
     """Whether what was typed can be a symbol's name."""
     return _NAME.fullmatch(query) is not None
-
-
-def _defined(root: Path, query: str) -> Sequence[Symbol]:
-    found: Sequence[Symbol] = import_module("tui_agent.tui.prompt.git_symbols").defined(root, query)
-    return found
-
-
-async def of_git(root: Path, query: str) -> Sequence[Symbol]:
-    """What git finds, off the loop."""
-    return await asyncio.to_thread(_defined, root, query)

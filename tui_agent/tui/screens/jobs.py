@@ -4,7 +4,7 @@ Invariant: the list is the fold's; what a job printed is shown as it comes, its 
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual.strip import Strip
 
@@ -13,17 +13,14 @@ from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.commands.viewer import show
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
-from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.modals.viewer import Viewer, show
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean, clean_line, fit, named
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
@@ -34,12 +31,20 @@ NOTHING: Final = "No background job yet. The agent starts one where a command is
 
 
 class JobsScreen(Page):
-    """Keys: E ends the chosen job, A all of them, Enter shows the whole output."""
+    """The list; its keys are in the registry, scope `jobs`."""
 
     scope: ClassVar[Scope] = "jobs"
+    use_action = "job_output"
+    key_methods = {
+        "job_row": "move",
+        "job_output": "enter",
+        "job_end": "end_chosen",
+        "jobs_end": "end_all",
+        "jobs_leave": "close_detail_or_leave",
+    }
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.shown: tuple[JobView, ...] = ()
         self._stand: object = None
 
@@ -50,7 +55,7 @@ class JobsScreen(Page):
 
     def follow(self) -> None:
         """Take in what the jobs have done."""
-        view = self.live.jobs
+        view = self.context.jobs
         stand = (view, int(self._now) if view.running else 0, len(self._empty()))
         if stand == self._stand:
             return
@@ -58,7 +63,7 @@ class JobsScreen(Page):
         self.shown = tuple(reversed(view.jobs))
         same = (at for at, job in enumerate(self.shown) if held is not None and job.job_id == held.job_id)
         self.listing.set_count(len(self.shown) or len(self._empty()), next(same, 0))
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self.show_head()
         self.show_detail()
 
@@ -66,10 +71,10 @@ class JobsScreen(Page):
         """Only keys that do something: without a job there is nothing to end or to read."""
         super().show_keys()
         job = self.chosen
-        idle = {"Up/Down", "Enter"} if job is None else set[str]()
-        idle |= set() if job is not None and job.running else {"E"}
-        idle |= set() if any(one.running for one in self.shown) else {"A"}
-        self.footer.set_keys([one for one in self.footer.keys if one[0] not in idle])
+        idle = {"job_row", "job_output"} if job is None else set[str]()
+        idle |= set() if job is not None and job.running else {"job_end"}
+        idle |= set() if any(one.running for one in self.shown) else {"jobs_end"}
+        self.footer.set_keys([hint for hint in self.footer.keys if hint.action not in idle])
 
     @property
     def chosen(self) -> JobView | None:
@@ -78,7 +83,7 @@ class JobsScreen(Page):
 
     @property
     def _now(self) -> float:
-        return self.live.app.clock()
+        return self.context.app.clock()
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class JobsScreen(Page):
     def _empty(self) -> list[str]:
         """What stands in place of the list, where there is no job."""
         room = self.app.size.width - (0 if self.narrow else self.beside) - 8
-        return [] if self.live.jobs.jobs else wrap(NOTHING, max(10, room))
+        return [] if self.context.jobs.jobs else wrap(NOTHING, max(10, room))
 
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
         if not self.shown:
@@ -143,14 +148,14 @@ class JobsScreen(Page):
 
     # -- what can be done ------------------------------------------------------------------------------------------
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
         if self.chosen is not None:
-            super()._enter()
+            super().enter()
 
     def use(self) -> None:
         job = self.chosen
         if job is not None:
-            self.live.worker(self._whole(job), "job")
+            self.context.worker(self._whole(job), "job")
 
     async def _whole(self, job: JobView) -> None:
         whole = job.output if job.running else await self._kept(job)
@@ -160,36 +165,32 @@ class JobsScreen(Page):
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             return viewer.say(width, text, "t1")
 
-        show(self.live, title, draw, plain=text)
+        show(self.context, title, draw, plain=text)
 
     async def _kept(self, job: JobView) -> str:
         if isinstance(job.whole, str):
             return job.whole or job.output
-        return await self.live.reading.read_text(job.whole)
+        return await self.context.reader.read_text(job.whole)
 
-    def take_key(self, key: str) -> None:
-        if key == "e":
-            self._end_one()
-        elif key == "a":
-            self._end_all()
-
-    def _end_one(self) -> None:
+    def end_chosen(self) -> None:
+        """End the job under the cursor."""
         job = self.chosen
         if job is not None and job.running:
-            self.live.submit(StopJob(job_id=job.job_id))
+            self.context.submit(StopJob(job_id=job.job_id))
             self.say(f"{job.job_id} is being ended, with all that it started.")
         elif job is not None:
             self.say(f"{job.job_id} does not run any more.", "warning")
 
-    def _end_all(self) -> None:
+    def end_all(self) -> None:
+        """End all jobs, after a question."""
         running = [job for job in self.shown if job.running]
         if not running:
             self.say("No job runs.", "warning")
             return
         said = [named(f"{job.job_id}  {job.command}") for job in running]
         title = f"End {counted(len(running), 'background job')}?"
-        question = Confirm(self.looks_of, title, said, yes=("y", "end them"), no="let them run")
-        self.app.push_screen(question, lambda yes: self.live.submit(StopJob()) if yes else None)
+        question = Confirm(self.looks_of, title, said, yes=("confirm_yes", "end them"), no="let them run")
+        self.app.push_screen(question, lambda yes: self.context.submit(StopJob()) if yes else None)
 
 
 def lasted(job: JobView, now: float) -> float:

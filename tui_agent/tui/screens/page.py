@@ -5,7 +5,7 @@ the list and Esc goes back to it; what was said goes by itself.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
 from textual import events, on
@@ -14,26 +14,25 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.strip import Strip
 
-from tui_agent.tui.actions import Scope, footer
-from tui_agent.tui.commands.viewer import whole_note
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.viewer import whole_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
-from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
-from tui_agent.tui.worker_errors import Told
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 DETAIL_FROM = 100
 HEADS_FROM = 24
@@ -70,11 +69,15 @@ class Detail(Lines):
         self._draw()
 
 
-class Page(Told, Screen[None]):
-    """Subclasses draw rows, fill the detail and take keys; `scope` names their keys in the registry."""
+class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+    """The title, list and details of a page, as they are drawn."""
 
     AUTO_FOCUS = "Listing"
     scope: ClassVar[Scope]
+    use_action: ClassVar[str]
+    """The action that uses the chosen row. Where list and detail take turns, its key first shows the detail."""
+    detail_word: ClassVar[str] = "show"
+    """The word in the footer for that."""
     DEFAULT_CSS = """
     Page { background: $s0; }
     Page #page-body { height: 1fr; }
@@ -89,17 +92,16 @@ class Page(Told, Screen[None]):
     Page #page-note { display: none; }
     """
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.live = live
-        self.looks_of: Callable[[], Looks] = lambda: live.app.looks
+        self.context = context
+        self.looks_of: Callable[[], Looks] = lambda: context.app.looks
         self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
         self.left = Vertical(id="page-left")
         self.head = PageHead(self.looks_of)
         self.listing = Listing(self.looks_of, self.draw_row)
         self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
-        self.note.key = "D"
         self._open = False
         """The detail stands in place of the list."""
         self._said = 0
@@ -115,8 +117,8 @@ class Page(Told, Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.live.state, self.live.views.meter.view())
-        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self.header.set_views(self.context.state, self.context.views.meter.view())
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self._fit()
 
     def on_resize(self) -> None:
@@ -124,10 +126,13 @@ class Page(Told, Screen[None]):
         self.show_head()
 
     def show_keys(self) -> None:
-        """The footer of this page. Where list and detail take turns Enter first shows the detail."""
-        keys = footer(self.live.app.actions, (self.scope,), running=False)
+        """The footer of this page."""
+        keys = self.key_map.hints(self.scope)
         if self.narrow and not self._open:
-            keys = [(key, "show" if key == "Enter" else word) for key, word in keys]
+            keys = [
+                hint._replace(word=self.detail_word) if hint.action == self.use_action else hint
+                for hint in keys
+            ]
         self.footer.set_keys(keys)
 
     @property
@@ -149,7 +154,7 @@ class Page(Told, Screen[None]):
         self.left.display = not alone
         self.detail.styles.width = "100%" if alone else self.beside
         self.header.display = self.footer.display = height >= 10
-        self.footer.styles.margin = (1, 0, 0, 0) if self.live.app.shape.airy else 0
+        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.shape.airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1
 
     # -- what subclasses give --------------------------------------------------------------------------------------
@@ -169,9 +174,6 @@ class Page(Told, Screen[None]):
     def use(self) -> None:
         """Enter on the chosen row."""
         raise NotImplementedError
-
-    def take_key(self, key: str) -> None:
-        """Any key that is not the list's."""
 
     # -- for subclasses --------------------------------------------------------------------------------------------
 
@@ -194,6 +196,7 @@ class Page(Told, Screen[None]):
         self._said += 1
         mine = self._said
         self.note.text, self.note.level = text, level
+        self.note.key = self.key_map.key_of("whole_note")
         self.note.display = True
         self.note.styles.height = len(self.note.lines(self.app.size.width))
         self.note.show()
@@ -209,6 +212,17 @@ class Page(Told, Screen[None]):
         """Take the word away."""
         self.note.display = False
 
+
+class Page(PageFrame):
+    """Subclasses draw rows and fill the detail; `scope` holds their keys."""
+
+    key_methods = {
+        "page_scroll": "move_page",
+        "page_ends": "move_to_end",
+        "whole_note": "show_whole_note",
+        "help": "open_help",
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     @on(Listing.Chosen)
@@ -219,32 +233,61 @@ class Page(Told, Screen[None]):
     @on(Listing.Used)
     def _used(self, event: Listing.Used) -> None:
         event.stop()
-        self._enter()
+        self.enter()
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
-            return
-        key = small(event.key)
-        match key:
-            case "escape" | "q" if self._open and self.narrow:
-                self._turn(False)
-            case "escape" | "q":
-                self.dismiss(None)
-            case "d" | "ctrl+o" if whole_note(self.live, self.note):
-                self.hush()
-            case "enter":
-                self._enter()
-            case "f1":
-                self.dismiss(None)
-                self.live.app.do("help")
-            case "up" | "down" | "pageup" | "pagedown" if self._open and self.narrow:
-                by = {"up": -1, "down": 1}.get(key, self.detail.size.height * (-1) ** (key == "pageup"))
-                self.detail.scroll_relative(y=by, animate=False, force=True)
-            case _:
-                if not self.listing.take_key(key):
-                    self.take_key(key)
+        if claims_key(self, event):
+            self.run_key(event.key)
 
-    def _enter(self) -> None:
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the page's own scope, and those of all pages and lists."""
+        return self.scope, "page", "rows"
+
+    @property
+    def _detail_alone(self) -> bool:
+        """Whether the detail stands in place of the list."""
+        return self._open and self.narrow
+
+    def close_detail_or_leave(self) -> None:
+        """Go back to the list, or leave the page."""
+        if self._detail_alone:
+            self._turn(False)
+        else:
+            self.dismiss(None)
+
+    def show_whole_note(self) -> bool:
+        """Show all of a message that has no room; False where there is none."""
+        shown = whole_note(self.context, self.note)
+        if shown:
+            self.hush()
+        return shown
+
+    def open_help(self) -> None:
+        """Leave the page, and open the help."""
+        self.dismiss(None)
+        self.context.app.do("help")
+
+    def move(self, direction: int) -> None:
+        """Choose the row above or below; scroll the detail where it stands alone."""
+        if self._detail_alone:
+            self.detail.scroll_relative(y=direction, animate=False, force=True)
+        else:
+            self.listing.move(direction)
+
+    def move_page(self, direction: int) -> None:
+        """The same, by a page."""
+        if self._detail_alone:
+            self.move(direction * self.detail.size.height)
+        else:
+            self.listing.move_page(direction)
+
+    def move_to_end(self, direction: int) -> bool:
+        """Choose the first or the last row; False where the key has another use."""
+        self.listing.move_to_end(direction)
+        return True
+
+    def enter(self) -> None:
+        """Use the chosen row; where list and detail take turns, show its detail first."""
         if self.narrow and not self._open and self.listing.count:
             self._turn(True)
         else:
@@ -259,7 +302,7 @@ class Page(Told, Screen[None]):
         event.stop()
         if event.name in OPENS:
             self.dismiss(None)
-            app = self.live.app
+            app = self.context.app
             app.call_later(
                 app.do, event.name, event.argument
             )  # what it asks is answered to one that still lives

@@ -4,13 +4,14 @@ Invariant: the only place where a role becomes a style. The same arguments give 
 compared and cached by identity; `Palette.key` names everything that its styles depend on.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.color import Color as RichColor
 from rich.style import Style as RichStyle
 from textual.color import Color
 from textual.style import Style
 
+from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import ColourMode, Role, ThemeFile, role_ansi
 
 _GROUNDS: Final = frozenset({"sunk", "s0", "s1", "s2", "s3", "diff-add", "diff-del", "border"})
@@ -93,3 +94,11 @@ class Palette:
         if name == "default" or (name == "bright_black" and ground not in _GROUNDS and ground is not None):
             return None
         return RichColor.parse(name)
+
+
+class Looks(NamedTuple):
+    """What everything is drawn with: styles, symbols, and whether anything may move."""
+
+    palette: Palette
+    symbols: Symbols
+    motion: bool = True

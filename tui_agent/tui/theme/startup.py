@@ -1,5 +1,5 @@
 """What the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
-slow to load; `live` reads that one afterwards and corrects what differs.
+slow to load; the controller reads that one afterwards and corrects what differs.
 
 Invariant: imports nothing slow and never fails: what cannot be read is the default.
 """
@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
-from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
 from tui_agent.tui.theme.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
-from tui_agent.tui.widgets.line_pane import Looks
 
 
 class FirstLook(NamedTuple):

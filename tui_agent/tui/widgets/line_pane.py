@@ -5,7 +5,7 @@ nothing here ever asks for a layout.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.style import Style
 from textual import events
@@ -14,21 +14,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.tui.theme.palette import Palette
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import blank, intent_of
 
 if TYPE_CHECKING:
     from tui_agent.tui.layout import Shape
-
-
-class Looks(NamedTuple):
-    """What everything is drawn with: styles, symbols, and whether anything may move."""
-
-    palette: Palette
-    symbols: Symbols
-    motion: bool = True
 
 
 class Intent(Message):

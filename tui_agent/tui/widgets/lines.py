@@ -10,8 +10,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import dress
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import blank
 
 

@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import dress
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import blank
 
 DrawRow: TypeAlias = Callable[[int, int, bool], Strip]
@@ -62,21 +62,17 @@ class Listing(ScrollView, can_focus=True):
             return blank(width, self._looks().palette.rich("t1", self.surface))
         return self._draw(at, width, at == self.at).adjust_cell_length(width)
 
-    def take_key(self, key: str) -> bool:
-        """Arrows and paging; False for any other key."""
-        page = max(1, self.size.height - 2)
-        by = {
-            "up": -1,
-            "down": 1,
-            "pageup": -page,
-            "pagedown": page,
-            "home": -self.count,
-            "end": self.count,
-        }.get(key)
-        if by is None:
-            return False
-        self.choose(self.at + by)
-        return True
+    def move(self, direction: int) -> None:
+        """Choose the row above or below."""
+        self.choose(self.at + direction)
+
+    def move_page(self, direction: int) -> None:
+        """Choose a row that is a page away."""
+        self.choose(self.at + direction * max(1, self.size.height - 2))
+
+    def move_to_end(self, direction: int) -> None:
+        """Choose the first or the last row."""
+        self.choose(self.at + direction * self.count)
 
     def choose(self, at: int) -> None:
         """Choose this row, or the one at the end that it is nearest to."""

@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.text import cell_text, clean_line, fit, take, width
 
 Part: TypeAlias = tuple[str, Style]
@@ -109,6 +110,6 @@ def wrap(text: str, room: int) -> list[str]:
     return lines
 
 
-def wide(keys: Sequence[tuple[str, str]]) -> int:
+def wide(keys: Sequence[KeyHint]) -> int:
     """Cells of a row of keys."""
-    return sum(len(key) + len(word) + 4 for key, word in keys) - 3
+    return sum(len(key) + len(word) + 4 for key, word, _ in keys) - 3

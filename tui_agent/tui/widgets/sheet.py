@@ -7,7 +7,7 @@ are handled, and from when the sheet was first drawn; what was being written is 
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from rich.style import Style
@@ -17,10 +17,12 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, Looks
+from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lines import Lines
-from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, intent_of, row, wide
 from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead
 
@@ -41,8 +43,8 @@ class Rows(LinePane):
         return self.given[:height]
 
 
-class Sheet(ModalScreen[ResultT], Generic[ResultT]):
-    """A modal of rows. Subclasses give `head`, `body`, `foot` for a width, and take keys."""
+class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
+    """The bar, head, body and foot of a sheet, as they are drawn."""
 
     DEFAULT_CSS = """
     Sheet {
@@ -66,6 +68,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     """
 
     AUTO_FOCUS = ""
+    scope: ClassVar[Scope]
     most_width: ClassVar[int] = 96
     deaf: ClassVar[bool] = False
     body_ground: ClassVar[Role] = "s3"
@@ -132,15 +135,15 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
             ellipsis=self.looks.symbols.ellipsis,
         )
 
-    def keys_line(self, width: int, keys: list[tuple[str, str]], right: str = "") -> Strip:
+    def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip:
         """`Enter choose   Esc close`, and a quiet word on the right, where there is room for it. Of too many keys the last
         go, the way out never."""
         shown = list(keys)
         while len(shown) > 1 and wide(shown) > width:
-            shown.remove(next((one for one in reversed(shown) if one[0] != "Esc"), shown[-1]))
+            shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
         said: list[Part] = [(right, self.style("t3"))] if wide(shown) + len(right) + 1 <= width else []
         left: list[Part] = []
-        for key, word in shown:
+        for key, word, _ in shown:
             gap = "   " if left else ""
             left += [(f"{gap}{key}", self.style("t2", bold=True)), (f" {word}", self.style("t3"))]
         return self.line(width, left, said)
@@ -201,6 +204,12 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._in_sight = min(len(body), room)
         self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
 
+
+class Sheet(SheetFrame[ResultT]):
+    """A modal of rows. Subclasses give `head`, `body`, `foot` for a width; `scope` holds their keys."""
+
+    key_methods = {"sheet_page": "scroll_page"}
+
     def hear_now(self) -> None:
         """Keys count from now on."""
         self._opened_at = -math.inf
@@ -211,7 +220,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         return self.deaf and time.monotonic() - self._opened_at < self._wait
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
+        if not claims_key(self, event):
             return
         if self.deaf and event.time - self._opened_at < self._wait:
             if self._opened_at < event.time:
@@ -222,24 +231,27 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
                 self._wait = max(self._wait, STILL_S)
             return
         self.ahead = None
-        # A letter with Shift means what it means without, where it has no meaning of its own.
-        if any(self.take_key(key, event.character) for key in dict.fromkeys((event.key, small(event.key)))):
-            return
-        match event.key:
-            case "escape":
-                self.close()
-            case "pageup":
-                self._body.scroll_page_up(animate=False)
-            case "pagedown":
-                self._body.scroll_page_down(animate=False)
+        if not self.run_key(event.key):
+            self.type_key(event.key, event.character)
 
-    def take_key(self, key: str, character: str | None) -> bool:
-        """A key; False lets Esc and paging have it."""
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the sheet's own scope, and that of all sheets."""
+        return self.scope, "sheet"
+
+    def type_key(self, key: str, character: str | None) -> bool:
+        """Take a key that is no action: text, where some is typed. Return False where it means nothing."""
         return False
 
     def close(self) -> None:
-        """Esc: without a result."""
+        """Close without a result."""
         self.dismiss(None)
+
+    def scroll_page(self, direction: int) -> None:
+        """Move the body by a page."""
+        if direction < 0:
+            self._body.scroll_page_up(animate=False)
+        else:
+            self._body.scroll_page_down(animate=False)
 
     def scroll_rows(self, by: int) -> None:
         """Move the body."""

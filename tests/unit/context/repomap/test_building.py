@@ -76,7 +76,7 @@ def test_a_file_may_wait_for_the_processor_but_not_keep_it(
     opened(index, "key").close()
     program = f"""
 import time
-from tui_agent.context.repomap import indexing, worker
+from tui_agent.context.repomap import indexer as indexing, worker
 find, worker.FILE_S = indexing.find, 0.4
 def slow(*given, **named):
     {slow}
@@ -108,7 +108,7 @@ def test_a_second_process_that_dies_costs_no_more_than_what_it_had_begun(tmp_pat
     program = f"""
 import os, signal, time
 from pathlib import Path
-from tui_agent.context.repomap import indexing, worker
+from tui_agent.context.repomap import indexer as indexing, worker
 worker.SPLIT_BYTES = worker.CHUNK_BYTES = 1
 find, first = indexing.find, os.getpid()
 def fatal(*given, **named):
@@ -134,9 +134,9 @@ worker.main()
 
 def test_the_last_pieces_of_work_are_the_smallest_so_that_two_processes_end_together() -> None:
     entries = [Entry(f"f{number}", 50_000, 0, 0) for number in range(400)]
-    chunks = worker._chunks(entries)
+    chunks = worker._split_chunks(entries)
     assert [entry for chunk in chunks for entry in chunk] == entries
     sizes = [sum(entry.size for entry in chunk) for chunk in chunks]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] <= sizes[0] // 4
-    assert len(worker._chunks(entries[:50])) == 2
+    assert len(worker._split_chunks(entries[:50])) == 2

@@ -109,7 +109,7 @@ def test_what_names_things_only_is_not_looked_at() -> None:
     cleaner = Cleaner()
     said = ["def f(password, token, api_key)"]
     assert cleaner.shown(said, ["function"]) is said
-    assert cleaner._made is None
+    assert cleaner._loaded is None
 
 
 OWN_RULE = {

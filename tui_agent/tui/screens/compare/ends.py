@@ -10,17 +10,17 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.folds.comparison.fold import Comparison, Differing
-from tui_agent.tui.modals.approval_full import diff_strips
+from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.compare.figures import missing, tools
 from tui_agent.tui.screens.compare.layout import MARGIN, Columns
 from tui_agent.tui.text import clean, clean_line, width
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN as LOOK_MARGIN
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, blank, row, wrap
 
 

@@ -17,25 +17,26 @@ from textual.timer import Timer
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.actions import Action, footer
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import Ask
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.note import Level, Note
+from tui_agent.tui.screens.compare import query
 from tui_agent.tui.screens.compare.ends import Ends
 from tui_agent.tui.screens.compare.head import CompareHead, Moment
 from tui_agent.tui.screens.compare.header import CompareHeader
 from tui_agent.tui.screens.compare.layout import columns
-from tui_agent.tui.screens.compare.query import ask_for, export
 from tui_agent.tui.screens.replay.pane import minutes
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.line_pane import Intent, Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lines import Lines
-from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import Part, part
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
@@ -51,22 +52,21 @@ LEAST_LINES: Final = 3
 class Choices:
     """What can be done from here. `keep` opens a branch in the app; `nothing` is told why there is no comparison.
 
-    `own` is the session that is open, `title` its name, `folder` where it works; `actions` are those of the registry,
-    with the user's keys. `say` is told what came of an export once this screen is gone.
+    `own` is the session that is open, `title` its name, `folder` where it works. `say` is told what came of an export
+    once this screen is gone.
     """
 
     ask: Ask
     own: str
     title: str
     folder: str
-    actions: Sequence[Action]
     keep: Callable[[Side], None]
     nothing: Callable[[str], None]
     say: Callable[[str, Level], None]
 
 
-class CompareScreen(Told, Screen[None]):
-    """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
+class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+    """Both branches as they are drawn, and the head that moves over them."""
 
     DEFAULT_CSS = """
     CompareScreen { background: $s0; }
@@ -104,7 +104,7 @@ class CompareScreen(Told, Screen[None]):
         self.run_worker(self._read(), name="compare", exit_on_error=False)
 
     async def _read(self) -> None:
-        found = await ask_for(self._choices.ask, self.names)
+        found = await query.ask_for(self._choices.ask, self.names)
         if isinstance(found, str):
             self.dismiss(None)
             self._choices.nothing(found)
@@ -115,7 +115,7 @@ class CompareScreen(Told, Screen[None]):
         fitting = (speed for speed in SPEEDS if speed >= 1 and speed * PLAYED_S >= line.length)
         self.playhead = Playhead(line, len(line) - 1, next(fitting, SPEEDS[-1]))
         self.header.set_comparison(found)
-        self.footer.set_keys(footer(self._actions(), ("compare",), running=False))
+        self.footer.set_keys(self.key_map.hints("compare"))
         self._fit()
 
     # -- showing ---------------------------------------------------------------------------------------------------
@@ -194,83 +194,96 @@ class CompareScreen(Told, Screen[None]):
             self._beat = None
         self.show_head()
 
+
+class CompareScreen(CompareFrame):
+    """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
+
+    key_methods = {
+        "compare_side": "choose_other",
+        "compare_file": "show_file",
+        "compare_play": ("move", Playhead.toggle),
+        "compare_keep": "keep",
+        "compare_export": "export",
+        "compare_leave": "leave",
+        "compare_event": "go_by_event",
+        "compare_ends": "go_to_end",
+        "compare_speed": "change_speed",
+        "compare_scroll": "scroll_page",
+        "help": "open_help",
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
-            return
-        self.take_key(small(event.key))
+        if claims_key(self, event):
+            self.run_key(event.key)
 
-    def take_key(self, key: str) -> None:
-        """Do what a key means here; nothing where it means nothing."""
-        match key:
-            case "escape" | "q":
-                self.dismiss(None)
-            case "tab" | "shift+tab":
-                self.choose(1 - self.chosen)
-            case "up" | "down":
-                self._file(1 if key == "down" else -1)
-            case "space":
-                self.move(lambda head: head.toggle())
-            case "left" | "right":
-                self.move(lambda head: head.go("event", forward=key == "right"))
-            case "home" | "end":
-                self.move(lambda head: head.to(0 if key == "home" else head.last))
-            case "plus" | "equals_sign" | "minus":
-                self.move(lambda head: head.change_speed(-1 if key == "minus" else 1))
-            case "pageup" | "pagedown":
-                self._scroll(key)
-            case "k":
-                self._keep()
-            case "x":
-                self._export()
-            case "f1":
-                self._help()
-            case _:
-                pass
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of comparisons."""
+        return ("compare",)
+
+    def leave(self) -> None:
+        """Back to what lies below."""
+        self.dismiss(None)
+
+    def go_by_event(self, direction: int) -> None:
+        """Go one event back or on, on both lines."""
+        self.move(lambda head: head.go("event", forward=direction > 0))
+
+    def go_to_end(self, direction: int) -> None:
+        """Go to the fork point, or to the ends."""
+        self.move(lambda head: head.to(0 if direction < 0 else head.last))
+
+    def change_speed(self, direction: int) -> None:
+        """Play faster, or slower."""
+        self.move(lambda head: head.change_speed(-direction))
+
+    def choose_other(self) -> None:
+        """Choose the other branch."""
+        self.choose(1 - self.chosen)
 
     def choose(self, side: int) -> None:
         """The other branch is the one that K keeps, and where only one has room it is shown."""
         self.chosen = side
         self.show()
 
-    def _file(self, by: int) -> None:
+    def show_file(self, by: int) -> None:
+        """Show the file before or behind."""
         count = len(self.compared.differ) if self.compared is not None else 0
         if count:
             self.file = (self.file + by) % count
             self.show_ends(keep=False)
 
-    def _scroll(self, key: str) -> None:
-        rows = max(1, self.lines.size.height - 2)
-        self.lines.scroll_relative(y=rows if key == "pagedown" else -rows, animate=False)
+    def scroll_page(self, direction: int) -> None:
+        """Scroll the file and the answers by a page."""
+        self.lines.scroll_relative(y=direction * max(1, self.lines.size.height - 2), animate=False)
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
+        """Go on with the chosen branch."""
         if self.compared is not None:
             self.dismiss(None)
             self.app.call_later(
                 self._choices.keep, self.head.sides[self.chosen]
             )  # it may ask, and this is gone
 
-    def _export(self) -> None:
+    def export(self) -> None:
         """Write it as Markdown; that goes on where this screen is left meanwhile."""
         if self.compared is not None:
             self.say(f"Writing the comparison to {clean_line(self._choices.folder)} …")
             self.app.run_worker(self._exported(), name="export", exit_on_error=False)
 
     async def _exported(self) -> None:
-        done, said = await export(self._choices.ask, self.names, self._choices.folder)
+        done, said = await query.export(self._choices.ask, self.names, self._choices.folder)
         (self.say if self.is_attached else self._choices.say)(said, "done" if done else "error")
 
-    def _actions(self) -> list[Action]:
-        return [one for one in self._choices.actions if one.scope == "compare"]
-
-    def _help(self) -> None:
+    def open_help(self) -> None:
         """Every key of a comparison, and what the marks mean."""
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows: list[Strip] = []
-            for action in self._actions():
-                rows += viewer.pair(width, action.shown, action.help, names=27)
+            for action in self.key_map.actions:
+                if action.scope == "compare":
+                    rows += viewer.pair(width, action.shown, action.help, names=27)
             legend: list[Part] = []
             for mark, word, role in (*MARKS, DENIED):
                 legend += [
@@ -288,7 +301,7 @@ class CompareScreen(Told, Screen[None]):
         if event.name == "side" and event.argument in ("0", "1"):
             self.choose(int(event.argument))
         elif event.name == "help":
-            self._help()
+            self.open_help()
 
 
 def _line(compared: Comparison | None) -> Timeline:

@@ -29,7 +29,7 @@ MEANT: Final = {
     "doc": "documents come behind code",
     "foreign": "it comes from elsewhere",
     "settings": "settings come behind code",
-    "hidden": "you hid it; H shows it again",
+    "hidden": "you hid it; the same key shows it again",
 }
 """What the ranking's reasons mean."""
 

@@ -8,8 +8,8 @@ from textual.strip import Strip
 
 from tui_agent.tui.screens.map.queries import MapFile, MapSymbol
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, row
 
 _BAR = 9

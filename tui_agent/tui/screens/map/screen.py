@@ -4,30 +4,39 @@ Invariant: the ranking is the command line's, which is the model's; what is pinn
 settings of the session. A key waits for no answer.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 from textual import events, on
 from textual.strip import Strip
 
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.settings import MapChoice
-from tui_agent.tui.actions import Scope, footer
+from tui_agent.protocol.unicode_text import counted
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.cli_client import json_rows, number_of
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.map.detail import MapDetail
-from tui_agent.tui.screens.map.queries import MapFile, MapLine, key_of, lines_of
-from tui_agent.tui.screens.map.requests import Asking
+from tui_agent.tui.screens.map.queries import (
+    Answer,
+    MapFile,
+    MapLine,
+    answer_of,
+    key_of,
+    lines_of,
+    state_words,
+    words,
+)
 from tui_agent.tui.screens.map.rows import MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Page
 from tui_agent.tui.screens.sessions.head import SessionsHead, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.listing import Listing
-from tui_agent.tui.widgets.modal_keys import takes
 from tui_agent.tui.widgets.rows import part, row
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Tokens that the budget goes through."""
@@ -58,10 +67,88 @@ class MapListing(Listing):
         return self.lines[self.at] if self.at < len(self.lines) and len(self.lines) == self.count else None
 
 
-class MapScreen(Page):
-    """Keys are in the registry, scopes `map` and `map_find`."""
+BUILDING = "the index is still being built"
+"""What the command line says beside a map that was made without a whole index."""
+
+
+class MapRequests:
+    """What one screen asks, and the newest answer."""
+
+    def __init__(self, screen: "MapFrame") -> None:
+        self._screen = screen
+        self.answer = Answer()
+        self.answered = False
+        """Some answer came."""
+        self.asked = ""
+        """The question of the newest answer, or of the one that is waited for."""
+        self.busy = False
+        """An answer is waited for."""
+        self._counted = 0
+        """Files that the index has so far; 0 where nobody knows."""
+        self._built = True
+        self._counting = False
+        self._made_of = -1
+        """Files that the index had when the map was made anew because it had grown."""
+
+    def begin(self, *, refresh: bool = False) -> None:
+        """Ask for the map (again)."""
+        screen = self._screen
+        self.busy, self.asked = True, screen.top.field.text
+        screen.show_head()
+        screen.show_detail()
+        screen.map_rows.set_count(max(1, len(screen.map_rows.lines)), screen.map_rows.at)
+        options = screen.context.app.options
+        asked = words(
+            self.asked.strip(),
+            screen.choice,
+            str(options.cwd),
+            refresh=refresh,
+            data_dir=options.data_dir,
+        )
+        screen.run_worker(self._ask(asked), name="map", group="map", exclusive=True, exit_on_error=False)
+
+    async def _ask(self, asked: list[str]) -> None:
+        status, said = await self._screen.context.ask(*asked)
+        self.answer, self.answered, self.busy = answer_of(status, said), True, False
+        self._built = BUILDING not in self.answer.said
+        self._screen.show_answer()
+
+    def look_at_index(self) -> None:
+        """How far the index is, while it is waited for; once it is whole the map is made anew from it."""
+        if (self.busy or not self._built) and self._screen.is_current and not self._counting:
+            self._counting = True
+            self._screen.run_worker(self._count(), name="count", exit_on_error=False)
+
+    async def _count(self) -> None:
+        options = self._screen.context.app.options
+        try:
+            _, said = await self._screen.context.ask(*state_words(str(options.cwd), options.data_dir))
+        finally:
+            self._counting = False
+        for state in json_rows(said)[:1]:
+            self._counted = int(number_of(state, "files"))
+            if not self.busy and not state.get("building"):
+                self._built = True
+                if self._made_of != self._counted:
+                    self._made_of = self._counted
+                    self.begin()
+        self._screen.show_head()
+        self._screen.map_rows.refresh()
+
+    def under_way(self, ellipsis: str) -> str:
+        """What is waited for; empty where nothing is."""
+        if not self.busy and self._built:
+            return ""
+        files = f" {counted(self._counted, 'file')}" if self._counted else ""
+        return f"reading the repository{ellipsis}{files}"
+
+
+class MapFrame(Page):
+    """The question, the files and their details, as they are drawn."""
 
     scope: ClassVar[Scope] = "map"
+    use_action = "map_mention"
+    detail_word = "more about it"
     AUTO_FOCUS = "MapListing"
     DEFAULT_CSS = """
     MapScreen MapListing {
@@ -69,13 +156,13 @@ class MapScreen(Page):
     }
     """
 
-    def __init__(self, live: "Live", query: str = "") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext, query: str = "") -> None:
+        super().__init__(context)
         self.head = self.top = SessionsHead(self.looks_of)
         self.listing = self.map_rows = MapListing(self.looks_of, self.draw_row)
         self.own = not query
         """The question is the newest message, not one that was typed here."""
-        newest = " ".join(live.state.root_task.split())[:MOST_QUERY]
+        newest = " ".join(context.state.root_task.split())[:MOST_QUERY]
         self.top.field.insert(query or newest)
         self.top.field.at = 0
         self.top.typing = False
@@ -84,13 +171,13 @@ class MapScreen(Page):
         """Another question begins: nothing of it is typed yet."""
         self.drawing = MapRows(self.looks_of)
         self.top.columns = self.drawing.columns
-        self.asking = Asking(self)
+        self.asking = MapRequests(self)
         self._listed = ""
         """The question whose answer is listed."""
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
-        self._settings = live.state.settings
-        self.choice = MapChoice() if live.state.settings is None else live.state.settings.map
+        self._settings = context.state.settings
+        self.choice = MapChoice() if context.state.settings is None else context.state.settings.map
 
     def on_mount(self) -> None:
         self.asking.begin()
@@ -99,17 +186,16 @@ class MapScreen(Page):
 
     def follow(self) -> None:
         """Show what became of a setting that was changed here."""
-        settings = self.live.state.settings
+        settings = self.context.state.settings
         if settings is not self._settings:
             self._settings = settings
             self.show_detail()
 
     def show_keys(self) -> None:
-        scope: Scope = "map_find" if self.top.typing else "map"
-        keys = footer(self.live.app.actions, (scope,), running=False)
-        if self.narrow and not self._open and not self.top.typing:
-            keys = [(key, "more about it" if key == "Enter" else word) for key, word in keys]
-        self.footer.set_keys(keys)
+        if self.top.typing:
+            self.footer.set_keys(self.key_map.hints("map_find"))
+        else:
+            super().show_keys()
 
     def _fit(self) -> None:
         super()._fit()
@@ -183,33 +269,74 @@ class MapScreen(Page):
     def detail_rows(self, width: int) -> list[Strip]:
         detail = MapDetail(self.looks_of(), width)
         detail.draw(self.chosen, self.choice, fault="" if self.asking.busy else self.asking.answer.fault)
-        detail.budget(self.choice, len(self.asking.answer.files), self.live.state.settings)
+        detail.budget(self.choice, len(self.asking.answer.files), self.context.state.settings)
         detail.besides(self.asking.answer.said)
         return detail.rows
+
+
+class MapScreen(MapFrame):
+    """Keys are in the registry, scopes `map` and `map_find`."""
+
+    key_methods = {
+        "map_row": "move",
+        "map_mention": "enter",
+        "map_insert": "use",
+        "map_pin": ("toggle", "pinned"),
+        "map_hide": ("toggle", "hidden"),
+        "map_budget": "change_length",
+        "map_inject": "switch_injection",
+        "map_refresh": "read_again",
+        "map_find": "begin_question",
+        "map_leave": "close_detail_or_leave",
+        "map_ask": "ask",
+        "map_keep": "leave_field",
+        "map_rows": "leave_field_for_rows",
+    }
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if not self.top.typing or event.key in ("up", "down", "f1"):
-            self._look(typing=False)
-            super().on_key(event)
-        elif takes(self, event):
-            self._typed(event)
+        if claims_key(self, event) and not self.run_key(event.key) and self.top.typing:
+            self._type(event)
 
-    def _typed(self, event: events.Key) -> None:
-        match event.key:
-            case "enter":
-                self._look(typing=False, keep=not self._anew)
-                self.asking.begin()
-            case "escape":
-                self._look(typing=False)
-            case _:
-                if self._anew and event.key in EDITS:
-                    self.top.field.insert(self.asking.asked)
-                self._anew = False
-                self.top.hint = HINT
-                self.top.field.key(event.key, event.character)
-                self.top.show()
+    def key_scopes(self) -> Sequence[Scope]:
+        return ("map_find", "rows") if self.top.typing else super().key_scopes()
+
+    def _type(self, event: events.Key) -> None:
+        if self._anew and event.key in EDITS:
+            self.top.field.insert(self.asking.asked)
+        self._anew = False
+        self.top.hint = HINT
+        self.top.field.key(event.key, event.character)
+        self.top.show()
+
+    def ask(self) -> None:
+        """Ask for the map for the question that is typed."""
+        self._look(typing=False, keep=not self._anew)
+        self.asking.begin()
+
+    def leave_field(self) -> None:
+        """Leave the question as it was."""
+        self._look(typing=False)
+
+    def leave_field_for_rows(self, direction: int) -> None:
+        """Leave the question as it was, and choose a row."""
+        self.leave_field()
+        self.move(direction)
+
+    def move_page(self, direction: int) -> None:
+        if not self.top.typing:
+            super().move_page(direction)
+
+    def move_to_end(self, direction: int) -> bool:
+        """Choose the first or the last row; a field that is typed in keeps the key."""
+        if not self.top.typing:
+            super().move_to_end(direction)
+        return not self.top.typing
+
+    def open_help(self) -> None:
+        self._look(typing=False)
+        super().open_help()
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -220,46 +347,30 @@ class MapScreen(Page):
         self.top.field.insert(event.text)
         self.top.show()
 
-    def take_key(self, key: str) -> None:
-        match key:
-            case "slash":
-                self.top.field, self._anew = Field(), True
-                self._look(typing=True)
-            case "at":
-                self.use()
-            case "p":
-                self._toggle("pinned")
-            case "h":
-                self._toggle("hidden")
-            case "plus" | "equals_sign":
-                self._longer(1)
-            case "minus":
-                self._longer(-1)
-            case "i":
-                self._inject()
-            case "r":
-                self.asking.begin(refresh=True)
-            case _:
-                pass
+    def begin_question(self) -> None:
+        """Type another question."""
+        self.top.field, self._anew = Field(), True
+        self._look(typing=True)
 
-    def _enter(self) -> None:
+    def read_again(self) -> None:
+        """Read all files again."""
+        self.asking.begin(refresh=True)
+
+    def enter(self) -> None:
         if self.chosen is None:
             self.use()
         else:
-            super()._enter()
+            super().enter()
 
     def use(self) -> None:
         """Mention the chosen file in the message, and go back to it."""
         one = self._meant("mention")
         if one is None:
             return
-        editor = self.live.app.prompt.editor
-        ahead = "" if not editor.message or editor.message[-1].isspace() else " "
-        path = f'"{one.path}"' if any(char.isspace() for char in one.path) else one.path
-        editor.insert(f"{ahead}@{path} ")
+        self.context.prompt.insert_mention(one.path)
         self.dismiss(None)
 
-    def _toggle(self, which: str) -> None:
+    def toggle(self, which: str) -> None:
         """Pin or hide, or no more; what is the one is not the other."""
         one = self._meant("pin" if which == "pinned" else "hide")
         if one is None:
@@ -284,7 +395,9 @@ class MapScreen(Page):
             self.say(f"There is nothing to {what} yet: {why}.", "warning")
         return self.chosen
 
-    def _longer(self, by: int) -> None:
+    def change_length(self, direction: int) -> None:
+        """Make the map longer, or shorter."""
+        by = -direction
         now = self.choice.max_tokens
         others = [one for one in LENGTHS if (one > now if by > 0 else one < now)]
         if not others:
@@ -297,13 +410,14 @@ class MapScreen(Page):
 
     def _choose(self, choice: MapChoice) -> None:
         self.choice = choice
-        if self.live.connected:
-            self.live.submit(SetMapChoice(choice=choice))
+        if self.context.connected:
+            self.context.submit(SetMapChoice(choice=choice))
         self.asking.begin()
 
-    def _inject(self) -> None:
-        settings = self.live.state.settings
-        if settings is None or not self.live.connected:
+    def switch_injection(self) -> None:
+        """Give the model a map by itself, or not."""
+        settings = self.context.state.settings
+        if settings is None or not self.context.connected:
             self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")
             return
         if settings.context_mode == "none":
@@ -312,7 +426,7 @@ class MapScreen(Page):
             )
             return
         mode = "off" if settings.repo_map == "auto" else "auto"
-        self.live.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
+        self.context.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
         self.say(
             "The model gets a map only when it asks."
             if mode == "off"

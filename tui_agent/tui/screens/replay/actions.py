@@ -6,14 +6,17 @@ Invariant: what cannot be done here is neither offered nor named.
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from textual.app import App
 from textual.strip import Strip
 
 from tui_agent.folds.context.compacted_rows import ForgottenItem
+from tui_agent.folds.moments import Moments
+from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui import format as units
-from tui_agent.tui.actions import ACTIONS, Action
+from tui_agent.tui.actions import Action
 from tui_agent.tui.modals.fork_point import Spot, make, spot_at
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
@@ -21,16 +24,15 @@ from tui_agent.tui.panes.note import Level
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.screens.compacted_items import NOTHING, TITLE, folded, head_of, rows, whole_of
 from tui_agent.tui.screens.jobs import last_states, lasted
-from tui_agent.tui.screens.replay.recording import Ways
+from tui_agent.tui.screens.replay.chat import ReplayChat
+from tui_agent.tui.screens.replay.pane import TimelinePane
+from tui_agent.tui.screens.replay.playhead import Playhead
+from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.tree.fork import ask_where
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.modal_keys import small
+from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.rows import part
-
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.replay.playhead import By
-    from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 WIDE = 140
 """Columns from which on the footer has room for more words."""
@@ -39,72 +41,53 @@ WIDE = 140
 LINES_OF_A_JOB = 8
 
 
-class Wishes:
-    """The keys of one replay."""
+class ReplayPage(Protocol):
+    """The replay that the actions are done in."""
 
-    def __init__(self, screen: "ReplayScreen", ways: Ways) -> None:
+    chat: ReplayChat
+    pane: TimelinePane
+    playhead: Playhead
+    recording: Recording
+    moments: Moments
+    views: Views | None
+
+    @property
+    def key_map(self) -> KeyMap: ...
+    @property
+    def app(self) -> App[Any]: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def seq(self) -> int: ...
+
+    def say(self, text: str, role: Role = "accent") -> None: ...
+    def move(self, how: Callable[[Playhead], object]) -> None: ...
+    def toggle_panes(self) -> None: ...
+    def dismiss(self, result: None = None) -> object: ...
+    def run_worker(
+        self, work: Coroutine[object, object, None], name: str, *, exit_on_error: bool
+    ) -> object: ...
+
+
+class ReplayActions:
+    """What can be done from one replay."""
+
+    def __init__(self, screen: ReplayPage, ways: Ways) -> None:
         self._screen = screen
         self._ways = ways
-        self._keys: dict[str, Callable[[], None]] = {
-            "left": lambda: self._go("event", forward=False),
-            "right": lambda: self._go("event", forward=True),
-            "shift+left": lambda: self._go("part", forward=False),
-            "shift+right": lambda: self._go("part", forward=True),
-            "ctrl+left": lambda: self._go("turn", forward=False),
-            "ctrl+right": lambda: self._go("turn", forward=True),
-            "left_square_bracket": lambda: self._go("marker", forward=False),
-            "right_square_bracket": lambda: self._go("marker", forward=True),
-            "home": lambda: screen.move(lambda head: head.to(0)),
-            "end": lambda: screen.move(lambda head: head.to(head.last)),
-            "space": lambda: screen.move(lambda head: head.toggle()),
-            "plus": lambda: screen.move(lambda head: head.change_speed(1)),
-            "equals_sign": lambda: screen.move(lambda head: head.change_speed(1)),
-            "minus": lambda: screen.move(lambda head: head.change_speed(-1)),
-            "slash": screen.find,
-            "n": lambda: screen.find_next(forward=True),
-            "N": lambda: screen.find_next(forward=False),
-            "upper_n": lambda: screen.find_next(forward=False),
-            "pageup": lambda: screen.chat.action_page(-1),
-            "pagedown": lambda: screen.chat.action_page(1),
-            "up": lambda: self._scroll(-1),
-            "down": lambda: self._scroll(1),
-            **dict.fromkeys(("f3", "f4", "f6"), screen.toggle_panes),
-            "f2": self._todo,
-            "d": self._files,
-            "j": self._jobs,
-            "a": lambda: self._work(self._put_away(), "put-away"),
-            "f": self._fork,
-            "w": self._what_if,
-            "r": self._revert,
-            "v": self._revert,
-            "c": self._copy,
-            "e": self._export,
-            "f1": self.help,
-            "escape": self._leave,
-            "q": self._leave,
-        }
-
-    def take_key(self, key: str) -> None:
-        """Do what the key means; nothing where it means nothing."""
-        if key.isdigit():
-            self._screen.move(lambda head: head.tenth(int(key)))
-            return
-        meant = self._keys.get(key) or self._keys.get(small(key))
-        if meant is not None:
-            meant()
 
     def take_intent(self, name: str) -> None:
-        """What was pressed on a pane."""
-        meant = {
-            "help": "f1",
-            "todo": "f2",
-            "trace": "f3",
-            "context": "f4",
-            "diff": "d",
-            "jobs": "j",
-            "cost": "",
+        """Carry out what was pressed on a pane."""
+        meant: dict[str, Callable[[], object]] = {
+            "help": self.open_help,
+            "todo": self.show_todo,
+            "trace": self._screen.toggle_panes,
+            "context": self._screen.toggle_panes,
+            "diff": self.show_files,
+            "jobs": self.show_jobs,
         }
-        self.take_key(meant.get(name, ""))
+        if name in meant:
+            meant[name]()
 
     def offered(self) -> list[Action]:
         """The actions of a replay that can be done in this one, as they are called now."""
@@ -115,19 +98,18 @@ class Wishes:
             words |= {"replay_fork": "fork here", "replay_revert": "revert here"}
         return [
             one._replace(footer=words.get(one.name, one.footer))
-            for one in ACTIONS
+            for one in self._screen.key_map.actions
             if one.scope == "replay" and one.name not in without
         ]
 
-    def _go(self, by: "By", *, forward: bool) -> None:
-        self._screen.move(lambda head: head.go(by, forward=forward))
-
-    def _scroll(self, rows: int) -> None:
+    def scroll(self, rows: int) -> None:
+        """Scroll the chat."""
         chat = self._screen.chat
         chat.viewport.scroll_to(chat.viewport.y + rows)
         chat.repaint()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Leave the replay."""
         if self._ways.leave is not None:
             self._ways.leave()
         else:
@@ -144,7 +126,7 @@ class Wishes:
         )
         return spot_at(screen.recording.id, entries, screen.views.state.view(), screen.seq, record)
 
-    def _fork(self) -> None:
+    def fork(self) -> None:
         """A new session that goes on from the event that is shown."""
         spot = self._spot()
         if spot is None:
@@ -155,7 +137,7 @@ class Wishes:
             self._work(self._fork_at(spot), "fork")
 
     async def _fork_at(self, spot: Spot) -> None:
-        wish = await ask_where(self._screen.app, lambda: self._screen.pane.looks, spot)
+        wish = await ask_where(self._screen.app.push_screen_wait, lambda: self._screen.pane.looks, spot)
         if wish is None:
             return
         self._say(f"forking after event {spot.at_seq} …", "info")
@@ -163,7 +145,7 @@ class Wishes:
         said = f"Forked after event {spot.at_seq}: {self._ways.opens} {made.id} opens it."
         self._say(said if made.id else made.said, "done" if made.id else "error")
 
-    def _what_if(self) -> None:
+    def what_if(self) -> None:
         """The same again from the event that is shown, with one thing changed."""
         spot = self._spot()
         if spot is not None and self._ways.what_if is not None:
@@ -173,7 +155,7 @@ class Wishes:
         roles: dict[Level, Role] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
         self._screen.say(text, roles[level])
 
-    def _revert(self) -> None:
+    def revert(self) -> None:
         """The open session goes back to the event that is shown; how, is asked over the replay."""
         if self._ways.revert is not None and self._screen.ready:
             self._ways.revert(self._screen.seq, lambda: self._screen.app.call_later(self._close))
@@ -181,7 +163,7 @@ class Wishes:
     def _close(self) -> None:
         self._screen.dismiss(None)
 
-    def _copy(self) -> None:
+    def copy(self) -> None:
         """What is selected in the chat, else the event as JSON."""
         screen = self._screen
         if not screen.ready:
@@ -192,7 +174,7 @@ class Wishes:
         done = bool(text) and self._ways.copy(text)
         screen.say("Copied." if done else "Nothing was copied.", "success" if done else "warning")
 
-    def _export(self) -> None:
+    def export(self) -> None:
         """The session as a file for others."""
         self._work(self._export_all(), "export")
 
@@ -200,7 +182,7 @@ class Wishes:
         status, said = await self._ways.ask("sessions", "export", self._screen.recording.id)
         self._screen.say(clean_line(said.strip()), "error" if status else "success")
 
-    def _files(self) -> None:
+    def show_files(self) -> None:
         """The files that were changed by then."""
         screen = self._screen
         if screen.views is None:
@@ -220,7 +202,7 @@ class Wishes:
 
         screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Files at event {screen.seq}", draw))
 
-    def _todo(self) -> None:
+    def show_todo(self) -> None:
         """The whole list as it was then."""
         screen = self._screen
         if screen.views is None:
@@ -236,7 +218,7 @@ class Wishes:
             Viewer(lambda: screen.pane.looks, f"Todo at event {screen.seq}", draw, right=done)
         )
 
-    def _jobs(self) -> None:
+    def show_jobs(self) -> None:
         """The background jobs as they were then, with the end of what they had printed."""
         screen = self._screen
         if screen.views is None:
@@ -256,8 +238,11 @@ class Wishes:
 
         screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Jobs at event {screen.seq}", draw))
 
-    async def _put_away(self) -> None:
+    def show_put_away(self) -> None:
         """What was not in the context as it was said, by then; each can be read whole."""
+        self._work(self._put_away(), "put-away")
+
+    async def _put_away(self) -> None:
         screen = self._screen
         if not screen.ready:
             return
@@ -281,7 +266,7 @@ class Wishes:
     def _work(self, work: Coroutine[object, object, None], name: str) -> None:
         self._screen.run_worker(work, name=name, exit_on_error=False)
 
-    def help(self) -> None:
+    def open_help(self) -> None:
         """Every key of a replay."""
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:

@@ -2,25 +2,27 @@
 
 import gc
 from collections.abc import Mapping
-from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from tui_agent.config import layers
 from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
 from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.layout import shape
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.widgets.key_settings import apply_key_settings
+from tui_agent.tui.widgets.keymap import KeyMap
 
 
-class ReplayApp(Frame):
+class ReplayApp(Frame, inherit_bindings=False):
     """`to_seq` is where it begins, `speed` how fast Space plays."""
 
     CSS_PATH = "../../styles/app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
 
     def __init__(
         self,
@@ -57,6 +59,19 @@ class ReplayApp(Frame):
     def on_mount(self) -> None:
         gc.enable()
         self.reshape()
+        try:
+            settings = apply_key_settings(layers.load(self.options, self.environ).keys)
+        except TuiAgentError as fault:
+            self.replay.say(str(fault), "error")
+            return
+        self.key_map = KeyMap(settings.actions)
+        if settings.faults:
+            self.replay.say(f"[keys] in config.toml: {' '.join(settings.faults)}", "warning")
+
+    def on_key(self, event: events.Key) -> None:
+        """The keys that quit the app leave the replay."""
+        if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
+            self.action_leave()
 
     def _copy(self, text: str) -> bool:
         return self.terminal.copy(text)

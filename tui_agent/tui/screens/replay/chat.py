@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable
 
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import BlobText
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
-from tui_agent.tui.widgets.line_pane import Looks
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 MOST_BLOBS = 200
 
 
-class ReplayChat(Told, TranscriptWidget):
+class ReplayChat(WorkerErrorReporter, TranscriptWidget):
     """`read` gives the whole of a text that is kept beside the log."""
 
     can_focus = False

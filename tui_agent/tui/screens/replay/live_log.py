@@ -5,13 +5,16 @@ Invariant: whoever stands at the end stays there; who stands elsewhere is not mo
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
 
 from tui_agent.folds.trace.timeline import extended
 from tui_agent.protocol.envelope import Record
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.widgets.line_pane import Looks
+from tui_agent.tui.theme.palette import Looks
 
 LOOK_S = 0.5
 
@@ -61,3 +64,13 @@ class FollowingScreen(ReplayScreen):
         self.header.total_cost = self.moments.total_cost
         self.pane.set_line(head.line)
         self.show_moment()
+
+
+def look_on(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
+    """Show a session's log, at an event or at its end, over what is there, and what comes to it."""
+    # By name: the app's process knows of the store only where it looks at a log.
+    recorded = import_module("tui_agent.session.recorded").RecordedSession(folder)
+    ways = Ways(context.ask, context.app.terminal.copy, opens="/session")
+    context.app.push_screen(
+        FollowingScreen(cast(LiveRecording, recorded), ways, lambda: context.app.looks, to_seq=to_seq)
+    )

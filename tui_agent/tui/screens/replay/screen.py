@@ -5,7 +5,7 @@ Invariant: nothing here runs a model or a tool or writes; a key folds a bounded 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual import events, on
@@ -18,24 +18,25 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.folds.moments import Moments
 from tui_agent.folds.trace.timeline import timeline
 from tui_agent.folds.views import Views
-from tui_agent.tui.actions import footer
+from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.screens.replay.actions import Wishes
+from tui_agent.tui.screens.replay.actions import ReplayActions
 from tui_agent.tui.screens.replay.chat import ReplayChat
 from tui_agent.tui.screens.replay.faults import ReplayFaults
 from tui_agent.tui.screens.replay.header import ReplayHeader
 from tui_agent.tui.screens.replay.pane import Head, LinePlace, TimelinePane, rows_for
-from tui_agent.tui.screens.replay.playhead import Playhead
+from tui_agent.tui.screens.replay.playhead import By, Playhead
 from tui_agent.tui.screens.replay.recording import Recording, Ways, search
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Intent, Looks
-from tui_agent.tui.widgets.modal_keys import takes
+from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part
-from tui_agent.tui.worker_errors import Told
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
@@ -45,8 +46,8 @@ BEAT_S = 1 / 20
 SAID_S = 8.0
 
 
-class ReplayScreen(Told, Screen[None]):
-    """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
+class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+    """The panes as they were at the event under the head, and the head that moves."""
 
     DEFAULT_CSS = """
     ReplayScreen { background: $s0; }
@@ -67,7 +68,7 @@ class ReplayScreen(Told, Screen[None]):
     ) -> None:
         super().__init__()
         self.recording = recording
-        self.wishes = Wishes(self, ways)
+        self.wishes = ReplayActions(self, ways)
         self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
         self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
         self.chat = ReplayChat(looks(), recording.read_text, id="replay-chat")
@@ -264,15 +265,73 @@ class ReplayScreen(Told, Screen[None]):
         else:
             self.wishes.take_intent(event.name)
 
+
+class ReplayScreen(ReplayFrame):
+    """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
+
+    key_methods = {
+        "replay_play": ("move", Playhead.toggle),
+        "replay_event": ("go", "event"),
+        "replay_part": ("go", "part"),
+        "replay_turn": ("go", "turn"),
+        "replay_marker": ("go", "marker"),
+        "replay_ends": "go_to_end",
+        "replay_tenth": "go_to_tenth",
+        "replay_speed": "change_speed",
+        "replay_find": "find",
+        "replay_again": "find_again",
+        "replay_panes": "toggle_panes",
+        "replay_scroll": ("do", "scroll"),
+        "replay_page": "scroll_page",
+        "replay_todo": ("do", "show_todo"),
+        "replay_files": ("do", "show_files"),
+        "replay_jobs": ("do", "show_jobs"),
+        "replay_put_away": ("do", "show_put_away"),
+        "replay_fork": ("do", "fork"),
+        "replay_what_if": ("do", "what_if"),
+        "replay_revert": ("do", "revert"),
+        "replay_copy": ("do", "copy"),
+        "replay_export": ("do", "export"),
+        "replay_leave": ("do", "leave"),
+        "help": ("do", "open_help"),
+        "field_use": ("end_find", True),
+        "field_leave": ("end_find", False),
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
-            return
-        if self._asking is not None:
-            self._type(self._asking, event)
-        else:
-            self.wishes.take_key(event.key)
+        if claims_key(self, event) and not self.run_key(event.key) and self._asking is not None:
+            self._asking.key(event.key, event.character)
+            self._show_head()
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of replays, or of the field while a text is asked for."""
+        return ("replay",) if self._asking is None else ("field",)
+
+    def do(self, name: str, *arguments: int) -> None:
+        """Carry out one of the replay's actions."""
+        getattr(self.wishes, name)(*arguments)
+
+    def go(self, by: By, direction: int) -> None:
+        """Go back or on."""
+        self.move(lambda head: head.go(by, forward=direction > 0))
+
+    def go_to_end(self, direction: int) -> None:
+        """Go to the first or the last event."""
+        self.move(lambda head: head.to(0 if direction < 0 else head.last))
+
+    def go_to_tenth(self, tenth: int) -> None:
+        """Go that many tenths along the line."""
+        self.move(lambda head: head.tenth(tenth))
+
+    def change_speed(self, direction: int) -> None:
+        """Play faster, or slower."""
+        self.move(lambda head: head.change_speed(-direction))
+
+    def scroll_page(self, direction: int) -> None:
+        """Scroll the chat by a page."""
+        self.chat.action_page(direction)
 
     def find(self) -> None:
         """Ask for a text to look for."""
@@ -280,15 +339,17 @@ class ReplayScreen(Told, Screen[None]):
             self._asking = Field(self._wanted)
             self._show_head()
 
-    def _type(self, field: Field, event: events.Key) -> None:
-        if event.key in ("enter", "escape"):
-            self._asking = None
-            if event.key == "enter" and field.text.strip():
-                self._wanted = field.text
-                self.find_next(forward=True)
-        else:
-            field.key(event.key, event.character)
+    def end_find(self, look: bool) -> None:
+        """Close the field, and look for what was typed where that is meant."""
+        field, self._asking = self._asking, None
+        if field is not None and look and field.text.strip():
+            self._wanted = field.text
+            self.find_next(forward=True)
         self._show_head()
+
+    def find_again(self, direction: int) -> None:
+        """To the next event that was looked for, or the one before."""
+        self.find_next(forward=direction < 0)
 
     def find_next(self, *, forward: bool) -> None:
         """To the next event, or the one before, that holds what was looked for."""

@@ -14,8 +14,8 @@ from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
 from tui_agent.tui.screens.sessions.table import marked
 from tui_agent.tui.text import clean, clean_line, fit, named
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
 
 SAID_ROWS, ANSWER_ROWS, MOST_FILES, MOST_BRANCHES = 4, 6, 8, 6

@@ -7,8 +7,8 @@ from textual.strip import Strip
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.screens.page import HEADS_FROM, PageHead
 from tui_agent.tui.text import fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, row
 
 

@@ -7,14 +7,18 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+from textual.timer import Timer
+from textual.worker import WorkType
 
 from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.panes.note import Level
+from tui_agent.tui.screens.sessions.head import SessionsHead
 from tui_agent.tui.screens.sessions.rows import Hit, Row, hits_of, rows_of
 from tui_agent.tui.text import clean_line
-
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.widgets.keymap import KeyMap
 
 STILL_S = 0.15
 """So long nothing is typed, or nobody moves, before something is asked."""
@@ -26,12 +30,37 @@ LEAST = 2
 """Letters from which on the texts are searched: one letter is in all of them."""
 
 
-class Answers:
+class SessionsPage(Protocol):
+    """The list that asks, and shows what comes back."""
+
+    top: SessionsHead
+
+    @property
+    def key_map(self) -> KeyMap: ...
+    @property
+    def context(self) -> AppContext: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def chosen(self) -> Row | None: ...
+
+    def say(self, text: str, level: Level = "info") -> None: ...
+    def show_lines(self, chosen: str = "") -> None: ...
+    def show_detail(self) -> None: ...
+    def sum_up(self) -> None: ...
+    def cancel_search(self) -> None: ...
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> Timer: ...
+    def run_worker(
+        self, work: WorkType[object], *, name: str, group: str, exclusive: bool, exit_on_error: bool
+    ) -> object: ...
+
+
+class SessionQueries:
     """What is known of all sessions. `said` stands in place of an empty list."""
 
-    def __init__(self, screen: "SessionsScreen") -> None:
+    def __init__(self, screen: SessionsPage) -> None:
         self._screen = screen
-        self._ask = screen.live.ask
+        self._ask = screen.context.ask
         self.rows: Sequence[Row] = ()
         self.hits: Mapping[str, Hit] = {}
         self.said = "Reading the sessions …"
@@ -41,7 +70,7 @@ class Answers:
     def _beside(self, work: Callable[[], Coroutine[None, None, object]], group: str) -> None:
         """Do it beside the screen, in place of what of its group still goes on."""
         screen = self._screen
-        screen.run_worker(work, name=group, group=group, exclusive=True, exit_on_error=False)  # type: ignore[arg-type]  # of a result that nobody takes
+        screen.run_worker(work, name=group, group=group, exclusive=True, exit_on_error=False)
 
     # -- the list --------------------------------------------------------------------------------------------------
 
@@ -56,7 +85,8 @@ class Answers:
         finally:
             slow.stop()
         self.rows = await asyncio.to_thread(rows_of, said)
-        self.said = "No sessions yet. Enter starts one; tui-agent demo shows one."
+        opens = self._screen.key_map.key_of("sessions_use")
+        self.said = f"No sessions yet. {opens} starts one; tui-agent demo shows one."
         if status:
             self.said = "The sessions could not be listed."
             self._screen.say(clean_line(" ".join(said.split())) or self.said, "error")
@@ -88,7 +118,7 @@ class Answers:
             self._beside(partial(self._search, text), "search")
         else:
             self._screen.top.said = ""
-            self._screen.workers.cancel_group(self._screen, "search")
+            self._screen.cancel_search()
 
     async def _search(self, text: str) -> None:
         await asyncio.sleep(STILL_S)  # a pause in typing, cut short by the next key

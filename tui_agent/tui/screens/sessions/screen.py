@@ -5,20 +5,21 @@ Invariant: nothing here reads a store; every answer comes from the command line,
 longer wanted is thrown away. A key waits for none of them.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from textual import events, on
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
-from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.page import OPENS, Page
-from tui_agent.tui.screens.sessions.actions import Deeds
+from tui_agent.tui.screens.sessions.actions import SessionActions
 from tui_agent.tui.screens.sessions.detail import Detail
 from tui_agent.tui.screens.sessions.head import SessionsHead, SessionsHeader, rows_for
-from tui_agent.tui.screens.sessions.queries import Answers
+from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import (
     SORTS,
     Line,
@@ -29,18 +30,17 @@ from tui_agent.tui.screens.sessions.rows import (
 )
 from tui_agent.tui.screens.sessions.table import RowPainter, SessionListing
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.modal_keys import small, takes
 from tui_agent.tui.widgets.rows import part
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
-
-class SessionsScreen(Page):
-    """`Live` opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+class SessionsFrame(Page):
+    """The search, the sessions and their details, as they are drawn."""
 
     scope = "sessions"
+    use_action = "sessions_open"
+    detail_word = "more about it"
     AUTO_FOCUS = "SessionListing"
     DEFAULT_CSS = """
     SessionsScreen SessionListing {
@@ -48,29 +48,35 @@ class SessionsScreen(Page):
     }
     """
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.painter = RowPainter(self.looks_of)
         self.header = self.sums = SessionsHeader(self.looks_of)
         self.head = self.top = SessionsHead(self.looks_of)
         self.listing = self.sessions = SessionListing(self.looks_of, self.draw_row)
         self.top.columns = self.painter.heads
-        self.deeds = Deeds(self)
-        self.answers = Answers(self)
+        self.deeds = SessionActions(self)
+        self.answers = SessionQueries(self)
         self.here_only = False
 
     def on_mount(self) -> None:
-        self.painter.here = self.live.app.session_id
+        self.painter.here = self.context.app.session_id
         self.answers.read()
 
     def show_keys(self) -> None:
         """The footer of what the keys mean now."""
+        if self.deeds.renaming:
+            hint = self.key_map.hint
+            names = [hint("field_use", "keep this name"), hint("field_leave", "leave it as it was")]
+            self.footer.set_keys(names)
+            return
         scope: Scope = "sessions_find" if self.top.typing else "sessions"
-        keys = footer(self.live.app.actions, (scope,), running=False)
-        words = {"Tab": "all folders" if self.here_only else "this folder only"}
+        folder = "all folders" if self.here_only else "this folder only"
+        words = {"sessions_place": folder, "sessions_folder": folder}
         if self.narrow and not self._open:
-            words["Enter"] = "more about it"
-        self.footer.set_keys([(key, words.get(key, word)) for key, word in keys])
+            words |= dict.fromkeys(("sessions_open", "sessions_use"), self.detail_word)
+        hints = self.key_map.hints(scope)
+        self.footer.set_keys([hint._replace(word=words.get(hint.action, hint.word)) for hint in hints])
 
     def _fit(self) -> None:
         super()._fit()
@@ -95,6 +101,10 @@ class SessionsScreen(Page):
         """What is looked for."""
         return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
 
+    def cancel_search(self) -> None:
+        """Stop the search that goes on."""
+        self.workers.cancel_group(self, "search")
+
     def typed(self) -> None:
         """Another text is looked for: names at once, texts when the typing rests."""
         self.answers.search(self.text)
@@ -104,8 +114,8 @@ class SessionsScreen(Page):
 
     def show_lines(self, chosen: str = "") -> None:
         """Filter, sort and draw; the chosen session stays chosen."""
-        place = str(self.live.app.options.cwd) if self.here_only else ""
-        self.painter.now = self.live.app.clock()
+        place = str(self.context.app.options.cwd) if self.here_only else ""
+        self.painter.now = self.context.app.clock()
         self.painter.words = self.text.split()
         found = matching(self.answers.rows, self.text, self.answers.hits, place)
         self.painter.folders = len({row.workspace for row in found}) > 1 or not self.here_only
@@ -121,9 +131,10 @@ class SessionsScreen(Page):
     def _nothing(self) -> list[Line]:
         if self.text:
             still = "" if not self.top.said else " in a name yet"
-            said = f'Nothing matches "{clean_line(self.text)}"{still}. Esc clears.'
+            clears = self.key_map.key_of("sessions_clear")
+            said = f'Nothing matches "{clean_line(self.text)}"{still}. {clears} clears.'
         elif self.answers.rows:
-            said = "No sessions of this folder. Tab shows all."
+            said = f"No sessions of this folder. {self.key_map.key_of('sessions_place')} shows all."
         else:
             said = self.answers.said
         return [Line(group=said)]
@@ -154,40 +165,96 @@ class SessionsScreen(Page):
         detail = Detail(self.looks_of(), width, self.painter.words, self.painter.now)
         return detail.draw(row, self.answers.hits.get(row.id), self.answers.preview(row))
 
+
+class SessionsScreen(SessionsFrame):
+    """The controller opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+
+    key_methods = {
+        "sessions_open": "enter",
+        "sessions_use": "enter",
+        "sessions_row": "move",
+        "sessions_choose": "move",
+        "sessions_replay": ("on_chosen", "replay"),
+        "sessions_fork": ("on_chosen", "fork"),
+        "sessions_compare": ("on_chosen", "compare"),
+        "sessions_export": ("on_chosen", "export"),
+        "sessions_rename": ("on_chosen", "rename"),
+        "sessions_delete": ("on_chosen", "remove"),
+        "sessions_search": "type_search",
+        "sessions_place": "switch_folder",
+        "sessions_folder": "switch_folder",
+        "sessions_sort": "sort_next",
+        "sessions_leave": "clear_or_leave",
+        "sessions_clear": "clear_or_leave",
+        "field_use": ("end_renaming", True),
+        "field_leave": ("end_renaming", False),
+    }
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
-            return
-        if self._open and self.narrow and event.key in ("up", "down", "pageup", "pagedown", "escape", "q"):
-            super().on_key(event)
-        elif self.deeds.take_key(event):
-            return
-        elif event.key in ("up", "down", "pageup", "pagedown"):
-            self._look(typing=False)
-            self.sessions.take_key(event.key)
-        elif event.key == "tab":
-            self.here_only = not self.here_only
-            self.show_keys()
-            self.show_lines()
-        elif event.key == "f1":
-            self.help()
-        elif event.key == "escape":
-            self._escape()
-        elif event.key == "enter":
-            self._enter()
-        elif self.top.typing:
-            if self.top.field.key(event.key, event.character):
-                self.typed()
-        else:
-            self.take_key(small(event.key))
+        if claims_key(self, event) and not self.run_key(event.key):
+            self._type(event)
 
-    def help(self) -> None:
+    def key_scopes(self) -> Sequence[Scope]:
+        if self.deeds.renaming:
+            return ("field",)
+        return ("sessions_find", "rows") if self.top.typing else super().key_scopes()
+
+    def _type(self, event: events.Key) -> None:
+        """Type into the field, for the search or for a name."""
+        if self.top.typing and self.top.field.key(event.key, event.character):
+            if self.deeds.renaming:
+                self.top.show()
+            else:
+                self.typed()
+
+    def on_chosen(self, method: str) -> bool:
+        """Do something to the session under the cursor; False where there is none."""
+        if self.chosen is not None:
+            getattr(self.deeds, method)(self.chosen)
+        return self.chosen is not None
+
+    def end_renaming(self, keep: bool) -> None:
+        """Keep the name that is typed, or leave it as it was."""
+        self.deeds.end_renaming(keep=keep)
+
+    def move(self, direction: int) -> None:
+        if not self._detail_alone:
+            self._look(typing=False)
+        super().move(direction)
+
+    def move_page(self, direction: int) -> None:
+        if not self._detail_alone:
+            self._look(typing=False)
+        super().move_page(direction)
+
+    def move_to_end(self, direction: int) -> bool:
+        """Choose the first or the last session; a field that is typed in keeps the key."""
+        if not self.top.typing:
+            super().move_to_end(direction)
+        return not self.top.typing
+
+    def switch_folder(self) -> None:
+        """Show only the sessions of this folder, or all."""
+        self.here_only = not self.here_only
+        self.show_keys()
+        self.show_lines()
+
+    def type_search(self) -> None:
+        """Type into the search."""
+        self._look(typing=True)
+
+    def sort_next(self) -> None:
+        """Sort by the next property."""
+        self.sort_by(SORTS[(SORTS.index(self.painter.sort) + 1) % len(SORTS)])
+
+    def open_help(self) -> None:
         """Every key of the list."""
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows: list[Strip] = []
-            for action in self.live.app.actions:
+            for action in self.context.app.actions:
                 if action.scope == "sessions":
                     rows += viewer.pair(width, action.shown, action.help)
             rows += [viewer.gap(width)]
@@ -210,24 +277,18 @@ class SessionsScreen(Page):
             self.show_keys()
             self.top.show()
 
-    def _escape(self) -> None:
-        if self.top.field.text:
+    def clear_or_leave(self) -> None:
+        """Close the detail, stop comparing, clear the search; else leave."""
+        if self._detail_alone:
+            self._turn(False)
+        elif self.deeds.stop_comparing():
+            return
+        elif self.top.field.text:
             self.top.field.text, self.top.field.at = "", 0
             self._look(typing=True)
             self.typed()
         else:
             self.dismiss(None)
-
-    def take_key(self, key: str) -> None:
-        match key:
-            case "slash" | "backspace":
-                self._look(typing=True)
-            case "home" | "end":
-                self.sessions.take_key(key)
-            case "s":
-                self.sort_by(SORTS[(SORTS.index(self.painter.sort) + 1) % len(SORTS)])
-            case _:
-                self.deeds.begin(key)
 
     def sort_by(self, sort: Sort) -> None:
         """Sort by this."""

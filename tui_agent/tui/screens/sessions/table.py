@@ -14,8 +14,8 @@ from tui_agent.tui import format as units
 from tui_agent.tui.screens.sessions.rows import Line, Row, Sort, state_of
 from tui_agent.tui.text import fit, pad
 from tui_agent.tui.text import width as width_of
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.rows import Part, blank, cells, cut, doing, row
 

@@ -4,7 +4,8 @@ Invariant: only rows in sight are drawn, so fifty thousand spans scroll like ten
 chosen span chosen.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Literal
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -13,24 +14,36 @@ from textual.screen import Screen
 
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
-from tui_agent.tui.actions import footer
-from tui_agent.tui.commands.json_view import open_events
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.screens.trace.span_detail import SpanDetail
+from tui_agent.tui.screens.trace.span_detail import SpanDetail, open_events
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanHead, SpanList
+from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.modal_keys import small, takes
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 FOLLOW_S = 0.25
 DETAIL_FROM = 100
 
 
-class TraceScreen(Screen[None]):
-    """Keys: arrows, 1 to 6 filter, Enter in the chat, J as JSON, C copies."""
+class TraceScreen(KeyActions, Screen[None]):
+    """The trace; its keys are in the registry, scope `trace`."""
+
+    key_methods = {
+        "span": ("move", "row"),
+        "page_scroll": ("move", "page"),
+        "page_ends": ("move", "end"),
+        "fold": "fold",
+        "fold_or_open": "fold",
+        "filter": "show_only",
+        "json": "show_events",
+        "show_in_chat": "show_in_chat",
+        "copy_span": "copy",
+        "stop_span": "stop",
+        "leave_trace": "leave",
+        "trace": "leave",
+    }
 
     AUTO_FOCUS = "SpanList"
     DEFAULT_CSS = """
@@ -44,10 +57,10 @@ class TraceScreen(Screen[None]):
     TraceScreen SpanDetail { width: 46; height: 1fr; }
     """
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, context: AppContext) -> None:
         super().__init__()
-        self.live = live
-        looks = lambda: live.app.looks  # noqa: E731 - handed to every part
+        self.context = context
+        looks = lambda: context.app.looks  # noqa: E731 - handed to every part
         self.header = Header(looks)
         self.head = SpanHead(looks)
         self.spans = SpanList(looks)
@@ -66,9 +79,9 @@ class TraceScreen(Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self._offer()
-        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self._fit()
         self.follow()
         self.spans.to_newest()
@@ -89,26 +102,26 @@ class TraceScreen(Screen[None]):
         stoppable = self.chosen is not None and self._runs(self.chosen)
         if stoppable != self._stoppable:
             self._stoppable = stoppable
-            self.footer.set_keys(footer(self.live.app.actions, ("trace",), running=stoppable))
+            self.footer.set_keys(self.key_map.hints("trace", running=stoppable))
 
     def _runs(self, span: Span) -> bool:
         """Whether the subtask that the span belongs to still works."""
-        return any(one.agent == span.agent for one in self.live.state.delegates)
+        return any(one.agent == span.agent for one in self.context.state.delegates)
 
     def follow(self) -> None:
         """Take the session's newest spans in."""
-        view: TraceView = self.live.views.trace.view()
-        now = self.live.app.clock()
-        running = self.live.running
-        older = self.live.opening.older
-        stand = (id(self.live.views), view.revision, older)
+        view: TraceView = self.context.views.trace.view()
+        now = self.context.app.clock()
+        running = self.context.running
+        older = self.context.sessions.older
+        stand = (id(self.context.views), view.revision, older)
         if stand == self._stand and not running:
             return
         self._stand, self.head.older = stand, older
         self.spans.set_view(view, now)
         self._offer()
-        self.head.set_view(view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans)
-        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.head.set_view(view, self.spans.filter, self.context.views.metrics.view().cost_usd, self.spans)
+        self.header.set_views(self.context.state, self.context.views.meter.view())
         self._show_detail()
 
     @property
@@ -125,50 +138,66 @@ class TraceScreen(Screen[None]):
     def _show_detail(self) -> None:
         span = self.chosen
         if self.detail.display and span is not None:
-            self.detail.set_span(span, self.spans.view, self.live)
+            self.detail.set_span(span, self.spans.view, self.context)
 
     def on_key(self, event: events.Key) -> None:
-        if not takes(self, event):
-            return
-        key = small(event.key)
-        match key:
-            case "escape" | "q" | "f3":
-                self.dismiss(None)
-            case "1" | "2" | "3" | "4" | "5" | "6":
-                self._filter(int(key) - 1)
-            case "enter":
-                self._enter()
-            case "j" if self.chosen is not None:
-                open_events(self.live, self.chosen)
-            case "x" if self.chosen is not None:
-                self._stop(self.chosen)
-            case "c" if self.chosen is not None:
-                self.live.app.copy_text(self.detail.plain(self.chosen, self.live))
-            case _:
-                self.spans.take_key(key)
+        if claims_key(self, event):
+            self.run_key(event.key)
 
-    def _enter(self) -> None:
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of the trace, and that of all lists."""
+        return "trace", "rows"
+
+    def leave(self) -> None:
+        """Back to what lies below."""
+        self.dismiss(None)
+
+    def move(self, by: Literal["row", "page", "end"], direction: int) -> None:
+        """Choose another span."""
+        self.spans.move(by, direction)
+
+    def fold(self, direction: int = 0) -> None:
+        """Fold the chosen span, or open it; without a direction the other of the two."""
+        self.spans.fold(folded=direction < 0 if direction else None)
+
+    def show_events(self) -> bool:
+        """Show the events of the chosen span as JSON; False where there is none."""
+        if self.chosen is not None:
+            open_events(self.context, self.chosen)
+        return self.chosen is not None
+
+    def copy(self) -> bool:
+        """Copy what is known of the chosen span; False where there is none."""
+        if self.chosen is not None:
+            self.context.app.copy_text(self.detail.plain(self.chosen, self.context))
+        return self.chosen is not None
+
+    def show_in_chat(self) -> None:
+        """Show the chosen span in the chat; where it has no detail here, its events."""
         span = self.chosen
         if span is None:
             return
         if not self.detail.display:
-            open_events(self.live, span)
+            self.show_events()
             return
         self.dismiss(None)
-        self.live.chat.show_seq(span.first_seq)
+        self.context.chat.show_seq(span.first_seq)
 
-    def _stop(self, span: Span) -> None:
-        """End the subtask that the span belongs to, and nothing else."""
-        live = self.live
+    def stop(self) -> None:
+        """End the subtask that the chosen span belongs to, and nothing else."""
+        context, span = self.context, self.chosen
+        if span is None:
+            return
         if self._runs(span):
-            live.submit(Interrupt(scope="agent", agent=span.agent))
+            context.submit(Interrupt(scope="agent", agent=span.agent))
         else:
-            live.app.say("That is no subtask that runs.", "warning")
+            context.app.say("That is no subtask that runs.", "warning")
 
-    def _filter(self, index: int) -> None:
+    def show_only(self, index: int) -> None:
+        """Show only the spans of this filter."""
         self.spans.set_filter(FILTERS[index])
         self.head.set_view(
-            self.spans.view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans
+            self.spans.view, self.spans.filter, self.context.views.metrics.view().cost_usd, self.spans
         )
         self._show_detail()
 
@@ -176,12 +205,12 @@ class TraceScreen(Screen[None]):
     def _intent(self, event: Intent) -> None:
         event.stop()
         if event.name == "filter" and event.argument.isdigit():
-            self._filter(int(event.argument))
-        elif event.name == "json" and self.chosen is not None:
-            open_events(self.live, self.chosen)
+            self.show_only(int(event.argument))
+        elif event.name == "json":
+            self.show_events()
         elif event.name in ("help", "context", "cost", "model", "policy"):
             self.dismiss(None)
-            app = self.live.app
+            app = self.context.app
             app.call_later(
                 app.do, event.name, event.argument
             )  # what it asks is answered to one that still lives

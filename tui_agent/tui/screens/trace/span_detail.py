@@ -1,22 +1,26 @@
 """What is known of one span: when, how long, decided by whom, what came out. Invariant: views only, all cleaned."""
 
+import json
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
 from textual.strip import Strip
 
 from tui_agent.folds.text.labels import SPAN_STATES
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.folds.transcript.entries import ToolEntry
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
+from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
 from tui_agent.tui.text import clean
-from tui_agent.tui.widgets.line_pane import LinePane, Looks
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, doing, row, wrap
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 OUTPUT_ROWS = 12
 
@@ -33,20 +37,20 @@ class SpanDetail(LinePane):
         self.facts: list[tuple[str, str]] = []
         self.output = ""
 
-    def set_span(self, span: Span, view: TraceView, live: "Live") -> None:
+    def set_span(self, span: Span, view: TraceView, context: AppContext) -> None:
         """Show this one."""
         self.span, self.view = span, view
-        self.facts = facts_of(span, view, live)
-        self.output = output_of(span, live)
+        self.facts = facts_of(span, view, context)
+        self.output = output_of(span, context)
         self.show()
 
-    def plain(self, span: Span, live: "Live") -> str:
+    def plain(self, span: Span, context: AppContext) -> str:
         """The same as text, for copying."""
         lines = [
             span.name,
-            *(f"{name}: {value}" for name, value in facts_of(span, live.views.trace.view(), live)),
+            *(f"{name}: {value}" for name, value in facts_of(span, context.views.trace.view(), context)),
         ]
-        return "\n".join([*lines, output_of(span, live)]).strip()
+        return "\n".join([*lines, output_of(span, context)]).strip()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         if self.span is None:
@@ -93,9 +97,9 @@ class SpanDetail(LinePane):
         return rows
 
 
-def facts_of(span: Span, view: TraceView, live: "Live") -> list[tuple[str, str]]:
+def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:
     """Names and values, those that are known."""
-    now = live.app.clock()
+    now = context.app.clock()
     started = time.strftime("%H:%M:%S", time.localtime(span.start)) + f".{int(span.start * 1000) % 1000:03d}"
     where = [view.spans[index].name for index in _above(span, view)]
     facts = [
@@ -124,14 +128,47 @@ def _above(span: Span, view: TraceView) -> list[int]:
     return found
 
 
-def output_of(span: Span, live: "Live") -> str:
+def output_of(span: Span, context: AppContext) -> str:
     """The tail of a tool's output, as the transcript holds it."""
     if span.kind != "tool":
         return ""
-    entry = live.chat.entry_at(span.first_seq)
+    entry = context.chat.entry_at(span.first_seq)
     if not isinstance(entry, ToolEntry):
         return ""
     if entry.output:
         return entry.output
     texts = [getattr(block, "text", "") for block in entry.blocks]
     return "\n".join(text if isinstance(text, str) else text.preview for text in texts if text)
+
+
+MOST_EVENTS = 200
+
+
+def open_events(context: AppContext, span: Span) -> None:
+    """The events from the one that opened the span to the one that closed it, its own agent's only."""
+    values: list[JsonValue] = []
+    lines: list[Line] = []
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        if not lines:
+            return viewer.say(width, "reading …", "t3")
+        return json_strips(lines, viewer.looks, width)
+
+    viewer = Viewer(lambda: context.app.looks, f"Events of {span.name}", draw)
+    context.app.push_screen(viewer)
+
+    async def read() -> None:
+        found = await context.reader.events_between(span.first_seq, span.last_seq, MOST_EVENTS)
+        for record in found:
+            if isinstance(record, Envelope):
+                values.append(json.loads(record.model_dump_json()))
+            else:
+                values.append(record.raw)
+        for value in values:
+            lines.extend(json_lines(value))
+        viewer.plain = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
+        viewer.right = counted(len(values), "event")
+        if viewer.is_attached:
+            viewer.redraw()
+
+    context.worker(read(), "events")

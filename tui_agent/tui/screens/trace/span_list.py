@@ -19,9 +19,11 @@ from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import dress
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import LinePane, Looks
+from tui_agent.tui.widgets.keymap import key_map_of
+from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, doing, intent_of, part, row
 
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
@@ -97,7 +99,7 @@ class SpanList(ScrollView, can_focus=True):
         self.at = 0
         self.now = 0.0
         self.on_row_drawn: Callable[[int], None] | None = None
-        """Told of every row that is made (for those who count)."""
+        """Called with every row that is made (for those who count)."""
 
     def on_mount(self) -> None:
         """Dress the scrollbar."""
@@ -166,7 +168,11 @@ class SpanList(ScrollView, can_focus=True):
         if at < len(self.shown):
             return self._row(at, width)
         if not self.shown and at == 0:
-            said = "Nothing has run." if self.filter == "all" else f"No span is {self.filter}. 1 shows all."
+            said = (
+                "Nothing has run."
+                if self.filter == "all"
+                else f"No span is {self.filter}. {key_map_of(self.app).key_of('filter')} shows all."
+            )
             return row(width, [(f"    {said}", self._style("t3"))], fill=self._style("t1"))
         if at == len(self.shown) + 1 and width >= WATERFALL_FROM and self.shown:
             return self._legend(width)
@@ -276,26 +282,10 @@ class SpanList(ScrollView, can_focus=True):
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
-    def take_key(self, key: str) -> None:
-        """Arrows, paging, folding."""
-        page = max(1, self.size.height - 2)
-        match key:
-            case "up" | "k":
-                self._move(-1)
-            case "down":
-                self._move(1)
-            case "pageup":
-                self._move(-page)
-            case "pagedown":
-                self._move(page)
-            case "home":
-                self._move(-len(self.shown))
-            case "end":
-                self._move(len(self.shown))
-            case "left" | "right":
-                self._fold(folded=key == "left")
-            case "space":
-                self._fold(folded=None)
+    def move(self, by: Literal["row", "page", "end"], direction: int) -> None:
+        """Choose a row or a page further up or down, or the first or last row."""
+        rows = {"row": 1, "page": max(1, self.size.height - 2), "end": len(self.shown)}
+        self._move(direction * rows[by])
 
     def _move(self, by: int) -> None:
         at = max(0, min(len(self.shown) - 1, self.at + by))
@@ -317,7 +307,8 @@ class SpanList(ScrollView, can_focus=True):
         elif height and self.at >= top + height - 1:
             self.scroll_to(y=self.at - height + 2, animate=False, force=True)
 
-    def _fold(self, *, folded: bool | None) -> None:
+    def fold(self, *, folded: bool | None) -> None:
+        """Fold the chosen span, or open it; None for the other of the two."""
         span = self.chosen_span
         if span is None:
             return

@@ -5,7 +5,7 @@ Invariant: nothing moves by looking; going back asks first, as `/revert` does.
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from rich.style import Style
 from textual.strip import Strip
@@ -13,17 +13,14 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.commands.diff import Compared, compared
-from tui_agent.tui.modals.approval_full import diff_strips
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.screens.tree.checkpoint_rows import FileRow, Kept, kept_rows
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
@@ -42,12 +39,19 @@ NOTHING = "No checkpoint yet. The first is taken before the first change of a fi
 
 
 class CheckpointsScreen(Page):
-    """Keys: Enter goes back, 1 to 4 filter by author."""
+    """The list; its keys are in the registry, scope `checkpoints`."""
 
     scope: ClassVar[Scope] = "checkpoints"
+    use_action = "checkpoint_go"
+    key_methods = {
+        "checkpoint_row": "move",
+        "checkpoint_go": "enter",
+        "checkpoint_author": "show_author",
+        "checkpoint_leave": "close_detail_or_leave",
+    }
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.all: list[Kept] = []
         self.shown: list[Kept] = []
         self.filter: Filter = "all"
@@ -63,10 +67,10 @@ class CheckpointsScreen(Page):
 
     def _follow(self) -> None:
         """Read again once another one can have been taken."""
-        views = self.live.views
+        views = self.context.views
         changed = views.files.view().last_seq
         stand = max(changed, views.kept_at, *(move.seq for move in views.branches.view().moves), -1)
-        stand = stand * 2 + (not self.live.running)
+        stand = stand * 2 + (not self.context.running)
         if stand != self._read_at:
             self._read_at = stand
             self.run_worker(
@@ -74,9 +78,11 @@ class CheckpointsScreen(Page):
             )
 
     async def _read(self) -> None:
-        status, said = await self.live.ask("sessions", "checkpoints", self.live.app.session_id, "--json")
+        status, said = await self.context.ask(
+            "sessions", "checkpoints", self.context.app.session_id, "--json"
+        )
         self.all = kept_rows(said)
-        asked = bool(self.live.state.root_task)
+        asked = bool(self.context.state.root_task)
         self._empty = clean_line(said.strip()) if status and asked and said.strip() else NOTHING
         self._list()
 
@@ -118,7 +124,9 @@ class CheckpointsScreen(Page):
         one = self.chosen
         if one is None:
             nobody = (
-                f"No checkpoint of that author. 1 shows all {len(self.all)}." if self.all else self._empty
+                f"No checkpoint of that author. {self.key_map.key_of('checkpoint_author')} shows all {len(self.all)}."
+                if self.all
+                else self._empty
             )
             facts.text(nobody, "t3")
             return facts.rows
@@ -171,7 +179,7 @@ class CheckpointsScreen(Page):
     async def _compare(self, files: Sequence[FileRow]) -> None:
         for file in files:
             if (file.before, file.after) not in self._diffs:
-                self._diffs[file.before, file.after] = await compared(self.live, file.before, file.after)
+                self._diffs[file.before, file.after] = await compared(self.context, file.before, file.after)
         self.show_detail()
 
     # -- ways from there -------------------------------------------------------------------------------------------
@@ -180,20 +188,20 @@ class CheckpointsScreen(Page):
         one = self.chosen
         if one is None:
             return
-        if self.live.running:
+        if self.context.running:
             self.say("A turn is running. Going back has to wait for its end.", "warning")
             return
         where = one.name if one.part < 0 else f"after part {one.part}"
-        self.live.rewinding.go(one.seq, f"Go back to {where}", then=self.leave)
+        self.context.rewind.go(one.seq, f"Go back to {where}", then=self.leave)
 
-    def take_key(self, key: str) -> None:
-        if key.isdecimal() and 1 <= int(key) <= len(FILTERS):
-            self.take_intent("filter", str(int(key) - 1))
+    def show_author(self, number: int) -> None:
+        """Show only what this author changed, or everything."""
+        self.filter = FILTERS[number]
+        self._list()
 
     def take_intent(self, name: str, argument: str) -> None:
         if name == "filter" and argument.isdecimal():
-            self.filter = FILTERS[int(argument)]
-            self._list()
+            self.show_author(int(argument))
 
 
 def _measures(

@@ -11,9 +11,9 @@ from tui_agent.tui import format as units
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.screens.tree.nodes import Came, Node
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import Part, cells, part, row
 
 ANSWER_ROWS, TEXT_ROWS = 8, 6

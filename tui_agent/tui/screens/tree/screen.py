@@ -5,35 +5,43 @@ Invariant: nothing moves by looking; what goes back asks first, as `/revert` doe
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.controller.read_only import look_on
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_point import Spot
 from tui_agent.tui.screens.page import Facts, Page
+from tui_agent.tui.screens.replay.live_log import look_on
 from tui_agent.tui.screens.tree import fork as forking
 from tui_agent.tui.screens.tree.nodes import Node, tree_rows
 from tui_agent.tui.screens.tree.rows import column_names, detail, node_row
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.rows import part
 
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
-
 FOLLOW_S = 1.0
-NOTHING = "Nothing was said yet. Enter on a message begins; it is the first branch."
+NOTHING = "Nothing was said yet. Your first message begins the first branch."
 
 
 class TreeScreen(Page):
-    """Keys: Enter goes there, F forks, W what if, C compares, R replays."""
+    """The tree; its keys are in the registry, scope `tree`."""
 
     scope: ClassVar[Scope] = "tree"
+    use_action = "tree_go"
+    key_methods = {
+        "tree_row": "move",
+        "tree_go": "enter",
+        "tree_fork": ("on_chosen", "_fork"),
+        "tree_what_if": ("on_chosen", "_what_if"),
+        "tree_compare": ("on_chosen", "_compare"),
+        "tree_replay": ("on_chosen", "_replay"),
+        "tree_leave": "close_detail_or_leave",
+    }
 
-    def __init__(self, live: "Live") -> None:
-        super().__init__(live)
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
         self.nodes: list[Node] = []
         self._empty = "reading …"
         self._stand: object = None
@@ -46,18 +54,18 @@ class TreeScreen(Page):
 
     def _follow(self) -> None:
         """Read again where something was said, went back or came to an end."""
-        views = self.live.views
-        stand = (self.live.app.session_id, views.branches.view(), self.live.running)
+        views = self.context.views
+        stand = (self.context.app.session_id, views.branches.view(), self.context.running)
         if stand != self._stand:
             self._stand = stand
             self.run_worker(self._read(), name="tree", exclusive=True, group="tree", exit_on_error=False)
 
     async def _read(self) -> None:
-        status, said = await self.live.ask("sessions", "tree", self.live.app.session_id, "--json")
+        status, said = await self.context.ask("sessions", "tree", self.context.app.session_id, "--json")
         rows = tree_rows(said)
         if status and not rows:
             self._empty = clean_line(said.strip()) or NOTHING
-            if self.live.views.seq < 0 or not self.live.state.root_task:
+            if self.context.views.seq < 0 or not self.context.state.root_task:
                 self._empty = NOTHING
         self._take(rows)
 
@@ -92,7 +100,7 @@ class TreeScreen(Page):
         self.head.show()
 
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
-        return node_row(self.nodes[at], width, self.looks_of(), self.live.app.clock(), chosen=chosen)
+        return node_row(self.nodes[at], width, self.looks_of(), self.context.app.clock(), chosen=chosen)
 
     def detail_rows(self, width: int) -> list[Strip]:
         node = self.chosen
@@ -122,52 +130,49 @@ class TreeScreen(Page):
         node = self.chosen
         if node is None:
             return
-        if self.live.running:
+        if self.context.running:
             self.say(
                 "A turn is running. Going elsewhere has to wait for its end; /tree stays as it is.", "warning"
             )
-        elif node.session != self.live.app.session_id:
+        elif node.session != self.context.app.session_id:
             self.dismiss(None)
-            self.live.act("open_session", node.session)
+            self.context.act("open_session", node.session)
         elif node.current and node.last_seq >= self._end(node):
             self.say("The session stands here already.")
         else:
             where = f"after “{clean_line(node.text)[:40]}”" if node.message else f"the end of {node.name}"
-            self.live.rewinding.go(node.last_seq, f"Go to {where}", then=self.leave)
+            self.context.rewind.go(node.last_seq, f"Go to {where}", then=self.leave)
 
     def _end(self, node: Node) -> int:
         """The last event of the branch that this row is on."""
         same = [one for one in self.nodes if not one.message and one.session == node.session]
         return max((one.last_seq for one in same if one.name == node.name), default=node.last_seq)
 
-    def take_key(self, key: str) -> None:
-        node = self.chosen
-        if node is None:
-            return
-        match key:
-            case "f":
-                forking.fork(self.live, self._spot(node), self.say)
-            case "w":
-                self._what_if(node)
-            case "c":
-                self._compare(node)
-            case "r":
-                self._replay(node)
+    def on_chosen(self, method: str) -> bool:
+        """Do something to the row under the cursor; False where there is none."""
+        if self.chosen is not None:
+            getattr(self, method)(self.chosen)
+        return self.chosen is not None
+
+    def _fork(self, node: Node) -> None:
+        forking.fork(self.context, self._spot(node), self.say)
 
     def _compare(self, node: Node) -> None:
         if node.current:
-            self.say("This is the present branch. C on a row of another one compares the two.")
+            self.say(
+                f"This is the present branch. {self.key_map.key_of('tree_compare')} on a row of another one compares the two."
+            )
         else:
-            self.live.act("compare", f"{node.session}@{node.last_seq}")
+            self.context.act("compare", f"{node.session}@{node.last_seq}")
 
     def _spot(self, node: Node) -> Spot:
         """The end of this row."""
-        settings = self.live.state.settings
+        settings = self.context.state.settings
         message = self._message(node)
         return Spot(
             session=node.session,
             at_seq=node.last_seq,
-            workspace=node.workspace or self.live.state.workspace,
+            workspace=node.workspace or self.context.state.workspace,
             after=f"“{clean_line(' '.join(message.text.split()))}”" if message is not None else "",
             message_seq=message.seq if message is not None else None,
             message=message.text if message is not None else "",
@@ -189,14 +194,16 @@ class TreeScreen(Page):
         spot, message = self._spot(node), self._message(node)
         if message is None:
             self.say("Nothing was said there that could be answered in another way.", "warning")
-        elif self.live.running:
-            self.say("A turn is running. W can be used after it.", "warning")
+        elif self.context.running:
+            self.say(
+                f"A turn is running. {self.key_map.key_of('tree_what_if')} can be used after it.", "warning"
+            )
         else:
-            forking.what_if(self.live, replace(spot, at_seq=message.seq), self.say)
+            forking.what_if(self.context, replace(spot, at_seq=message.seq), self.say)
 
     def _replay(self, node: Node) -> None:
         seq = node.seq if node.message else node.last_seq
-        if node.session == self.live.app.session_id:
-            self.live.act("replay", str(seq))
+        if node.session == self.context.app.session_id:
+            self.context.act("replay", str(seq))
         else:
-            look_on(self.live, Path(node.path), seq)
+            look_on(self.context, Path(node.path), seq)

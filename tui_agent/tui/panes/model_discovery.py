@@ -145,11 +145,11 @@ def pretty(name: str) -> str:
     return _WRITTEN.get(name, name.replace("_", " ").capitalize())
 
 
-def ready_choices() -> list[Choice]:
+def ready_choices(help_key: str) -> list[Choice]:
     """The rows of the page before the first message, where a model is set."""
     group = "Begin"
     return [
         Choice("Write", "what should change, or what you want to know", "", "write", group),
         Choice("Sessions", "go on with an earlier session of this folder", "", "sessions", group),
-        Choice("Help", "keys and commands", "F1", "help", group),
+        Choice("Help", "keys and commands", help_key, "help", group),
     ]

@@ -1,30 +1,27 @@
 """Texts and records that are read when they are wanted: blobs, events, the last answer, the models of this machine."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tui_agent.errors import BlobMissing
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.cli_client import JsonRow, json_rows, place
-
-if TYPE_CHECKING:
-    from tui_agent.tui.controller.controller import Live
+from tui_agent.tui.context import AppContext
 
 
-class Reading:
+class SessionReader:
     """Reads from the present session."""
 
-    def __init__(self, live: "Live") -> None:
-        self._live = live
+    def __init__(self, context: AppContext) -> None:
+        self._context = context
 
     async def read_text(self, text: LongText) -> str:
         """The whole of a text, wherever it is kept; its preview where it cannot be read."""
-        if isinstance(text, str) or self._live.session is None:
+        if isinstance(text, str) or self._context.session is None:
             return text_preview(text)
         try:
-            return (await self._live.session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+            return (await self._context.session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
         except BlobMissing as fault:
             return f"{text.preview}\n\n{fault}"
 
@@ -35,12 +32,12 @@ class Reading:
             async def read() -> None:
                 arrived(await self.read_text(text))
 
-            self._live.worker(read(), "blob")
+            self._context.worker(read(), "blob")
         return text_preview(text)
 
     async def last_answer(self) -> str:
         """The agent's last words, whole."""
-        for entry in reversed(self._live.views.transcript.view().entries):
+        for entry in reversed(self._context.views.transcript.view().entries):
             if isinstance(entry, AnswerEntry):
                 return await self.read_text(entry.text)
         return ""
@@ -48,16 +45,18 @@ class Reading:
     async def events_between(self, first: int, last: int, most: int) -> list[Record]:
         """Records of the session by their seq, at most so many."""
         found: list[Record] = []
-        if self._live.session is None:
+        if self._context.session is None:
             return found
-        follower = self._live.session.follow(first - 1)
+        follower = self._context.session.follow(first - 1)
         try:
-            while len(found) < most and (not found or found[-1].seq < last) and self._live.views.seq >= first:
+            while (
+                len(found) < most and (not found or found[-1].seq < last) and self._context.views.seq >= first
+            ):
                 batch = await follower.next()
                 if not batch:
                     break
                 found.extend(record for record in batch if record.seq <= last)
-                if batch[-1].seq >= min(last, self._live.views.seq):
+                if batch[-1].seq >= min(last, self._context.views.seq):
                     break
         finally:
             follower.close()
@@ -65,5 +64,5 @@ class Reading:
 
     async def models_here(self) -> list[JsonRow]:
         """The models that could be used now."""
-        _, said = await self._live.ask("models", "list", "--json", *place(self._live.app.options))
+        _, said = await self._context.ask("models", "list", "--json", *place(self._context.app.options))
         return json_rows(said)

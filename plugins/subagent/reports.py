@@ -1,4 +1,4 @@
-"""What the two tools say of a delegate's report, to the model, to the user and to programs."""
+"""Tool results made from a delegate's report, for the model, the user and programs."""
 
 import json
 
@@ -8,34 +8,37 @@ _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "bud
 
 
 def result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, ...]) -> ToolResult:
-    """What a delegation gives back: what was `found`, whether it went well, and why not; the figures are no model's."""
-    said: JsonMap = {**found, "success": report.success}
+    """Return the result of a delegation: its `found` data, success and, on failure, the reason.
+
+    The figures are left out of the model's text.
+    """
+    answer: JsonMap = {**found, "success": report.success}
     if not report.success:
-        said["reason"] = report.reason
+        answer["reason"] = report.reason
     return ToolResult(
         ok=report.success,
         stopped=report.reason == "interrupted",
-        content=(TextContent(text=json.dumps(said, ensure_ascii=False, indent=1)),),
-        summary=_outcome(report),
+        content=(TextContent(text=json.dumps(answer, ensure_ascii=False, indent=1)),),
+        summary=_describe_outcome(report),
         display=display,
-        data={**said, **_figures(report)},
+        data={**answer, **_usage_figures(report)},
     )
 
 
-def _outcome(report: DelegateReport) -> str:
-    """The row's outcome: its calls of tools where it went well, else how it ended."""
+def _describe_outcome(report: DelegateReport) -> str:
+    """Return the number of tool calls after a success, else how the delegate ended."""
     calls = "1 tool call" if report.tool_calls == 1 else f"{report.tool_calls} tool calls"
     return calls if report.success else _ENDS[report.reason]
 
 
 def file_rows(report: DelegateReport) -> tuple[DisplayBlock, ...]:
-    """The files that it wrote, where there are any."""
+    """Return a block that lists the files the delegate wrote, if any."""
     rows = [f"created {path}" for path in report.files_created]
     rows += [f"changed {path}" for path in report.files_modified]
     return (TextBlock(text="\n".join(rows)),) if rows else ()
 
 
-def _figures(report: DelegateReport) -> JsonMap:
+def _usage_figures(report: DelegateReport) -> JsonMap:
     return {
         "id": report.agent,
         "reason": report.reason,

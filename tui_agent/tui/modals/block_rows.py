@@ -1,14 +1,20 @@
-"""The exact thing that an approval is about, whole, with every hidden character shown.
+"""Diffs, JSON and the blocks of a preview as rows, whole, with every hidden character shown.
 
 Invariant: nothing is left out, shortened or invisible; long lines wrap with their continuation indented.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
+from pydantic import JsonValue
 from rich.segment import Segment
 from textual.strip import Strip
 
+from tui_agent.errors import BlobMissing
+from tui_agent.folds.text.line_diff import line_diff
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -22,14 +28,14 @@ from tui_agent.protocol.display import (
     TextBlock,
     TreeBlock,
 )
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.format import size
 from tui_agent.tui.modals.exact_command import command_rows, trailing_marked
-from tui_agent.tui.modals.json_rows import json_lines
-from tui_agent.tui.text import cell_text, clean
+from tui_agent.tui.text import cell_text, clean, clean_line
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, TEXT_COLUMN, Look
-from tui_agent.tui.widgets.line_pane import Looks
 from tui_agent.tui.widgets.rows import row, wrap
 
 LONGEST_CODE_LINE = 3000
@@ -165,3 +171,96 @@ def _pieces(text: str, first: int, rest: int) -> list[str]:
         joined = text[len(pieces[0]) :].removeprefix(" ")
         return [pieces[0], *wrap(joined, max(8, rest))]
     return pieces
+
+
+Line = list[tuple[str, str]]
+"""Pieces of text with the role of their colour."""
+
+
+def json_lines(value: JsonValue) -> list[Line]:
+    """The value, two spaces a level."""
+    lines: list[Line] = []
+    current: Line = []
+    for piece in _json_pieces(value, 0):
+        if piece is None:
+            lines.append(current)
+            current = []
+        else:
+            current.append(piece)
+    lines.append(current)
+    return lines
+
+
+def _json_pieces(value: JsonValue, depth: int) -> Iterator[tuple[str, str] | None]:
+    pad = "  " * (depth + 1)
+    if isinstance(value, dict):
+        if not value:
+            yield "{}", "t2"
+            return
+        yield "{", "t2"
+        for at, (key, inner) in enumerate(value.items()):
+            yield None
+            yield pad + clean_line(json.dumps(key, ensure_ascii=False), reveal=True), "accent"
+            yield ": ", "t2"
+            yield from _json_pieces(inner, depth + 1)
+            if at + 1 < len(value):
+                yield ",", "t2"
+        yield None
+        yield "  " * depth + "}", "t2"
+    elif isinstance(value, list):
+        if not value:
+            yield "[]", "t2"
+            return
+        yield "[", "t2"
+        for at, inner in enumerate(value):
+            yield None
+            yield pad, "t2"
+            yield from _json_pieces(inner, depth + 1)
+            if at + 1 < len(value):
+                yield ",", "t2"
+        yield None
+        yield "  " * depth + "]", "t2"
+    elif isinstance(value, str):
+        yield clean_line(json.dumps(value, ensure_ascii=False), reveal=True), "string"
+    else:
+        yield (
+            json.dumps(value),
+            "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else "keyword",
+        )
+
+
+LARGEST = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One file's content before and after: hunks with their counts, or a sentence in place of them."""
+
+    text: str = ""
+    added: int = 0
+    removed: int = 0
+    said: str = ""
+
+
+async def compared(context: AppContext, old: str | None, new: str | None) -> Compared:
+    """What lies between two contents, by their digests in the open session; None is no file."""
+    try:
+        before = await _read(context, old)
+        after = await _read(context, new)
+    except BlobMissing:
+        return Compared(said="Its content is no longer in the session's folder, so it cannot be compared.")
+    if len(before) > LARGEST or len(after) > LARGEST:
+        return Compared(said="Too large to compare here.")
+    if "\0" in before or "\0" in after:
+        return Compared(said="A binary file.")
+    made = await asyncio.to_thread(line_diff, before, after)
+    if not made.text:
+        more = " Secrets in it are not kept: one may be another." if "[redacted: " in before else ""
+        return Compared(said=f"The content is what it was.{more}")
+    return Compared(made.text, made.added, made.removed)
+
+
+async def _read(context: AppContext, blob: str | None) -> str:
+    if blob is None or context.session is None:
+        return ""
+    return (await context.session.read_blob(blob)).decode("utf-8", "replace")

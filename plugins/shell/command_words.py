@@ -1,6 +1,6 @@
-"""Command lines as words, and whether one needs a shell.
+"""Splitting of command lines into words, and the decision if a command needs a shell.
 
-Invariant: `plain_words` gives words only where bash would run exactly the same words; whatever is in doubt is left to
+Invariant: `plain_words` returns words only if bash would run exactly the same words; doubtful commands are left to
 bash.
 """
 
@@ -92,11 +92,11 @@ _BUILTINS = frozenset(
         "!",
     ]
 )
-"""First words that mean something to bash itself and are no program, or not the same one."""
+"""Shell keywords and builtins: as a first word they need bash."""
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """The words of a command that needs no shell; None where bash has to read it."""
+    """Return the words of a command that needs no shell; None if bash must parse it."""
     if not _is_plain(command):
         return None
     words = tuple(shlex.split(command, comments=False, posix=True))
@@ -124,7 +124,7 @@ def _is_plain(command: str) -> bool:
 
 
 def all_words(command: str) -> tuple[str, ...]:
-    """The words of a command as an argument vector: quotes group, everything else is text."""
+    """Split a command into an argument vector: quotes group words, everything else is literal."""
     try:
         words = tuple(shlex.split(command, comments=False, posix=True))
     except ValueError as error:

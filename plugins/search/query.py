@@ -1,17 +1,17 @@
-"""What is searched for, and what was found: lines of files, by number."""
+"""A text search and its result: line numbers of files."""
 
 import codecs
 from dataclasses import dataclass, field
 
 MAX_FILE = 5_000_000
-"""Bytes; bigger files are passed over."""
+"""Size in bytes; larger files are skipped."""
 MAX_SECONDS = 20.0
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`path` is relative to the workspace, empty for all of it, absolute outside of it; `single`: it is a file."""
+    """One search. `path`: relative to the workspace, or absolute outside it, empty for all; `single`: it is a file."""
 
     pattern: str
     path: str
@@ -23,7 +23,7 @@ class Query:
 
 @dataclass
 class Found:
-    """Line numbers by path; `more` where the search stopped early, for a reason that stands in `notes`."""
+    """Line numbers by path; `more` if the search stopped early, with the reason in `notes`."""
 
     engine: str
     lines: dict[str, list[int]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Found:
 
 
 def text_of(data: bytes) -> str | None:
-    """The text of a file's content; None where it is binary."""
+    """Decode a file's content; return None if it is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
             return data[len(bom) :].decode(codec, "replace")
@@ -42,7 +42,7 @@ def text_of(data: bytes) -> str | None:
 
 
 def lines_of(data: bytes) -> list[str] | None:
-    """The lines of a file's content; None where it is binary. Only line feeds end lines."""
+    """Return the lines of a file's content, split at line feeds only; None if it is binary."""
     text = text_of(data)
     if text is None:
         return None

@@ -6,45 +6,44 @@ and hands views on; what the screen looks like is the panes' matter.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from textual.worker import Worker
-
-from tui_agent.config.settings import Config
+from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.folds.session.jobs import JobsView, without_engine
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
+from tui_agent.ports.app_session import AppSession
 from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.cli_client import Ask, command_line
-from tui_agent.tui.controller.blobs import Reading
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.chat import Chat
-from tui_agent.tui.controller.default_model import Defaults
+from tui_agent.tui.controller.default_model import DefaultModel
 from tui_agent.tui.controller.demo import DemoEnd
-from tui_agent.tui.controller.drafts import Keeping
-from tui_agent.tui.controller.faults import Faults
+from tui_agent.tui.controller.drafts import DraftKeeper
+from tui_agent.tui.controller.faults import FaultReporter
+from tui_agent.tui.controller.host import HostApp
+from tui_agent.tui.controller.pane_updates import PaneUpdater
+from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
 from tui_agent.tui.controller.pump import Pump
-from tui_agent.tui.controller.questions import Asking
-from tui_agent.tui.controller.render import Frames
-from tui_agent.tui.controller.rewind import Rewinding
-from tui_agent.tui.controller.session_port import AppSession
-from tui_agent.tui.controller.sessions import Opening
-from tui_agent.tui.controller.startup import Beginning, configure, watch_themes
-from tui_agent.tui.controller.submit import Sending
-from tui_agent.tui.controller.trust import Trusting
+from tui_agent.tui.controller.questions import OpenQuestions
+from tui_agent.tui.controller.rewind import RewindActions
+from tui_agent.tui.controller.session_reader import SessionReader
+from tui_agent.tui.controller.session_switcher import SessionSwitcher
+from tui_agent.tui.controller.startup import StartPage, configure, known_keys, watch_themes
+from tui_agent.tui.controller.trust import TrustDialog
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.prompt.symbol_index import of_index
+from tui_agent.tui.panes.model_discovery import Server
+from tui_agent.tui.prompt.editor import PromptText
+from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
-
-if TYPE_CHECKING:
-    from tui_agent.tui.app import AgentApp
 
 OVERLAYS = ("help", "todo", "trace", "context")
 """Actions whose keys also apply over a sheet to read."""
@@ -54,37 +53,47 @@ TWICE_S = 0.6
 
 
 @cache
-def _handlers() -> "Mapping[str, Callable[[Live, str], None]]":
-    found: Mapping[str, Callable[[Live, str], None]] = import_module(
+def _handlers() -> Mapping[str, Callable[[AppContext, str], None]]:
+    found: Mapping[str, Callable[[AppContext, str], None]] = import_module(
         "tui_agent.tui.commands.registry"
     ).HANDLERS
     return found
 
 
-class Live:
+class SessionController:
     """One session at a time, and the app's reaction to it."""
 
-    def __init__(self, app: "AgentApp") -> None:
+    def __init__(self, app: HostApp, frame: Frame) -> None:
         self.app = app
+        self.frame = frame
+        self.prompt = PromptText(frame.prompt.editor)
         self.ask: Ask = app.outside or command_line(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
         self.session: AppSession | None = None
         self.pump: Pump | None = None
         self.folder: Path | None = None
-        self.opening: Opening = Opening(self)
-        self.faults = Faults(self)
-        self.chat = Chat(app, self)
-        self.asking = Asking(app, self)
-        self.frames = Frames(self)
-        self.keeping = Keeping(self)
-        self.reading = Reading(self)
-        self.rewinding: Rewinding = Rewinding(self)
-        self.sending = Sending(self)
-        self.beginning = Beginning(self)
-        self.defaults = Defaults(self)
+        self.sessions: SessionSwitcher = SessionSwitcher(self)
+        self.faults = FaultReporter(self, frame)
+        self.reader = SessionReader(self)
+        self.drafts = DraftKeeper(self, frame)
+        self.default_model = DefaultModel(self)
         self.demo_end = DemoEnd(self)
-        self.trusting = Trusting(self)
+        self.chat = Chat(frame, self, lambda: self.panes.show_status())
+        self.questions = OpenQuestions(self)
+        self.rewind: RewindActions = RewindActions(self)
+        self.submitter = PromptSubmitter(self)
+        self.start_page = StartPage(self)
+        self.trust = TrustDialog(self)
+        self.panes: PaneUpdater = PaneUpdater(
+            self,
+            after_frame=(
+                ("the approvals", lambda: self.questions.look(self.views.approvals.view())),
+                ("the way back", self.rewind.look),
+                ("the demo's end", self.demo_end.look),
+                ("the history of messages", self.drafts.take_prompts),
+            ),
+        )
         self._escaped_at = 0.0
         self._told_unconfined = False
         self.halted_at = -2
@@ -94,22 +103,25 @@ class Live:
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Read the configuration, ask about the folder's own files, open the session, and stay."""
-        configure(self)
+    async def run(self, *, choose: bool, watch: bool) -> None:
+        """Read the configuration, ask about the folder's own files, open the session, and stay.
+
+        `choose`: with the list of sessions over it; `watch`: draw anew when the theme's file changes.
+        """
+        self.configure()
         await self.chat.mount()
-        self.app.prompt.find_symbols = of_index(self.ask, self.app.options.data_dir)
-        self.beginning.early()
-        self.worker(self.beginning.look(), "start page")
-        self.app.set_interval(BEAT_S, self.frames.beat)
-        if not await self.trusting.ask():
+        self.frame.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
+        self.start_page.early()
+        self.worker(self.start_page.look(), "start page")
+        self.frame.set_interval(BEAT_S, self.panes.beat)
+        if not await self.trust.ask():
             return
-        if self.app.choose:
+        if choose:
             self.act("sessions")
-        await self.opening.open(self.app.options)
+        await self.sessions.open(self.app.options)
         # Both load much that no first screen needs; whoever is quicker with a command waits for the rest of it.
         await asyncio.to_thread(_handlers)
-        if self.app.watch_themes:
+        if watch:
             self.worker(watch_themes(self), "themes")
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -147,10 +159,50 @@ class Live:
         settings = self.state.settings
         return settings is not None and bool(settings.model.model)
 
+    @property
+    def profiles(self) -> Mapping[str, ModelProfile]:
+        """The model profiles of the configuration."""
+        return self.config.models if self.config is not None else {}
+
+    @property
+    def local_servers(self) -> Sequence[Server]:
+        """The model servers on this machine that answered."""
+        return self.start_page.local
+
+    @property
+    def work_folder(self) -> str:
+        """The folder that the session works in; without a session the app's own."""
+        return self.state.workspace or str(self.app.options.cwd)
+
+    def known_keys(self) -> frozenset[str]:
+        """Return the API key variables that have a value."""
+        return known_keys(self)
+
+    async def use_key(self, variable: str, key: str) -> None:
+        """Give the engine a key for this run, and open the session again with it."""
+        # The newest key wins over one in the environment that did not work.
+        typed = {**dict(self.app.options.keys), variable: key}
+        self.app.options = replace(self.app.options, keys=tuple(typed.items()))
+        self.ask = self.app.outside or command_line(self.app.options, self.app.environ)
+        await self.sessions.reopen()
+
+    def configure(self) -> None:
+        """Read the configuration, and use what of it concerns the screen."""
+        configure(self)
+
+    def take_state(self) -> None:
+        """React to a new state of the session."""
+        self.submitter.under_way = False
+        self.start_page.refresh()
+        self.default_model.look(self.state)
+
     def submit(self, command: Command) -> None:
         """Hand a command to the engine."""
         if self.session is not None and self.session.closed:
-            self.app.say("The engine's process ended. Enter on a message opens the session again.", "warning")
+            sends = self.app.key_map.key_of("send")
+            self.app.say(
+                f"The engine's process ended. {sends} on a message opens the session again.", "warning"
+            )
             return
         if self.session is None:
             self.app.say("No session is open. /new starts one, /sessions shows the others.", "warning")
@@ -168,26 +220,27 @@ class Live:
         if action is not None and action.ground and self.running:
             said = action.slash or action.shown
             what = "Your command" if self.state.shell is not None else "A turn"
-            self.app.say(f"{what} is running. {said} can be used after it; Esc stops it.", "warning")
+            stops = self.app.key_map.key_of("stop")
+            self.app.say(f"{what} is running. {said} can be used after it; {stops} stops it.", "warning")
             return
-        below = self.app.screen
+        below = self.frame.screen
         handler(self, argument.strip())
-        shown = self.app.screen
+        shown = self.frame.screen
         if isinstance(shown, Viewer) and shown is not below:
             shown.opened_by = name
 
     def lays_over(self, name: str) -> bool:
         """Whether a key of the main screen applies to the sheet, or the page, that lies over it now."""
-        if name not in OVERLAYS or self.opening.under_way:
+        if name not in OVERLAYS or self.sessions.under_way:
             return False
-        top, under = self.app.screen, self.app.screen_stack[1:-1]
+        top, under = self.frame.screen, self.frame.screen_stack[1:-1]
         if isinstance(top, TraceScreen):
             return name != "trace"
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def lay_over(self, name: str) -> None:
         """Show this in place of the sheet that is open; its own key closes it."""
-        top = self.app.screen
+        top = self.frame.screen
         if isinstance(top, Viewer):
             top.close()
             if top.opened_by == name:
@@ -200,7 +253,8 @@ class Live:
             return
         now = time.monotonic()
         before, self._escaped_at = self._escaped_at, now
-        if now - before < TWICE_S and self.connected and not self.app.prompt.editor.text:
+        twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
+        if twice and self.connected and not self.prompt.text:
             self._escaped_at = 0.0
             self.act("revert")
 
@@ -210,6 +264,14 @@ class Live:
             return False
         self.submit(Interrupt())
         return True
+
+    def show_trust(self) -> None:
+        """Show the folder's own files, and what was decided about them."""
+        self.trust.show()
+
+    def looks_changed(self) -> None:
+        """Draw with another theme: what caches strips starts anew."""
+        self.panes.looks_changed()
 
     def set_policy(self, name: str) -> None:
         """Use another policy."""
@@ -224,6 +286,6 @@ class Live:
 
     # -- work beside the screen ------------------------------------------------------------------------------------
 
-    def worker(self, work: object, name: str) -> "Worker[object]":
+    def worker(self, work: Coroutine[object, object, object], name: str) -> object:
         """Run a coroutine beside the screen; a fault in it is said, not thrown."""
-        return self.app.run_worker(work, name=name, exit_on_error=False)  # type: ignore[arg-type]
+        return self.frame.run_worker(work, name=name, exit_on_error=False)

@@ -1,0 +1,117 @@
+"""Explanation for text that was not found: the most similar place and how it differs.
+
+Invariant: the work is bounded: at most `MAX_LINES` lines are compared, each cut at `MAX_WIDTH` characters.
+"""
+
+import re
+from collections.abc import Callable
+from difflib import SequenceMatcher
+
+MAX_LINES = 20_000
+MAX_WIDTH = 300
+FUZZY_LIMIT = 2_000
+SHOWN_LINES = 12
+_NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
+_LOOKALIKES = str.maketrans(
+    {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\u00a0": " ", "…": "..."}
+)
+
+_LIKENESSES: tuple[tuple[Callable[[str], str], str], ...] = (
+    (str.rstrip, "they differ in spaces at the end of a line."),
+    (str.strip, ""),
+    (lambda line: " ".join(line.split()), ""),
+    (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
+    (lambda line: line.strip().casefold(), "they differ in letter case."),
+)
+"""Line normalisations with the difference each ignores (empty: `_describe_indentation` finds it)."""
+
+
+def explain(text: str, wanted: str) -> str:
+    """Return a few lines for the model: the most similar text with line numbers, and how it differs."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")][:MAX_LINES]
+    old = [line.removesuffix("\r") for line in wanted.split("\n")]
+    if old and old[-1] == "" and len(old) > 1:
+        old.pop()
+    if all(_NUMBERED.match(line) for line in old if line.strip()) and any(line.strip() for line in old):
+        return "old_text begins with line numbers: remove the number and tab that read_file adds."
+    start, reason = _find_nearest(lines, old)
+    if start is None:
+        return "The file has nothing similar. Read it again."
+    piece = lines[start : start + min(len(old), SHOWN_LINES)]
+    shown = "\n".join(f"{start + 1 + index}\t{line[:MAX_WIDTH]}" for index, line in enumerate(piece))
+    return f"Most similar are lines {start + 1}-{start + len(old)}: {reason or _first_difference(lines, old, start)}\n{shown}"
+
+
+def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
+    for normalise, reason in _LIKENESSES:
+        start = _find_block(list(map(normalise, lines)), list(map(normalise, old)))
+        if start is not None:
+            return start, reason or _describe_indentation(lines, old, start)
+    return _find_similar(lines, old), ""
+
+
+def _find_block(lines: list[str], old: list[str]) -> int | None:
+    """Return the index where `old` begins in `lines`; None if it does not occur or is all blank."""
+    key = max(range(len(old)), key=lambda row: len(old[row]))
+    if not old[key]:
+        return None
+    for index, line in enumerate(lines):
+        start = index - key
+        if line == old[key] and start >= 0 and lines[start : start + len(old)] == old:
+            return start
+    return None
+
+
+def _describe_indentation(lines: list[str], old: list[str], start: int) -> str:
+    for index, line in enumerate(old):
+        file_line = lines[start + index]
+        if file_line == line:
+            continue
+        file_indent = file_line[: len(file_line) - len(file_line.lstrip())]
+        old_indent = line[: len(line) - len(line.lstrip())]
+        if file_indent != old_indent:
+            return f"the indentation differs: line {start + 1 + index} begins with {_count_blanks(file_indent)}, old_text with {_count_blanks(old_indent)}."
+        return f"the spaces differ in line {start + 1 + index}."
+    return ""
+
+
+def _count_blanks(text: str) -> str:
+    if not text:
+        return "no spaces"
+    tabs, spaces = text.count("\t"), text.count(" ")
+    words = [f"{tabs} tab{'s' * (tabs != 1)}"] if tabs else []
+    words += [f"{spaces} space{'s' * (spaces != 1)}"] if spaces else []
+    return " and ".join(words) or "other white space"
+
+
+def _find_similar(lines: list[str], old: list[str]) -> int | None:
+    """Return the start of the block in which the longest line of `old` has its most similar line."""
+    key = max(range(len(old)), key=lambda row: len(old[row].strip()))
+    wanted = old[key].strip()[:MAX_WIDTH]
+    if not wanted:
+        return None
+    matcher = SequenceMatcher(None, "", wanted)
+    best_ratio, start = 0.6, None
+    compared = 0
+    for index, line in enumerate(lines):
+        piece = line.strip()[:MAX_WIDTH]
+        matcher.set_seq1(piece)
+        if matcher.real_quick_ratio() <= best_ratio or matcher.quick_ratio() <= best_ratio:
+            continue
+        compared += 1
+        ratio = matcher.ratio()
+        if ratio > best_ratio:
+            best_ratio, start = ratio, max(index - key, 0)
+        if compared > FUZZY_LIMIT:
+            break
+    return start
+
+
+def _first_difference(lines: list[str], old: list[str], start: int) -> str:
+    for index, line in enumerate(old):
+        file_line = lines[start + index] if start + index < len(lines) else None
+        if file_line is None:
+            return f"the file ends before old_text's line {index + 1}."
+        if file_line != line:
+            return f"line {start + 1 + index} differs: the file has {file_line[:MAX_WIDTH]!r}, old_text has {line[:MAX_WIDTH]!r}."
+    return "the line breaks differ."

@@ -1,0 +1,227 @@
+"""Ranking of a notes folder's paragraphs by a query's words, within fixed limits of notes and bytes.
+
+Invariant: notes that were not searched are counted, so that the caller can report them.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_agent.plugin_api import (
+    NOTE_BYTES,
+    note_places,
+    plain_letters,
+    text_of_note,
+    title_of_note,
+    word_forms,
+)
+
+MAX_NOTES = 10_000
+MAX_BYTES = 16_000_000
+"""Limits for one search: number of notes and their total bytes; the newest notes come first."""
+SNIPPET_LINES = 8
+SNIPPET_CHARS = 600
+LEAST_BEGINNING = 4
+"""Minimum letters for one word to match as the beginning of another: config, configuration."""
+NEAR = 0.4
+"""Weight of such a prefix match; a full match counts 1."""
+_K1, _B = 1.2, 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Matching lines of a note: first line, title, text and score."""
+
+    file: str
+    line: int
+    title: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Snippets, best first, with counts of what was and was not searched."""
+
+    snippets: tuple[Snippet, ...]
+    words: tuple[str, ...]
+    """The query's words in the form used for comparison."""
+    notes: int
+    left_out: int = 0
+    cut: tuple[str, ...] = ()
+    """Notes that are too long; only their beginning was searched."""
+    no_text: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    """A paragraph that contains a query word, or whose heading does."""
+
+    file: str
+    line: int
+    about: str
+    text: str
+    counts: dict[str, float]
+
+
+@dataclass(slots=True)
+class _Scan:
+    """Data collected while the notes are read."""
+
+    matching: list[_Paragraph] = field(default_factory=list)
+    paragraphs: int = 0
+    chars: int = 0
+    cut: list[str] = field(default_factory=list)
+    no_text: list[str] = field(default_factory=list)
+
+
+class _QueryWords:
+    """The query's words, and the weights with which words of a note match them."""
+
+    def __init__(self, query: str) -> None:
+        self.words = tuple(dict.fromkeys(word_forms(plain_letters(query))))
+        self._typed = {word: {word, _without_e(word)} for word in self.words}
+        self._seeds = tuple(
+            {form[:LEAST_BEGINNING].rstrip("y") for forms in self._typed.values() for form in forms}
+        )
+        self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
+
+    def counts(self, text: str) -> dict[str, float]:
+        """Return the weighted number of matches of each query word in the text."""
+        lowered = text.lower()
+        # Most paragraphs contain no query word at all; a substring check skips them cheaply.
+        if not any(seed in lowered for seed in self._seeds):
+            return {}
+        counts: dict[str, float] = {}
+        for term in word_forms(text):
+            for word, weight in self._match_weights(term):
+                counts[word] = counts.get(word, 0.0) + weight
+        return counts
+
+    def excerpt(self, text: str) -> str:
+        """Return the text, shortened to the surroundings of its first query word if it is long."""
+        if len(text) <= SNIPPET_CHARS:
+            return text
+        lowered = plain_letters(text).lower()
+        first_hit = min((place for seed in self._seeds if (place := lowered.find(seed)) >= 0), default=0)
+        start = max(0, min(first_hit - SNIPPET_CHARS // 3, len(text) - SNIPPET_CHARS))
+        end = start + SNIPPET_CHARS
+        return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+    def _match_weights(self, term: str) -> tuple[tuple[str, float], ...]:
+        known = self._weights.get(term)
+        if known is None:
+            weights = ((word, self._match_weight(word, term)) for word in self.words)
+            known = self._weights[term] = tuple((word, weight) for word, weight in weights if weight)
+        return known
+
+    def _match_weight(self, word: str, term: str) -> float:
+        if term == word:
+            return 1.0
+        return NEAR if any(_shares_prefix(form, term) for form in self._typed[word]) else 0.0
+
+
+def search(folder: Path, query: str, most: int, *, most_notes: int = MAX_NOTES) -> Found:
+    """Return the best paragraphs for the query's words (BM25; title and file name count with each paragraph)."""
+    places, query_words, scan = note_places(folder), _QueryWords(query), _Scan()
+    searched = 0
+    for place in places[:most_notes] if query_words.words else ():
+        if scan.chars > MAX_BYTES:
+            break
+        searched += 1
+        _scan_note(place.path, place.path.relative_to(folder).as_posix(), place.size, query_words, scan)
+    best = sorted(_score(scan, query_words.words), key=lambda pair: (-pair[0], pair[1].file, pair[1].line))
+    return Found(
+        tuple(
+            Snippet(
+                paragraph.file,
+                paragraph.line,
+                paragraph.about,
+                query_words.excerpt(paragraph.text),
+                round(score, 3),
+            )
+            for score, paragraph in best[:most]
+        ),
+        query_words.words,
+        len(places),
+        left_out=len(places) - searched if query_words.words else 0,
+        cut=tuple(scan.cut),
+        no_text=tuple(scan.no_text),
+    )
+
+
+def _scan_note(path: Path, name: str, size: int, query_words: _QueryWords, scan: _Scan) -> None:
+    text = text_of_note(path)
+    if text is None:
+        scan.no_text.append(name)
+        return
+    if size > NOTE_BYTES:
+        scan.cut.append(name)
+    scan.chars += len(text)
+    lines = text.splitlines()
+    title = title_of_note(lines)
+    heading_counts: dict[str, dict[str, float]] = {}
+    for first, heading, paragraph in _paragraphs(lines):
+        shown = "\n".join(paragraph)
+        about = title if heading in ("", title) else f"{title} › {heading}"
+        if about not in heading_counts:
+            heading_counts[about] = query_words.counts(plain_letters(f"{about} {path.stem}"))
+        counts = query_words.counts(plain_letters(shown))
+        scan.paragraphs += 1
+        if counts or heading_counts[about]:
+            for word, count in heading_counts[about].items():
+                counts[word] = counts.get(word, 0.0) + count
+            scan.matching.append(_Paragraph(name, first, about, shown, counts))
+
+
+def _score(scan: _Scan, words: Sequence[str]) -> Iterator[tuple[float, _Paragraph]]:
+    mean = scan.chars / scan.paragraphs if scan.chars else 1.0
+    containing = Counter(word for paragraph in scan.matching for word in paragraph.counts)
+    inverse_frequency = {
+        word: math.log(1 + (scan.paragraphs - containing[word] + 0.5) / (containing[word] + 0.5))
+        for word in words
+    }
+    for paragraph in scan.matching:
+        length = _K1 * (1 - _B + _B * len(paragraph.text) / mean)
+        yield (
+            sum(
+                inverse_frequency[word] * count * (_K1 + 1) / (count + length)
+                for word, count in paragraph.counts.items()
+            ),
+            paragraph,
+        )
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield each paragraph with its first line number and its heading, at most `SNIPPET_LINES` lines each.
+
+    A heading alone is yielded only if the note has nothing else.
+    """
+    paragraph: list[str] = []
+    heading, paragraph_heading, heading_line, only_headings = "", "", 1, True
+    for number, line in enumerate([*lines, ""], start=1):
+        is_heading = line.startswith("#")
+        if line.strip() and not is_heading and len(paragraph) < SNIPPET_LINES:
+            paragraph_heading = paragraph_heading if paragraph else heading
+            paragraph.append(line)
+            continue
+        if paragraph:
+            only_headings = False
+            yield number - len(paragraph), paragraph_heading, paragraph
+        paragraph, paragraph_heading = ([line], heading) if line.strip() and not is_heading else ([], "")
+        heading, heading_line = (line.lstrip("# ").strip(), number) if is_heading else (heading, heading_line)
+    if only_headings and heading:
+        yield heading_line, heading, [heading]
+
+
+def _shares_prefix(word: str, term: str) -> bool:
+    """Return True if one of the two is the beginning of the other."""
+    short, long = sorted((word, term), key=len)
+    return len(short) >= LEAST_BEGINNING and long.startswith(short)
+
+
+def _without_e(word: str) -> str:
+    """Return the word with ae, oe, ue reduced to a, o, u, as `plain_letters` does with ä, ö, ü: groesse, Größe."""
+    return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

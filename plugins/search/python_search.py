@@ -1,0 +1,160 @@
+"""Search without ripgrep: files are read through the environment and matched in a separate process.
+
+Invariant: an expression never runs in this process, because one with endless backtracking could not be stopped here.
+"""
+
+import asyncio
+import json
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, path_pattern
+
+from .query import MAX_FILE, MAX_SECONDS, Found, Query, text_of
+
+BATCH_FILES = 64
+BATCH_CHARS = 4_000_000
+MAX_FILES = 100_000
+PROGRAM = Path(__file__).with_name("regex_worker.py")
+LENGTH = struct.Struct(">I")
+
+
+class WorkerEnded(Exception):
+    """Raised when the process was closed or failed."""
+
+
+class Worker:
+    """Starts the process at the first `scan`. `close` ends it at once; a running `scan` then raises."""
+
+    def __init__(self, pattern: str, ignore_case: bool, limit: int) -> None:
+        self._query = json.dumps({"pattern": pattern, "ignore_case": ignore_case, "limit": limit})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def scan(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return, for each text, the numbers of its matching lines, up to the limit."""
+        process = self._process or self._start()
+        assert process.stdin is not None and process.stdout is not None
+        results: list[list[int]] = []
+        try:
+            for text in texts:
+                data = text.encode("utf-8", "replace")
+                process.stdin.write(LENGTH.pack(len(data)) + data)
+                process.stdin.flush()
+                answer = process.stdout.readline()
+                if not answer:
+                    raise WorkerEnded
+                results.append(json.loads(answer))
+        except (OSError, ValueError) as error:
+            raise WorkerEnded from error
+        return results
+
+    def close(self) -> None:
+        """Stop the process."""
+        self._closed = True
+        process = self._process
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(
+            (sys.executable, "-I", "-S", str(PROGRAM), self._query),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._process = process
+        if self._closed:
+            self.close()
+        return process
+
+
+async def search(
+    query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SECONDS
+) -> Found:
+    """Return the matching places in readable files, within the limits of size, number and time."""
+    result = Found("own")
+    deadline = time.monotonic() + seconds
+    worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
+    try:
+        async with asyncio.timeout(seconds):
+            await _search(query, env, may_read, worker, result)
+    except (TimeoutError, WorkerEnded):
+        result.more = True
+        reason = "the pattern takes too long" if time.monotonic() >= deadline else "the search process ended"
+        result.notes.append(f"stopped after {seconds:g} s, {reason}: some files were not searched")
+    finally:
+        worker.close()
+    return result
+
+
+def _glob_filter(glob: str) -> Callable[[str], bool]:
+    """Return a predicate for paths; an empty glob matches everything, a leading `!` inverts the match."""
+    if not glob.strip("!"):
+        return lambda path: True
+    matches = path_pattern(glob.removeprefix("!"))
+    return lambda path: matches(path) != glob.startswith("!")
+
+
+async def _search(
+    query: Query, env: Environment, may_read: Callable[[str], bool], worker: Worker, result: Found
+) -> None:
+    matches = _glob_filter(query.glob)
+    base = f"{query.path}/" if query.path and not query.single else ""
+    batch: list[tuple[str, str]] = []
+    files = 0
+    if query.single:
+        batch.append((query.path, text_of((await env.read(query.path)).data) or ""))
+        await _scan(batch, worker, result)
+        return
+    async for item in env.walk(query.path):
+        if not _is_searchable(item) or not (matches(item.path) or matches(item.path.removeprefix(base))):
+            continue
+        if not may_read(item.path):
+            continue
+        text = await _read_text(item, env)
+        if text is None:
+            continue
+        files += 1
+        batch.append((item.path, text))
+        if len(batch) >= BATCH_FILES or sum(len(text) for _, text in batch) > BATCH_CHARS:
+            await _scan(batch, worker, result)
+            batch = []
+            if sum(map(len, result.lines.values())) > query.max_results or files > MAX_FILES:
+                result.more = True
+                return
+    await _scan(batch, worker, result)
+
+
+def _is_searchable(item: FileInfo) -> bool:
+    return item.kind == "file" and item.size <= MAX_FILE
+
+
+async def _read_text(item: FileInfo, env: Environment) -> str | None:
+    try:
+        content = await env.read(item.path, MAX_FILE)
+    except EnvironmentFault:
+        return None
+    # A link created since the folder was listed may lead to another file that was never approved.
+    return text_of(content.data) if content.path == item.path else None
+
+
+async def _scan(batch: Sequence[tuple[str, str]], worker: Worker, result: Found) -> None:
+    if not batch:
+        return
+    answers = await asyncio.to_thread(worker.scan, [text for _, text in batch])
+    for (path, _), numbers in zip(batch, answers, strict=True):
+        if numbers:
+            result.lines[path] = numbers

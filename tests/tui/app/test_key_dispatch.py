@@ -1,0 +1,162 @@
+"""Every key of the registry can be changed: the new key does what the old one did, and the old one nothing."""
+
+import pytest
+
+from tui_agent.tui.actions import ACTIONS, BY_NAME, Action, Scope, key_name
+from tui_agent.tui.commands.context import ContextSheet
+from tui_agent.tui.commands.registry import HANDLERS
+from tui_agent.tui.modals.approval import Approval
+from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.fork_form import ForkForm
+from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.modals.policy import PolicySheet
+from tui_agent.tui.modals.provider import ProviderForm
+from tui_agent.tui.modals.question import Question
+from tui_agent.tui.modals.trust import TrustSheet
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.start import Start
+from tui_agent.tui.prompt.editor import Editor
+from tui_agent.tui.screens.compare.screen import CompareScreen
+from tui_agent.tui.screens.jobs import JobsScreen
+from tui_agent.tui.screens.map.screen import MapScreen
+from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.screens.trace.screen import TraceScreen
+from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
+from tui_agent.tui.screens.tree.screen import TreeScreen
+from tui_agent.tui.widgets.key_settings import BESIDE, apply_key_settings
+from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
+
+FREE = [f"ctrl+f{number}" for number in range(5, 15)]
+"""Keys that nothing uses."""
+TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
+    "prompt": (Editor,),
+    "menu": (Editor,),
+    "approval": (Approval,),
+    "reason": (Approval,),
+    "rule": (Approval,),
+    "question": (Question,),
+    "trace": (TraceScreen,),
+    "list": (Picker,),
+    "viewer": (Viewer, ContextSheet),
+    "context": (ContextSheet,),
+    "start": (Start,),
+    "trust": (TrustSheet,),
+    "replay": (ReplayScreen,),
+    "compare": (CompareScreen,),
+    "tree": (TreeScreen,),
+    "checkpoints": (CheckpointsScreen,),
+    "jobs": (JobsScreen,),
+    "map": (MapScreen,),
+    "map_find": (MapScreen,),
+    "fork": (ForkForm,),
+    "sessions": (SessionsScreen,),
+    "sessions_find": (SessionsScreen,),
+    "policy": (PolicySheet,),
+    "provider": (ProviderForm,),
+    "confirm": (Confirm,),
+    "field": (SessionsScreen, ReplayScreen),
+    "sheet": (Viewer, Question, Approval, ForkForm, TrustSheet, PolicySheet, ProviderForm, Confirm),
+    "page": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen),
+    "rows": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen, TraceScreen, Picker),
+}
+"""Who takes the keys of a scope. Those of `app` and `transcript` are the app's own, and tested in the app."""
+UNUSED = {("page_ends", Picker)}
+"""Shared keys that one of the screens leaves to its field."""
+KEYED = [action for action in ACTIONS if action.keys]
+
+
+def bare(
+    taker: type[KeyActions], action: Action, keys: KeyMap
+) -> tuple[KeyActions, list[tuple[object, ...]]]:
+    """A screen of this class without its content, and the calls of the method that this action leads to."""
+    calls: list[tuple[object, ...]] = []
+
+    class Bare(taker):  # type: ignore[valid-type,misc]
+        key_map = keys
+
+        def __init__(self) -> None:
+            """Nothing of the screen is needed."""
+
+        def key_scopes(self) -> tuple[Scope, ...]:
+            return action.scope, *BESIDE.get(action.scope, ())
+
+    named = taker._key_methods[action.name]
+    method, *fixed = (named,) if isinstance(named, str) else named
+    screen = Bare()
+    for other in taker._key_methods.values():
+        name = other if isinstance(other, str) else other[0]
+        setattr(screen, name, lambda *arguments: False)
+
+    def record(*arguments: object) -> bool:
+        meant = list(arguments[: len(fixed)]) == fixed
+        if meant:
+            calls.append(arguments)
+        return meant
+
+    setattr(screen, method, record)
+    return screen, calls
+
+
+@pytest.mark.parametrize(
+    ("action", "taker"),
+    [
+        (action, taker)
+        for action in KEYED
+        for taker in TAKERS.get(action.scope, ())
+        if (action.name, taker) not in UNUSED
+    ],
+    ids=lambda one: one.name if isinstance(one, Action) else one.__name__,
+)
+def test_a_changed_key_does_what_the_old_one_did_and_the_old_one_nothing(
+    action: Action, taker: type[KeyActions]
+) -> None:
+    given = FREE[: action.choices]
+    actions, faults = apply_key_settings({action.name: given})
+    assert faults == []
+    default, by_default = bare(taker, action, KeyMap())
+    for key in action.keys[: action.choices]:
+        default.run_key(key)
+    screen, calls = bare(taker, action, KeyMap(actions))
+    for key in action.keys:
+        screen.run_key(key)
+    assert calls == []
+    for key in given:
+        assert screen.run_key(key)
+    assert calls == by_default and len(calls) == action.choices
+
+
+@pytest.mark.parametrize("action", KEYED, ids=lambda action: action.name)
+def test_every_action_with_a_key_has_someone_who_takes_it(action: Action) -> None:
+    if action.scope in ("app", "transcript"):
+        assert action.name in {*HANDLERS, "quit", "stop", "copy_or_stop", "scroll"}
+        return
+    for taker in TAKERS[action.scope]:
+        assert (action.name, taker) in UNUSED or action.name in taker._key_methods, taker
+
+
+@pytest.mark.parametrize(
+    "taker", sorted({one for many in TAKERS.values() for one in many}, key=lambda one: one.__name__)
+)
+def test_every_method_that_a_screen_names_exists_and_its_action_too(taker: type[KeyActions]) -> None:
+    for name, method in taker._key_methods.items():
+        assert name in BY_NAME
+        assert hasattr(taker, method if isinstance(method, str) else method[0]) or taker is Editor
+
+
+@pytest.mark.parametrize("action", KEYED, ids=lambda action: action.name)
+def test_lists_of_keys_show_the_changed_key(action: Action) -> None:
+    given = FREE[: action.choices]
+    keys = KeyMap(apply_key_settings({action.name: given}).actions)
+    assert keys.key_of(action.name) == key_name(given[0])
+    assert keys.label(action.name).startswith(key_name(given[0]))
+
+
+@pytest.mark.parametrize("pressed", ["N", "upper_n", "shift+n"])
+def test_a_letter_with_shift_is_one_key_however_the_terminal_reports_it(pressed: str) -> None:
+    [(action, choice), *_] = KeyMap().find(pressed, ("replay",))
+    assert (action.name, choice) == ("replay_again", 1)
+
+
+def test_a_letter_with_shift_means_what_it_means_without_where_it_has_no_meaning_of_its_own() -> None:
+    assert [action.name for action, _ in KeyMap().find("Y", ("approval",))] == ["yes"]

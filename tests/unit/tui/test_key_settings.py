@@ -1,0 +1,175 @@
+"""`[keys]` in config.toml: what can be written there, and what becomes of what cannot be used."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT
+from tui_agent.tui.widgets.key_settings import (
+    BESIDE,
+    EVERYWHERE,
+    apply_key_settings,
+    needs_protocol,
+    parse_key,
+)
+
+
+def keys_of(name: str, settings: dict[str, str | list[str]]) -> tuple[str, ...]:
+    return next(action.keys for action in apply_key_settings(settings).actions if action.name == name)
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("ctrl+t", "ctrl+t"),
+        ("Ctrl+T", "ctrl+t"),
+        ("shift+ctrl+left", "ctrl+shift+left"),
+        ("Esc", "escape"),
+        ("PgDn", "pagedown"),
+        ("F9", "f9"),
+        ("/", "slash"),
+        ("+", "plus"),
+        ("ctrl++", "ctrl+plus"),
+        ("[", "left_square_bracket"),
+        ("G", "shift+g"),
+        ("ö", "ö"),
+        ("cntrl+t", None),
+        ("escpae", None),
+        ("ctrl+", None),
+        ("f99", None),
+        ("", None),
+    ],
+)
+def test_a_key_is_written_by_its_name_or_as_it_is_printed(written: str, key: str | None) -> None:
+    assert parse_key(written) == key
+
+
+@pytest.mark.parametrize("action", [action for action in ACTIONS if action.keys], ids=lambda one: one.name)
+def test_every_default_key_can_be_written_as_it_is_printed(action: object) -> None:
+    for key in action.keys:  # type: ignore[attr-defined]
+        assert " ".join(parse_key(part) or "" for part in key.split()) == key
+
+
+def test_several_keys_are_a_list_or_stand_between_commas() -> None:
+    assert keys_of("palette", {"palette": "ctrl+t, f9"}) == ("ctrl+t", "f9")
+    assert keys_of("palette", {"palette": ["ctrl+t", "f9"]}) == ("ctrl+t", "f9")
+    assert keys_of("palette", {"palette": "ctrl+,"})[0] == "ctrl+comma"
+    assert keys_of("palette", {"palette": ""}) == ()
+
+
+def test_two_actions_can_swap_their_keys() -> None:
+    settings: dict[str, str | list[str]] = {"sessions_sort": "r", "sessions_replay": "s"}
+    assert apply_key_settings(settings).faults == []
+    assert keys_of("sessions_sort", settings) == ("r",)
+    assert keys_of("sessions_replay", settings) == ("s",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"pallete": "f9"}, "There is no action pallete. Did you mean palette?"),
+        ({"todo": "cntrl+t"}, "todo: there is no key cntrl+t. Did you mean ctrl?"),
+        ({"todo": "escpae"}, "todo: there is no key escpae. Did you mean escape or space?"),
+        ({"todo": "ctrl+t, nonsense"}, "todo: there is no key nonsense."),
+        ({"todo": "f9, f9"}, "todo: a key is named twice."),
+        ({"todo": "f9 f9"}, "todo: a key pressed twice works for revert only."),
+        ({"revert": "f9 f9"}, "revert: F9 F9 works only with the key of stop, pressed twice."),
+        ({"sessions_sort": "r"}, "R would mean both sessions_replay and sessions_sort. Give one of them another key."),
+        ({"tree_fork": "pagedown"}, "PgDn would mean both tree_fork and page_scroll. Give one of them another key."),
+        ({"queue": "f1"}, "F1 would mean both help and queue. Give one of them another key."),
+        ({"view_copy": "ctrl+c"}, "Ctrl+C would mean both copy_or_stop and view_copy. Give one of them another key."),
+        ({"view_close": ""}, "view_close: it needs a key, or you could not leave."),
+        ({"replay_event": "x"}, 'replay_event: it needs 2 keys, one for each choice, as in ["left", "right"].'),
+        ({"send": "x"}, "send: X is text where this action applies. Use a function key, or one with Ctrl or Alt."),
+        ({"list_open": "space"}, "list_open: Space is text where this action applies. Use a function key, or one with Ctrl or Alt."),
+        ({"commands": "f9"}, "commands: / is part of what you type and cannot be changed."),
+    ],
+)  # fmt: skip
+def test_a_wrong_entry_is_named_and_its_action_keeps_its_keys(settings: dict[str, str], fault: str) -> None:
+    keys = apply_key_settings(settings)
+    assert keys.faults == [fault]
+    assert keys.actions == ACTIONS
+
+
+def test_a_wrong_entry_takes_no_other_entry_with_it() -> None:
+    keys = apply_key_settings({"todo": "nonsense", "palette": "f9", "trace": "f9"})
+    assert len(keys.faults) == 2
+    changed = {
+        action.name for action, default in zip(keys.actions, ACTIONS, strict=True) if action != default
+    }
+    assert changed == set()
+    assert keys_of("palette", {"todo": "nonsense", "palette": "f9"}) == ("f9",)
+
+
+def test_where_one_key_is_given_twice_none_of_both_actions_gets_it() -> None:
+    keys = apply_key_settings({"palette": "f9", "trace": "f9"})
+    assert keys.faults == ["F9 would mean both trace and palette. Give one of them another key."]
+    assert keys.actions == ACTIONS
+
+
+@pytest.mark.parametrize("key", ["ctrl+shift+t", "ctrl+comma", "super+t", "ctrl+i", "alt+shift+enter"])
+def test_a_key_that_not_every_terminal_sends_is_named_and_the_default_works_too(key: str) -> None:
+    assert needs_protocol(key)
+    keys = apply_key_settings({"palette": key})
+    [fault] = keys.faults
+    assert fault.startswith("palette: not every terminal can send") and fault.endswith("Ctrl+P works too.")
+    assert keys_of("palette", {"palette": key}) == (key, "ctrl+p")
+
+
+def test_a_default_that_another_action_took_does_not_come_back() -> None:
+    settings: dict[str, str | list[str]] = {"palette": "ctrl+shift+t", "todo": "ctrl+p"}
+    assert keys_of("palette", settings) == ("ctrl+shift+t",)
+    assert keys_of("todo", settings) == ("ctrl+p",)
+
+
+@pytest.mark.parametrize("key", ["ctrl+t", "alt+x", "f9", "ctrl+f5", "x", "shift+x", "slash", "enter", "shift+tab", "alt+enter"])  # fmt: skip
+def test_keys_that_every_terminal_sends_need_nothing(key: str) -> None:
+    assert not needs_protocol(key)
+
+
+def test_stop_takes_revert_along() -> None:
+    assert keys_of("revert", {"stop": "f9"}) == ("f9 f9",)
+    assert keys_of("revert", {"stop": "f9", "revert": "f10"}) == ("f10",)
+
+
+NAMES = st.sampled_from([*BY_NAME, "nobody"])
+KEYS = st.sampled_from(
+    [
+        "x",
+        "f9",
+        "f1",
+        "escape",
+        "enter",
+        "ctrl+t",
+        "ctrl+shift+t",
+        "up",
+        "down",
+        "tab",
+        "1",
+        "/",
+        "q q",
+        "nonsense",
+        "",
+    ]
+)
+
+
+@given(st.dictionaries(NAMES, st.lists(KEYS, max_size=3), max_size=6))
+def test_whatever_is_written_no_key_means_two_things_and_every_way_out_has_one(
+    settings: dict[str, list[str]],
+) -> None:
+    actions = apply_key_settings(settings).actions
+    assert [action._replace(keys=()) for action in actions] == [
+        action._replace(keys=()) for action in ACTIONS
+    ]
+    for action in actions:
+        assert action.keys or action.name not in WAYS_OUT
+        assert len(action.keys) % action.choices == 0
+    for scope in {action.scope for action in actions}:
+        scopes = {scope, *BESIDE.get(scope, ())}
+        present = [one for one in actions if one.scope in scopes or one.name in EVERYWHERE]
+        for one, other in combinations(present, 2):
+            if scope in (one.scope, other.scope) and set(one.keys) & set(other.keys):
+                assert set(BY_NAME[one.name].keys) & set(BY_NAME[other.name].keys)

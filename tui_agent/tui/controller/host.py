@@ -1,0 +1,133 @@
+"""The interface of `SessionController` for the parts that it is made of.
+
+Invariant: protocols only; a part imports this module and parts below it, never the controller.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.folds.views import ViewName, Views
+from tui_agent.ports.app_session import AppSession
+from tui_agent.protocol.envelope import Record
+from tui_agent.session.engine_handle import EngineHandle
+from tui_agent.tui.actions import Action
+from tui_agent.tui.cli_client import Ask
+from tui_agent.tui.context import AppContext, ChatPort, ScreenPort, SessionsPort, StartPort
+from tui_agent.tui.controller.drafts import DraftKeeper
+from tui_agent.tui.controller.faults import FaultReporter
+from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.session_reader import SessionReader
+from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.panes.start import Start
+from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.type_ahead import TypedAhead
+
+
+class HostApp(ScreenPort, Protocol):
+    """The app as the controller uses it."""
+
+    handle: EngineHandle | None
+    spawn: Callable[[SessionOptions], AppSession] | None
+    first_prompt: str
+    waiting_intents: list[Intent | Prompt.Sent]
+    answer: str
+    outside: Ask | None
+    left: bool
+
+    def show_keys(self) -> None: ...
+    def use_keys(self, actions: tuple[Action, ...]) -> None: ...
+    def leave(self, reason: str = "quit") -> None: ...
+
+
+class PanesPort(Protocol):
+    """Hands views to the panes."""
+
+    def show(self, changed: frozenset[ViewName]) -> None: ...
+    def show_all(self) -> None: ...
+    def show_status(self) -> None: ...
+    def show_strip(self, views: Views) -> None: ...
+    def show_figures(self, views: Views) -> None: ...
+
+
+class QuestionsPort(Protocol):
+    """The questions that wait for the user."""
+
+    def ahead(self) -> TypedAhead | None: ...
+    def again(self) -> bool: ...
+    def ask_again(self) -> bool: ...
+
+
+class SubmitterPort(Protocol):
+    """Sends what the prompt holds."""
+
+    under_way: bool
+
+    def sent(self, sent: Prompt.Sent) -> None: ...
+    def held_back(self, waiting: list[Intent | Prompt.Sent]) -> list[Intent | Prompt.Sent]: ...
+
+
+class StartPagePort(StartPort, Protocol):
+    """The page before the first message."""
+
+    def early(self) -> None: ...
+    def show(self) -> None: ...
+    def not_open(self, fault: str) -> bool: ...
+
+
+class HostChat(ChatPort, Protocol):
+    """The transcript, as it changes with the session."""
+
+    start: Start
+
+    @property
+    def below(self) -> str: ...
+    @property
+    def in_sight(self) -> bool: ...
+
+    def show(self) -> None: ...
+    def choose_page(self) -> None: ...
+    def end_glimpse(self) -> None: ...
+    def looks_changed(self) -> None: ...
+    def take_whole(self, views: Views) -> None: ...
+    async def begin(self, views: Views) -> None: ...
+    async def glimpse(self, records: Sequence[Record]) -> None: ...
+
+
+class HostSessions(SessionsPort, Protocol):
+    """The way from session to session, as the controller's parts use it."""
+
+    async def follow(self, pump: Pump) -> None: ...
+    async def begun_again(self) -> None: ...
+
+
+class SessionHost(AppContext, Protocol):
+    """One app's session with everything that reacts to it."""
+
+    pump: Pump | None
+    halted_at: int
+    faults: FaultReporter
+    drafts: DraftKeeper
+
+    @property
+    def app(self) -> HostApp: ...
+    @property
+    def frame(self) -> Frame: ...
+    @property
+    def reader(self) -> SessionReader: ...
+    @property
+    def chat(self) -> HostChat: ...
+    @property
+    def sessions(self) -> HostSessions: ...
+    @property
+    def panes(self) -> PanesPort: ...
+    @property
+    def questions(self) -> QuestionsPort: ...
+    @property
+    def submitter(self) -> SubmitterPort: ...
+    @property
+    def start_page(self) -> StartPagePort: ...
+
+    def configure(self) -> None: ...
+    def take_state(self) -> None: ...

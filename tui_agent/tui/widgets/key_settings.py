@@ -1,0 +1,227 @@
+"""The user's keys, `[keys]` in config.toml: read, checked, and put into the registry's actions.
+
+Invariant: an entry that cannot be used keeps its action's default keys and is named with what to do; whatever the
+settings say, no key means two things at the same place, and every way out has a key.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
+
+from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT, Action, Scope, did_you_mean, key_name
+from tui_agent.tui.terminal.alt_enter import ALT_ENTER
+from tui_agent.tui.widgets.keymap import canonical
+
+MODIFIERS: Final = frozenset({"ctrl", "alt", "shift", "super", "hyper", "meta"})
+_AS_PRINTED: Final = {
+    "esc": "escape",
+    "return": "enter",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+    "del": "delete",
+    "ins": "insert",
+}
+"""Names that are printed on keyboards, where Textual has another one."""
+_NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set(key.value)) | frozenset(
+    {"tab", "space", "enter", "backspace"}
+)
+_SENT: Final = frozenset(
+    canonical(getattr(key, "value", str(key)))
+    for keys in ANSI_SEQUENCES_KEYS.values()
+    if isinstance(keys, tuple)
+    for key in keys
+) | {ALT_ENTER, "space"}
+"""Keys other than characters that every terminal sends. More of them need the kitty keyboard protocol."""
+BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
+    "prompt": ("transcript", "app"),
+    "menu": ("transcript", "app"),
+    "transcript": ("app",),
+    "start": ("transcript", "app"),
+    **dict.fromkeys(("tree", "checkpoints", "map", "jobs"), ("page", "rows")),
+    "sessions": ("page", "rows"),
+    **dict.fromkeys(("sessions_find", "map_find", "trace"), ("rows",)),
+    **dict.fromkeys(("approval", "reason", "rule", "question", "trust", "viewer"), ("sheet",)),
+    **dict.fromkeys(("fork", "policy", "provider", "confirm"), ("sheet",)),
+    "list": ("rows",),
+    "context": ("viewer", "sheet"),
+}
+"""The scopes whose keys apply together with those of a scope."""
+EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
+"""Actions of the app whose keys apply over every screen."""
+TYPING: Final[frozenset[Scope]] = frozenset(
+    {
+        *("app", "transcript", "prompt", "menu", "start", "reason", "rule", "question", "list", "fork"),
+        *("provider", "field", "map_find", "sessions_find"),
+    }
+)
+"""Scopes in which text is typed."""
+
+
+_SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
+"""Between two keys; the comma of `ctrl+,` is none."""
+
+
+class KeySettings(NamedTuple):
+    """The actions with the user's keys, and what is wrong with the settings, a sentence or two for each fault."""
+
+    actions: tuple[Action, ...]
+    faults: list[str]
+
+
+def parse_key(text: str) -> str | None:
+    """Return a key as Textual names it, from its name or as it is printed (`Ctrl+P`, `Esc`, `/`); None if unknown."""
+    *modifiers, name = text.split("+") if len(text) > 1 and not text.endswith("++") else [text]
+    if text.endswith("++"):
+        modifiers, name = text[:-2].split("+"), "+"
+    modifiers = [modifier.lower() for modifier in modifiers]
+    if not MODIFIERS.issuperset(modifiers) or not name:
+        return None
+    if len(name) == 1:
+        name = _character(name)
+        if modifiers and len(name) == 1:
+            name = name.lower()
+    else:
+        lower = name.lower()
+        name = _AS_PRINTED.get(lower, lower)
+        if name not in _NAMED and name not in _signs():
+            return None
+    return canonical("+".join((*sorted(set(modifiers)), name)))
+
+
+def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:
+    """Return the registry's actions with the keys that the user gave them by name, as `f9, ctrl+t` or as a list."""
+    faults = [
+        f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in settings if name not in BY_NAME
+    ]
+    given: dict[str, tuple[str, ...]] = {}
+    for name, keys in settings.items():
+        if name in BY_NAME:
+            listed = _SEPARATOR.split(keys.strip()) if isinstance(keys, str) else keys
+            fault, parsed = _read_entry(BY_NAME[name], [key for key in listed if key])
+            if fault:
+                faults.append(f"{name}: {fault}")
+            else:
+                given[name] = parsed
+    while clash := next(_clashes(_with_keys(given), given), None):
+        faults.append(_told(*clash))
+        for action in clash[:2]:
+            given.pop(action.name, None)
+    faults += _add_defaults_of_rare_keys(given)
+    return KeySettings(_with_keys(given), faults)
+
+
+def needs_protocol(key: str) -> bool:
+    """Return True if a terminal sends the key only with the kitty keyboard protocol."""
+    *modifiers, name = key.removeprefix("alt+").split("+")
+    character = len(name) == 1 or name in _signs()
+    return key not in _SENT and not (
+        character and (not modifiers or (modifiers == ["shift"] and len(name) == 1))
+    )
+
+
+def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return what is wrong with the keys given to an action, or an empty string, and the keys."""
+    if action.typed:
+        return f"{action.typed} is part of what you type and cannot be changed.", ()
+    parsed = list[str]()
+    for key in keys:
+        pressed = [parse_key(part) for part in key.split()]
+        if None in pressed or not pressed:
+            part = next((one for one in key.split() if parse_key(one) is None), key)
+            return f"there is no key {part}.{_nearest(part)}", ()
+        parsed.append(" ".join(one for one in pressed if one))
+    if len(set(parsed)) < len(parsed):
+        return "a key is named twice.", ()
+    if any(" " in key for key in parsed) and action.name != "revert":
+        return "a key pressed twice works for revert only.", ()
+    if action.name in WAYS_OUT and not parsed:
+        return "it needs a key, or you could not leave.", ()
+    if len(parsed) % action.choices:
+        example = ", ".join(f'"{key}"' for key in action.keys[: action.choices])
+        return f"it needs {action.choices} keys, one for each choice, as in [{example}].", ()
+    text = next((key for key in parsed if _is_text(key)), "")
+    if text and action.scope in TYPING and not any(map(_is_text, action.keys)):
+        return (
+            f"{key_name(text)} is text where this action applies. Use a function key, or one with Ctrl or Alt.",
+            (),
+        )
+    return "", tuple(parsed)
+
+
+def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
+    """Return all actions with these keys. Twice the key that stops means revert, unless revert has its own keys."""
+    stop = given.get("stop", BY_NAME["stop"].keys)
+    keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
+    return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
+
+
+def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
+    """Yield the pairs of actions that share a key where both apply, and do not by default; one has keys of the user."""
+    keys = {action.name: action.keys for action in actions}
+    twice = {f"{key} {key}" for key in keys["stop"]}
+    if wrong := next((key for key in keys["revert"] if " " in key and key not in twice), ""):
+        yield BY_NAME["revert"], BY_NAME["revert"], wrong
+    for scope in dict.fromkeys(action.scope for action in actions):
+        scopes = {scope, *BESIDE.get(scope, ())}
+        present = [action for action in actions if action.scope in scopes or action.name in EVERYWHERE]
+        for one, other in combinations(present, 2):
+            if not {one.name, other.name} & given.keys() or scope not in (one.scope, other.scope):
+                continue
+            shared = set(one.keys) & set(other.keys)
+            if shared and not set(BY_NAME[one.name].keys) & set(BY_NAME[other.name].keys):
+                yield one, other, min(shared)
+
+
+def _told(one: Action, other: Action, key: str) -> str:
+    if one is other:
+        return f"revert: {key_name(key)} works only with the key of stop, pressed twice."
+    return f"{key_name(key)} would mean both {one.name} and {other.name}. Give one of them another key."
+
+
+def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
+    """Keep the default keys beside keys that some terminals cannot send, where they are free; say so."""
+    faults = []
+    for name, keys in list(given.items()):
+        rare = [key for key in keys if needs_protocol(key)]
+        if not rare:
+            continue
+        told = (
+            f"{name}: not every terminal can send {key_name(rare[0])}; it needs the kitty keyboard protocol."
+        )
+        both = given | {name: tuple(dict.fromkeys((*keys, *BY_NAME[name].keys)))}
+        free = next(_clashes(_with_keys(both), both), None) is None
+        if len(rare) == len(keys) and free and BY_NAME[name].keys:
+            given[name] = both[name]
+            told += f" {BY_NAME[name].label} works too."
+        faults.append(told)
+    return faults
+
+
+def _character(character: str) -> str:
+    """Return Textual's name of a character's key."""
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
+
+
+def _signs() -> frozenset[str]:
+    return frozenset(_character(chr(code)) for code in range(0x21, 0x7F) if not chr(code).isalnum())
+
+
+def _is_text(key: str) -> bool:
+    """Return True if the key puts a character into a text."""
+    name = key.removeprefix("shift+")
+    return len(name) == 1 or key == "space" or key in _signs()
+
+
+def _nearest(part: str) -> str:
+    """Return a guess at what was meant by an unknown key."""
+    *modifiers, name = part.lower().split("+")
+    wrong = next((one for one in modifiers if one not in MODIFIERS), "")
+    return did_you_mean(wrong, MODIFIERS) if wrong else did_you_mean(name, _NAMED | _signs())

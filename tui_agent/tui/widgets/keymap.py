@@ -1,0 +1,144 @@
+"""Which key means which action where, and the mixin by which screens carry actions out.
+
+Invariant: no screen compares a key with a literal; the keys that it shows are the keys that it takes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias, cast
+
+from textual.events import Key
+from textual.screen import Screen
+
+from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
+
+KeyMethod: TypeAlias = str | tuple[str, Any]
+"""The name of a method, or with it the argument that it is called with."""
+
+
+def canonical(key: str) -> str:
+    """Return one name for a key that terminals report under several: Shift+N comes as `N`, `upper_n` or `shift+n`."""
+    key = key.replace("\r", "enter")
+    letter = key.removeprefix("upper_")
+    if len(letter) == 1 and letter.isalpha() and (letter != key or letter.isupper()):
+        return f"shift+{letter.lower()}"
+    return key
+
+
+def without_shift(key: str) -> str:
+    """Return a letter's key without Shift, as footers mean the letters that they name; any other key as it is."""
+    letter = key.removeprefix("shift+")
+    return letter if len(letter) == 1 and letter.isalpha() else key
+
+
+class KeyMap:
+    """The actions with the keys that the user gave them, found by key and scope."""
+
+    def __init__(self, actions: Sequence[Action] = ACTIONS) -> None:
+        self.actions = tuple(actions)
+        self._by_name = {action.name: action for action in self.actions}
+        self._by_scope: dict[Scope, dict[str, list[tuple[Action, int]]]] = {}
+
+    def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
+        """Return the actions that a key means in these scopes, each with the number of the choice it makes (from 0).
+
+        A letter with Shift means what it means without, where it has no meaning of its own.
+        """
+        exact = canonical(key)
+        names = dict.fromkeys((exact, without_shift(exact)))
+        return [found for name in names for scope in scopes for found in self._of_scope(scope).get(name, ())]
+
+    def means(self, key: str, name: str) -> bool:
+        """Return True if the key is one of this action's."""
+        return canonical(key) in self._by_name[name].keys
+
+    def is_double(self, name: str) -> bool:
+        """Return True if a key that is pressed twice means this action."""
+        return any(" " in key for key in self._by_name[name].keys)
+
+    def key_of(self, name: str, choice: int = 0) -> str:
+        """Return the main key of an action, or of one of its choices, as printed; an empty string where it has none."""
+        action = self._by_name[name]
+        return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
+
+    def label(self, name: str) -> str:
+        """Return the main keys of an action as printed: `Up/Down`."""
+        return self._by_name[name].label
+
+    def hint(self, name: str, word: str = "") -> KeyHint:
+        """Return the key of an action with its word in the footer, or with another one."""
+        action = self._by_name[name]
+        return KeyHint(action.label, word or action.footer, name)
+
+    def hints(self, *scopes: Scope, running: bool = False) -> list[KeyHint]:
+        """Return the footer of these scopes."""
+        return footer(self.actions, scopes, running=running)
+
+    def _of_scope(self, scope: Scope) -> dict[str, list[tuple[Action, int]]]:
+        if scope not in self._by_scope:
+            keys: dict[str, list[tuple[Action, int]]] = {}
+            for action in self.actions:
+                if action.scope == scope:
+                    for at, key in enumerate(action.keys):
+                        keys.setdefault(key, []).append((action, at % action.choices))
+            self._by_scope[scope] = keys
+        return self._by_scope[scope]
+
+
+def key_map_of(app: object) -> KeyMap:
+    """Return the keys of an app."""
+    return cast("KeyMap", cast(Any, app).key_map)
+
+
+class KeyActions:
+    """Mixin for what takes keys. `key_methods` names the method for each action; those of base classes count too.
+
+    A method of an action with two choices is called with -1 or 1, of one with more with the number of the choice
+    (from 0). An argument that stands beside the method's name comes first. If the method returns False the key meant
+    nothing now, and the next action with the same key is tried.
+    """
+
+    key_methods: ClassVar[Mapping[str, KeyMethod]] = {}
+    _key_methods: ClassVar[Mapping[str, KeyMethod]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        bases = (base.__dict__.get("key_methods", {}) for base in reversed(cls.__mro__))
+        cls._key_methods = {name: method for methods in bases for name, method in methods.items()}
+
+    @property
+    def key_map(self) -> KeyMap:
+        """The keys of the app that it belongs to."""
+        return key_map_of(cast(Any, self).app)
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scopes whose keys apply now, the most special one first."""
+        raise NotImplementedError
+
+    def run_key(self, key: str, *scopes: Scope) -> bool:
+        """Carry out what a key means, in these scopes or in those that apply; return False if it means nothing now."""
+        for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
+            if action.name in self._key_methods and self.run_action_of(action, choice):
+                return True
+        return False
+
+    def run_action_of(self, action: Action, choice: int) -> bool:
+        """Carry out an action; return False where it does nothing now."""
+        named = self._key_methods[action.name]
+        method, *arguments = (named,) if isinstance(named, str) else named
+        if action.choices > 1:
+            arguments.append(2 * choice - 1 if action.choices == 2 else choice)
+        return getattr(self, method)(*arguments) is not False
+
+
+def claims_key(screen: Screen[Any], event: Key) -> bool:
+    """Keep a key from the screens below, and return True if this screen is to use it.
+
+    The keys that copy or interrupt, and that quit, stay the app's. A screen that is closed already uses no key: the second of two
+    quick keys must not close what lies below.
+    """
+    keys = key_map_of(screen.app)
+    if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):
+        return False
+    event.stop()
+    event.prevent_default()
+    return screen.is_active
