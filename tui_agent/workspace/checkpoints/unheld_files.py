@@ -59,10 +59,10 @@ def left_in(message: str) -> dict[str, str]:
 async def note(shadow: Shadow, skipped: Iterable[str]) -> None:
     """Record the paths that a complete look skipped, and forget those that no longer exist."""
     known = shadow.strangers | {path for path in skipped if path not in shadow.tracked}
-    shadow.strangers = await run_sync(_existing, shadow.workspace, known)
+    shadow.strangers = await run_sync(_keep_existing, shadow.workspace, known)
 
 
-def _existing(workspace: Path, paths: set[str]) -> set[str]:
+def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
     return {path for path in paths if "\0" not in path and os.path.lexists(workspace / path)}
 
 
