@@ -23,11 +23,9 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.actions import Action
 from tui_agent.tui.cli_client import Ask, JsonRow
-from tui_agent.tui.layout import Shape
 from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.prompt.editor import PromptText
-from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.startup import FirstLook
 from tui_agent.tui.widgets.keymap import KeyMap
@@ -41,10 +39,8 @@ class ScreenPort(Protocol):
     note: Note
     options: SessionOptions
     session_id: str
-    shape: Shape
     looks: Looks
     first: FirstLook
-    terminal: Terminal
     clock: Callable[[], float]
     environ: Mapping[str, str]
 
@@ -54,6 +50,8 @@ class ScreenPort(Protocol):
     def actions(self) -> tuple[Action, ...]: ...
     @property
     def size(self) -> Size: ...
+    @property
+    def is_airy(self) -> bool: ...
     @property
     def screen_stack(self) -> Sequence[Screen[object]]: ...
 
@@ -69,6 +67,7 @@ class ScreenPort(Protocol):
     def leave_for(self, *words: str) -> None: ...
     def toggle_sidebar(self) -> None: ...
     def wear_theme(self, name: str) -> None: ...
+    def put_on_clipboard(self, text: str) -> bool: ...
     def copy_text(self, text: str) -> None: ...
     def open_url(self, url: str) -> None: ...
     def edit_outside(self, text: str) -> str | None: ...

@@ -277,10 +277,19 @@ class Frame(App[int]):
         self.say(said, "error")
         return said
 
+    @property
+    def is_airy(self) -> bool:
+        """Return True if the screen has room for empty rows."""
+        return self.shape.airy
+
+    def put_on_clipboard(self, text: str) -> bool:
+        """Copy a text; False if it is too long for the terminal."""
+        return self.terminal.copy(text)
+
     def copy_text(self, text: str) -> None:
         """Into the clipboard."""
         lines = text.count("\n") + 1
-        if self.terminal.copy(text):
+        if self.put_on_clipboard(text):
             self.say(f"Copied {lines} {'line' if lines == 1 else 'lines'}.", "done")
         else:
             self.say(

@@ -60,7 +60,7 @@ def replay(context: AppContext, argument: str) -> None:
     recording = OpenSession(context, recorded)
     ways = Ways(
         context.ask,
-        context.app.terminal.copy,
+        context.app.put_on_clipboard,
         opens="/session",
         revert=partial(_revert, context),
         fork=partial(fork, context),

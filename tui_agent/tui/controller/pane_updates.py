@@ -111,7 +111,7 @@ class PaneUpdater:
             self._tell(before, view)
 
     def _note(self, state: SessionStateView) -> str:
-        if self._host.app.shape.width < 150 or not state.run_id:
+        if self._frame.shape.width < 150 or not state.run_id:
             return ""
         return f"{state.run_id}  {self._host.views.last_kind}"
 
@@ -119,13 +119,13 @@ class PaneUpdater:
         """Title always, a notice where nobody looks."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
-        self._host.app.terminal.title(f"{mark}{title}")
+        self._frame.terminal.title(f"{mark}{title}")
         if self._frame.app_focus or self._host.views.seq <= self._host.seen_seq:
             return
         if view.mood == "waiting":
-            self._host.app.terminal.notify(f"{title}: waiting for you, {view.what}")
+            self._frame.terminal.notify(f"{title}: waiting for you, {view.what}")
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
-            self._host.app.terminal.notify(f"{title}: {view.word}")
+            self._frame.terminal.notify(f"{title}: {view.word}")
 
     def _show_prompt(self) -> None:
         meter, state = self._host.views.meter.view(), self._host.state

@@ -118,7 +118,7 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
 
     def on_mount(self) -> None:
         self.header.set_views(self.context.state, self.context.views.meter.view())
-        self.footer.set_class(self.context.app.shape.airy, "-airy")
+        self.footer.set_class(self.context.app.is_airy, "-airy")
         self._fit()
 
     def on_resize(self) -> None:
@@ -154,7 +154,7 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         self.left.display = not alone
         self.detail.styles.width = "100%" if alone else self.beside
         self.header.display = self.footer.display = height >= 10
-        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.shape.airy else 0
+        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.is_airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1
 
     # -- what subclasses give --------------------------------------------------------------------------------------

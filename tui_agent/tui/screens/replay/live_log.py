@@ -70,7 +70,7 @@ def look_on(context: AppContext, folder: Path, to_seq: int | None = None) -> Non
     """Show a session's log, at an event or at its end, over what is there, and what comes to it."""
     # By name: the app's process knows of the store only where it looks at a log.
     recorded = import_module("tui_agent.session.recorded").RecordedSession(folder)
-    ways = Ways(context.ask, context.app.terminal.copy, opens="/session")
+    ways = Ways(context.ask, context.app.put_on_clipboard, opens="/session")
     context.app.push_screen(
         FollowingScreen(cast(LiveRecording, recorded), ways, lambda: context.app.looks, to_seq=to_seq)
     )

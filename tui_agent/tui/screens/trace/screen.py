@@ -81,7 +81,7 @@ class TraceScreen(KeyActions, Screen[None]):
     def on_mount(self) -> None:
         self.header.set_views(self.context.state, self.context.views.meter.view())
         self._offer()
-        self.footer.set_class(self.context.app.shape.airy, "-airy")
+        self.footer.set_class(self.context.app.is_airy, "-airy")
         self._fit()
         self.follow()
         self.spans.to_newest()
