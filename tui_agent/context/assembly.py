@@ -7,11 +7,12 @@ rules are never shortened unless the window cannot hold them.
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
 from tui_agent.context.rules import RULES, cut_rules
+from tui_agent.context.section_share import SectionShare, required_tokens, split_shares
 from tui_agent.context.summary import CutText
 from tui_agent.context.token_counts import Counted, History, sections_of
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
@@ -39,7 +40,7 @@ They are the first to be dropped if space is short.
 PORTION = 0.25
 """Fraction of the room by which a history that is too long is shortened at once.
 
-With smaller steps nearly every request would begin differently, and nothing could be cached.
+With smaller fractions nearly every request would begin differently, and nothing could be cached.
 """
 WORDS_PORTION = 0.10
 """The same for the user's words, which are cut only a little more than necessary."""
@@ -102,21 +103,6 @@ class Packed:
     last: int | None = None
 
 
-@dataclass(slots=True)
-class _Share:
-    """Size of a section: characters and uncorrected tokens before and after shortening."""
-
-    raw_chars: int = 0
-    chars: int = 0
-    raw: int = 0
-    tokens: int = 0
-    short: int = 0
-    lost: int = 0
-    """Characters that a summary has no room for."""
-    dropped: int = 0
-    rules: list[str] = field(default_factory=list)
-
-
 class Assembly:
     """Assembles one agent's requests. It caches only sizes of messages, texts and tools."""
 
@@ -144,22 +130,22 @@ class Assembly:
         for tool in wanted.tools:
             self._tool_size(tool)
         for fragment in _selected_fragments(wanted):
-            self._clip(fragment, _Share())
+            self._clip(fragment, SectionShare())
 
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""
         room = Room.of(wanted.model.window, wanted.answer, wanted.learnt)
-        shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
+        shares: dict[SectionName, SectionShare] = {name: SectionShare() for name in SECTION_ORDER}
         fragments = _selected_fragments(wanted)
         texts = {fragment.id: self._clip(fragment, shares[fragment.section]) for fragment in fragments}
         for tool in wanted.tools:
             chars, tokens = self._tool_size(tool)
-            _add(shares["available_tools"], chars, tokens)
+            shares["available_tools"].add(chars, tokens)
         counted, known = self._history.count(_selected_messages(wanted))
         sections = sections_of([count.message for count in counted], wanted.session_context)
         for count, section in zip(counted, sections, strict=True):
-            for name, share in _split_shares(count, section):
-                _add_share(shares[name], share)
+            for name, share in split_shares(count, section):
+                shares[name].merge(share)
         rules = self._cut_rules(wanted, room, counted, fragments, texts, shares)
         total_chars = sum(share.chars for share in shares.values())
         fitted = self._fit(wanted, room, counted, sections, fragments, texts, shares)
@@ -191,13 +177,13 @@ class Assembly:
         counted: Sequence[Counted],
         fragments: Sequence[Fragment],
         texts: dict[str, str],
-        shares: dict[SectionName, _Share],
+        shares: dict[SectionName, SectionShare],
     ) -> list[CutText]:
         """Cut the instructions to their share if the content that must be kept does not fit the window."""
         share, budget = shares["instructions"], room.budget("instructions")
         if budget is None or room.last is None:
             return []
-        required = sum(shares[name].tokens for name in KEPT) + sum(map(_required_tokens, counted))
+        required = sum(shares[name].tokens for name in KEPT) + sum(map(required_tokens, counted))
         limit = self._raw(budget, wanted)
         if required <= self._raw(room.last, wanted) or share.tokens <= limit:
             return []
@@ -234,14 +220,14 @@ class Assembly:
         sections: Sequence[SectionName],
         fragments: Sequence[Fragment],
         texts: dict[str, str],
-        shares: dict[SectionName, _Share],
+        shares: dict[SectionName, SectionShare],
     ) -> Fitted:
         """Shorten or drop what does not fit, lowest section first."""
         if room.tokens is None:
             return Fitted(list(counted))
         limit, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
         portion = max(1, round(limit * PORTION))
-        required = sum(shares[name].tokens for name in KEPT) + sum(map(_required_tokens, counted))
+        required = sum(shares[name].tokens for name in KEPT) + sum(map(required_tokens, counted))
         pinned = frozenset(index for index, count in enumerate(counted) if count.message.seq in wanted.pinned)
         fitted = Fitted(list(counted), pinned=pinned)
         model, learnt = wanted.model, wanted.learnt
@@ -273,7 +259,7 @@ class Assembly:
         fitted: Fitted,
         counted: Sequence[Counted],
         sections: Sequence[SectionName],
-        shares: dict[SectionName, _Share],
+        shares: dict[SectionName, SectionShare],
     ) -> None:
         """Record in the sections what was shortened, cut and dropped."""
         for section, positions in fitted.short.items():
@@ -296,7 +282,7 @@ class Assembly:
         self,
         wanted: Wanted,
         room: Room,
-        shares: dict[SectionName, _Share],
+        shares: dict[SectionName, SectionShare],
         fragments: Sequence[Fragment],
         texts: dict[str, str],
         system: str,
@@ -347,7 +333,7 @@ class Assembly:
         """Convert corrected tokens to uncorrected ones; the constant covers the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
 
-    def _clip(self, fragment: Fragment, share: _Share) -> str:
+    def _clip(self, fragment: Fragment, share: SectionShare) -> str:
         """Return the fragment's text, cut to its own limit."""
         text = full_text = fragment.text.strip()
         if fragment.missing and not full_text:
@@ -399,52 +385,11 @@ def _selected_messages(wanted: Wanted) -> Sequence[Message]:
     return [message for message, name in zip(wanted.messages, sections, strict=True) if name not in excluded]
 
 
-def _add(share: _Share, chars: int, tokens: int) -> None:
-    share.raw_chars += chars
-    share.chars += chars
-    share.tokens += tokens
-
-
-def _split_shares(count: Counted, section: SectionName) -> list[tuple[SectionName, _Share]]:
-    """Return a message's shares by section; a summary contains the user's words too."""
-    message = count.message
-    parts = message.shares if isinstance(message, SummaryMessage) else ()
-    if not parts:
-        return [(section, _Share(raw_chars=count.chars, chars=count.chars, tokens=count.tokens))]
-    total, remaining = max(1, sum(share.chars for share in parts)), count.tokens
-    shares = list[tuple[SectionName, _Share]]()
-    for share in parts:
-        tokens = remaining if share is parts[-1] else round(count.tokens * share.chars / total)
-        lost = share.raw_chars - share.chars
-        rules = ["what a summary has no room for is an artifact"] if lost or share.dropped_blocks else []
-        shares.append(
-            (
-                share.section,
-                _Share(share.raw_chars, share.chars, 0, tokens, 0, lost, share.dropped_blocks, rules),
-            )
-        )
-        remaining -= tokens
-    return shares
-
-
-def _required_tokens(count: Counted) -> int:
-    """Return the tokens of content that a summary must keep besides the user's words."""
-    return sum(share.tokens for name, share in _split_shares(count, "messages") if name == "packed_context")
-
-
-def _add_share(share: _Share, more: _Share) -> None:
-    _add(share, more.chars, more.tokens)
-    share.raw_chars += more.lost
-    share.lost += more.lost
-    share.dropped += more.dropped
-    share.rules += [rule for rule in more.rules if rule not in share.rules]
-
-
 def _subtract_cut(
-    shares: dict[SectionName, _Share], section: SectionName, before: Counted, after: Counted
+    shares: dict[SectionName, SectionShare], section: SectionName, before: Counted, after: Counted
 ) -> None:
     """Subtract a cut of a user message or summary from its sections, in proportion to their parts of it."""
-    parts = _split_shares(before, section)
+    parts = split_shares(before, section)
     tokens, chars = before.tokens - after.tokens, before.chars - after.chars
     for name, part in parts:
         last = part is parts[-1][1]
@@ -491,7 +436,7 @@ def _passing_messages(texts: Sequence[str]) -> list[Message]:
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), kind="passing")]
 
 
-def _rule(name: SectionName, share: _Share) -> str:
+def _rule(name: SectionName, share: SectionShare) -> str:
     """Explain the state of a section; empty if it is complete and may be shortened."""
     if name in KEPT and not share.rules:
         return "never shortened"

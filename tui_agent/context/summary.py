@@ -131,7 +131,7 @@ def story_of(summary: str) -> str:
 
 
 def told(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the story from the record alone: older summaries' stories in up to half of the room, then a line per step.
+    """Return the story from the record alone: older summaries' stories in up to half of the room, then a line for each message or call.
 
     If not all lines fit, the first and the newest are kept.
     """
@@ -139,7 +139,7 @@ def told(messages: Sequence[Message], room: int, text: Text) -> str:
         story_of(text(message.text)).strip() for message in messages if isinstance(message, SummaryMessage)
     ]
     earlier = _shorten_chapters(CHAPTER.join(filter(None, stories)), room // 2)
-    since = _shorten_chapter("\n".join(_step_lines(messages, text)), room - len(earlier), 0.2)
+    since = _shorten_chapter("\n".join(_turn_lines(messages, text)), room - len(earlier), 0.2)
     return CHAPTER.join(filter(None, (earlier, since)))
 
 
@@ -164,7 +164,7 @@ def _shorten_chapter(chapter: str, room: int, begin: float = 0.6) -> str:
     return "\n".join([*lines[:first], f"{LEFT_OUT}{counted(omitted, 'line')})", *lines[len(lines) - last :]])
 
 
-def _step_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
+def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
     ok = {message.call_id: message.ok for message in messages if isinstance(message, ToolMessage)}
     for message in messages:
         match message:

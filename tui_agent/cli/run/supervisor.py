@@ -73,8 +73,8 @@ def kept_running(
 
 def _report_crash(killed_by: str, session: str, retries: int) -> None:
     tries = "1 try" if retries == 1 else f"{retries} tries"
-    next_step = f"Continuing, {tries} left" if retries else "No tries left"
-    say(f"tui-agent: The run was killed ({killed_by}). {next_step}: {session}.", file=sys.stderr)
+    outlook = f"Continuing, {tries} left" if retries else "No tries left"
+    say(f"tui-agent: The run was killed ({killed_by}). {outlook}: {session}.", file=sys.stderr)
 
 
 class _Child(SystemExit):

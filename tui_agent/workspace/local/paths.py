@@ -120,7 +120,7 @@ class Containment:
 
     def _unescape(self, path: str) -> str:
         """Return the path; if it does not exist, the file `shown` in this way, whose name cannot be typed."""
-        if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):  # noqa: PTH - as above
+        if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):
             return path
         unescaped = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)
         return unescaped if os.path.lexists(self._absolute(unescaped)) else path
