@@ -89,7 +89,7 @@ def test_a_session_whose_workspace_is_gone_is_still_read_everywhere(
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (verb, done.stderr)
     opened = program.run("run", "two", "--session", "ses_gone", *mock)
     assert opened.returncode == 2
-    assert str(place) in opened.stderr and "not there" in opened.stderr and opened.stderr.count("\n") == 1
+    assert str(place) in opened.stderr and "was not found" in opened.stderr and opened.stderr.count("\n") == 1
 
 
 LONG = "answers:\n  - calls: [{run_command: {command: 'seq 9000'}}]\n  - text: Done.\n"

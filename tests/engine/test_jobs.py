@@ -76,7 +76,7 @@ async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> No
         await bench.until("job.progress", 2)
         await turn(bench, 2)
         assert "served" in told(bench)[1] and "up\n" not in told(bench)[1]
-        assert "nothing new" in told(bench)[2]
+        assert "no new output" in told(bench)[2]
         assert "job-1 was ended" in told(bench)[3]
         assert [(end.ended, end.stopped_by) for end in ends(bench)] == [("stopped", "agent")]
         assert bench.recorder.state.jobs == ()

@@ -115,7 +115,7 @@ async def test_the_model_reads_on_in_it_and_a_damaged_one_is_told(tmp_path: Path
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         assert "30001\t030000 a line of output" in told(bench.model.requests[2])
-        assert "no longer has its SHA-256" in told(bench.model.requests[3])
+        assert "is missing or damaged" in told(bench.model.requests[3])
         assert not check_pairs(bench.recorder.messages())
         assert bench.recorder.state.last_turn_end == "finished"
     assert any(digest[:12] in problem for problem in verify(tmp_path / "sessions/ses_test"))

@@ -28,8 +28,8 @@ _PLANNING, _RESTORING = (
 _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
 _READER = "tui_agent/store/reader.py"
-_AT = 'while at >= 0 and (end := data.find(b"\\n", at)) >= 0:'
-_STRANDS = "for strand, here in zip(line.strands, kept, strict=True):"
+_AT = 'while position >= 0 and (end := data.find(b"\\n", position)) >= 0:'
+_STRANDS = "for strand, stretches in zip(history.strands, selected, strict=True):"
 _ALWAYS_AS_MANY = "there are always as many; it says so to who reads the code"
 _FROM_THE_BEGINNING = (
     "after: int = -1,",
@@ -38,9 +38,9 @@ _FROM_THE_BEGINNING = (
     "def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:",
     "def __init__(self, folder: Path, after: int = -1) -> None:",
 )
-_ENOUGH = "if len(found) < count and len(data) == (folder / EVENTS).stat().st_size:"
+_ENOUGH = "if len(tail) < count and len(data) == (folder / EVENTS).stat().st_size:"
 _GIVEN = "it is read again in vain: what was given is left out by its seq"
-_GOING = 'going = [Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in gone]'
+_GOING = 'Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in emptied_folders'
 _NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
 
 EQUIVALENT = (
@@ -66,7 +66,7 @@ EQUIVALENT = (
     ),
     Same(
         _SCAN,
-        "if (request := _request(line, closing)) is not None and not kept.skips(line, -1) and intact(line)",
+        "if (request := _request_id(line, closing)) is not None and not kept.skips(line, -1) and intact(line)",
         "1 -> 2",
         _UP_TO,
     ),
@@ -89,11 +89,11 @@ EQUIVALENT = (
     Same(_SCAN, _AT, "GtE -> Gt", "a line's end lies behind what stands in it", nth=1),
     Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY),
     Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY, nth=1),
-    Same(_READER, "_BEHIND = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
-    Same(_READER, "_BEHIND = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
+    Same(_READER, "_LOOKAHEAD_BYTES = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
+    Same(_READER, "_LOOKAHEAD_BYTES = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
     *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
     Same(_READER, "log.seek(self._offset)", "statement left out", _GIVEN),
-    Same(_READER, "if after >= top:", "GtE -> Gt", "nothing of it lies behind `after`: it is read in vain"),
+    Same(_READER, "if after >= last:", "GtE -> Gt", "nothing of it lies behind `after`: it is read in vain"),
     Same(_READER, _ENOUGH, "Lt -> LtE", "the parents' records are read in vain: as many are found already"),
     Same(
         _READER,
@@ -131,12 +131,12 @@ EQUIVALENT = (
         "False -> True",
         _LOOKED,
     ),
-    Same(_PLANNING, "known.add(name)", "statement left out", "a folder that was seen is looked at again"),
+    Same(_PLANNING, "usable.add(name)", "statement left out", "a folder that was seen is looked at again"),
     Same(_RESTORING, _GOING, "1 -> 2", _NO_FILE),
     Same(_RESTORING, _GOING, "0 -> 1", _NO_FILE),
     Same(
         _RESTORING,
-        'coming = [Move("mkdir", path, -1) for path in missing(shadow, [move.path for move in created], set(gone))]',
+        'Move("mkdir", path, -1)',
         "1 -> 2",
         _NO_FILE,
     ),
@@ -157,7 +157,7 @@ EQUIVALENT = (
     ),
     Same(
         "tui_agent/engine/checkpoints/rewind.py",
-        "if wanted is None or there is None:",
+        "if present is None or reverted is None:",
         "or -> and",
         "event 0 brings the settings, so neither is None; the line is there for the types",
     ),

@@ -92,9 +92,9 @@ def test_each_fold_is_given_all_that_it_takes(name: str) -> None:
     together, alone = Views(), Views()
     for record in branch(golden(name)):
         together.take(record)
-        for _, one in alone._all:
+        for _, one in alone._folds:
             if isinstance(record, Envelope):
                 one.apply(record)
-    for (_, one), (_, other) in zip(together._all, alone._all, strict=True):
+    for (_, one), (_, other) in zip(together._folds, alone._folds, strict=True):
         if not isinstance(one, Trace | Transcript):
             assert one.view() == other.view()

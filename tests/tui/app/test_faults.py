@@ -32,7 +32,7 @@ def broken(driven: Driven) -> Views:
     assert controller is not None
     driven.may_break = True
     controller.views.todo = FakeTodo()
-    controller.views._gather()
+    controller.views._collect_folds()
     return controller.views
 
 
@@ -119,7 +119,7 @@ async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
 def test_a_fold_that_fails_is_named_once_for_each_kind_of_event() -> None:
     views, records = Views(), golden("night_shift")
     views.todo = FakeTodo()
-    views._gather()
+    views._collect_folds()
     copy = views.copy()
     for record in records:
         views.apply(record)
@@ -193,7 +193,7 @@ async def test_a_replay_says_what_it_cannot_show_and_goes_on() -> None:
         views = replayed.screen.views
         assert views is not None
         views.todo = FakeTodo()
-        views._gather()
+        views._collect_folds()
         await replayed.press("end")
         await replayed.until(lambda: "todo lacks event" in replayed.text())
         assert "32 passed" in replayed.text()

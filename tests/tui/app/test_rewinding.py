@@ -63,7 +63,7 @@ async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> 
         await driven.settle()
         assert "the second thing" not in driven.text()
         assert "the first thing" in driven.text()
-        assert "2 files were put back" in driven.text()
+        assert "2 files restored" in driven.text()
         last = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=last, reason="redo", turn=2, parts=3))
         await driven.settle()

@@ -68,7 +68,7 @@ def test_one_thing_is_different(call: Call, tmp_path: Path, words: tuple[str, ..
 def test_where_nothing_is_to_be_answered_nothing_is_made(call: Call, tmp_path: Path) -> None:
     ended = seq_of(tmp_path, "turn.finished")
     status, _, err = what_if(call, tmp_path, ended, "--context-mode", "none")
-    assert (status, "nothing to go on from" in err) == (2, True)
+    assert (status, "there is nothing to continue" in err) == (2, True)
     assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
     status, out, _ = what_if(call, tmp_path, ended, "--message", "and now?", "--json")
     assert (status, json.loads(out)["right"]["answer"]) == (0, "Hello.")

@@ -60,7 +60,7 @@ async def test_the_refusal_says_how_a_commit_is_made(base: Path, script: str) ->
     with World(base / "world") as world:
         result = await run(world.env, script)
         await world.env.aclose()
-        assert "only commands of git do" in result.blocked
+        assert "only git commands can do that" in result.blocked
 
 
 async def test_repositories_that_tests_make_below_are_theirs(base: Path) -> None:

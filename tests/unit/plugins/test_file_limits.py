@@ -64,10 +64,10 @@ async def refused(bench: Bench, name: str, **arguments: object) -> str:
 async def test_a_file_of_a_gigabyte_is_refused_by_its_size(bench: Bench, env: Counting) -> None:
     with (bench.folder / "huge").open("wb") as file:
         file.truncate(GIGABYTE)
-    assert "too big" in await refused(bench, "read_file", path="huge")
-    assert "too big" in await refused(bench, "edit_file", path="huge", old_text="a", new_text="b")
-    assert "too big" in await refused(bench, "write_file", path="huge", content="x", overwrite=True)
-    assert "too big" in await refused(bench, "grep", pattern="a", path="huge")
+    assert "too large" in await refused(bench, "read_file", path="huge")
+    assert "too large" in await refused(bench, "edit_file", path="huge", old_text="a", new_text="b")
+    assert "too large" in await refused(bench, "write_file", path="huge", content="x", overwrite=True)
+    assert "too large" in await refused(bench, "grep", pattern="a", path="huge")
     assert text(await bench.run("grep", pattern="a")) == "No match for a."
     assert text(await bench.run("glob", pattern="h*")) == "huge"
     assert env.counts["bytes"] == 0

@@ -17,10 +17,10 @@ _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
-_SECRET_NAME_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD}"
+_REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD}"
 """A word in the name of a secret; `3 tests passed` has none."""
 _NAME: Final = re.compile(
-    rf"(?i)(?:{_SECRET_NAME_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
+    rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
     r"|(?:\w+_)?auth[=(]))\w{0,20}"
 )
 """A secret's name, or a word before a secret that has no name: `basic_auth('bob', …)`."""
@@ -34,7 +34,7 @@ _PROSE: Final = re.compile(
 )
 """Prose after a name: the end of a sentence, or three plain words that do not introduce a value as `is now` does."""
 _UNFINISHED: Final = re.compile(
-    rf"(?i)(?:(?:{_SECRET_NAME_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
+    rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
     r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
     r"|(?<![\w.-])(?:alter|arg|config|create|define|env|export|insert|login|name|net|pw|security|set|the|user|using|variable|with)\b"
     r"[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?:-\w{1,4}\s{1,3})?)\Z"

@@ -44,7 +44,7 @@ class ToolRegistry:
             )
         if spec.name in self._tools:
             raise PluginError(
-                f"The tool {spec.name} of {owner} is already offered by {self._owners[spec.name]}.",
+                f"The tool {spec.name} of {owner} is already registered by {self._owners[spec.name]}.",
                 hint="Choose another name, or disable one of the two.",
             )
         if not 0 < len(spec.verb) <= _MAX_VERB:
