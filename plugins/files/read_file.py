@@ -106,7 +106,7 @@ async def _image_result(content: FileContent, ctx: ToolContext) -> ToolResult:
     size = len(content.data)
     if size > MAX_IMAGE_BYTES:
         raise ToolError(
-            f"The image {content.path} is too big: {size_words(size)}, the limit is {size_words(MAX_IMAGE_BYTES)}.",
+            f"The image {content.path} is too large: {size_words(size)}, the limit is {size_words(MAX_IMAGE_BYTES)}.",
             hint="Make a smaller copy first.",
         )
     media = image_type(content.data)

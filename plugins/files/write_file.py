@@ -93,7 +93,7 @@ async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:
     except UnicodeEncodeError as error:
         raise ToolError(f"The content contains an unpaired surrogate at position {error.start}.") from error
     if len(data) > MAX_BYTES:
-        raise ToolError(f"The content is too big: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
+        raise ToolError(f"The content is too large: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
     before = await existing(args.path, env)
     if before is not None and not args.overwrite:
         raise ToolError(

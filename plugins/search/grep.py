@@ -117,7 +117,7 @@ async def _build_query(args: GrepArgs, env: Environment) -> Query:
         raise ToolError(f"{args.path} is not a regular file.")
     if info.kind == "file" and info.size > MAX_SINGLE:
         raise ToolError(
-            f"{args.path} is too big: {info.size:,} bytes, the limit is {MAX_SINGLE:,}.",
+            f"{args.path} is too large: {info.size:,} bytes, the limit is {MAX_SINGLE:,}.",
             hint="Use a command to search it.",
         )
     return Query(args.pattern, path, info.kind == "file", args.glob, args.ignore_case, args.max_results)

@@ -77,7 +77,7 @@ async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> No
         await turn(bench, 2)
         assert "served" in told(bench)[1] and "up\n" not in told(bench)[1]
         assert "no new output" in told(bench)[2]
-        assert "job-1 was ended" in told(bench)[3]
+        assert "job-1 was stopped" in told(bench)[3]
         assert [(end.ended, end.stopped_by) for end in ends(bench)] == [("stopped", "agent")]
         assert bench.recorder.state.jobs == ()
 

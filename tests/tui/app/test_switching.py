@@ -125,7 +125,7 @@ async def test_a_word_that_is_no_session_names_this_one_after_a_question() -> No
             "night shift",
             "nights",
         ]
-        assert "This session is called nights now." in driven.text()
+        assert "Renamed this session to nights." in driven.text()
 
 
 @pytest.mark.parametrize("way", ["/session ses_typo", "/resume ses_typo", "/resume nights"])

@@ -35,7 +35,7 @@ async def test_none_says_nothing():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ({"decision": "deny"}, "no HookAnswer"),
+        ({"decision": "deny"}, "instead of a HookAnswer"),
         (HookAnswer("never"), "decision"),
         (HookAnswer(reason=3), "reason"),
         (HookAnswer(reason="\ud800"), "JSON"),

@@ -107,7 +107,7 @@ async def test_an_image_goes_to_the_model_as_a_blob(bench):
     assert bench.blobs.read(image.blob_sha256) == PNG
     assert (image.media_type, image.size, image.name) == ("image/png", len(PNG), "logo.txt")
     bench.write("big.png", PNG + b"x" * 6_000_000)
-    with pytest.raises(ToolError, match="too big"):
+    with pytest.raises(ToolError, match="too large"):
         await bench.run("read_file", path="big.png")
 
 

@@ -92,7 +92,7 @@ def _ask(context: AppContext, name: str) -> None:
 
 def _rename(context: AppContext, name: str) -> None:
     context.submit(Rename(title=name))
-    context.app.say(f"This session is called {clean_line(name)[:60]} now.", "done")
+    context.app.say(f"Renamed this session to {clean_line(name)[:60]}.", "done")
 
 
 async def found(context: AppContext, argument: str) -> tuple[str, str]:

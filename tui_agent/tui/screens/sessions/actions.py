@@ -231,12 +231,12 @@ class SessionActions:
 
     def _named(self, row: Row, title: str) -> None:
         def renamed(said: str) -> None:
-            self._screen.say(f"It is called {title} now.", "done")
+            self._screen.say(f"Renamed it to {title}.", "done")
             self._screen.answers.read(row.id)
 
         if row.id == self._context.app.session_id and self._context.session is not None:
             self._context.submit(Rename(title=title))
             self._screen.answers.renamed(row.id, title)
-            self._screen.say(f"It is called {title} now.", "done")
+            self._screen.say(f"Renamed it to {title}.", "done")
         else:
             self._ask("Renaming", "sessions", "rename", row.id, title, then=renamed)
