@@ -71,7 +71,8 @@ def test_the_task_stays_whole_with_a_handful_of_summaries_and_a_later_run_is_ref
         done = program.run("run", TASK, "--model", "small", "--policy", "bypass", "--json")
         assert done.returncode == 0, done.stderr
         assert set(provider.took) == {WORDS} and len(provider.took) == STEPS + 1
-        assert 1 <= provider.summaries <= 5 and 1 <= provider.refused <= 4
+        # Two refusals at the first sizes, then one in seven requests at most: those within 2 % of the limit.
+        assert 1 <= provider.summaries <= 5 and 1 <= provider.refused <= 2 + STEPS // 7
         told = done.stderr.splitlines()
         assert len(told) == len(set(told)) <= 3 and any("context_window" in line for line in told), told
         before = provider.refused
