@@ -9,7 +9,7 @@ import asyncio
 import gc
 import itertools
 import unicodedata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -19,9 +19,11 @@ from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.app import App
 from textual.events import Key
+from textual.geometry import Size
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.strip import Strip
 
 ResultT = TypeVar("ResultT")
 ROUNDS = 3
@@ -89,11 +91,25 @@ class QuickPilot(Pilot[ResultT]):
 def _skip_paint(compositor: Compositor, *, screen_stack: list[Screen[Any]] | None = None, **_: bool) -> None:
     """Replace `Compositor.render_update`: mark everything as painted without rendering it.
 
-    There is no terminal to show the result. A test that reads the screen renders it then (`render_strips`), over the
-    screens that are set here.
+    There is no terminal to show the result. A test that reads the screen renders it then (`render_strips`).
     """
     visible_screen_stack.set(screen_stack or [])
     compositor._dirty_regions.clear()
+
+
+def _render_over(app: App[Any]) -> Callable[[Compositor, Size | None], list[Strip]]:
+    """Return a `Compositor.render_strips` that renders the top screen over those below it.
+
+    Textual takes these from a list that each rendering empties, and fills the list again only when it paints.
+    """
+    render_strips = Compositor.render_strips
+
+    def render(compositor: Compositor, size: Size | None = None) -> list[Strip]:
+        if compositor is app.screen._compositor:
+            visible_screen_stack.set(list(app._background_screens))
+        return render_strips(compositor, size)
+
+    return render
 
 
 @asynccontextmanager
@@ -107,7 +123,10 @@ async def piloted(
     """
     painting = Compositor.render_update if paint else _skip_paint
     try:
-        with patch.object(Compositor, "render_update", painting):
+        with (
+            patch.object(Compositor, "render_update", painting),
+            patch.object(Compositor, "render_strips", _render_over(app)),
+        ):
             async with app.run_test(size=size):
                 yield QuickPilot(app)
     finally:
