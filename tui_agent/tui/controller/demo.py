@@ -49,7 +49,7 @@ class DemoEnd:
 
     async def _there_and_back(self, to_seq: int) -> None:
         context, ended_at = self._context, self._context.views.seq
-        context.app.say("Next: this turn goes back, files too, and comes again. Typing skips it.")
+        context.app.say("Next: undo this turn and its files, then redo it. Start typing to skip.")
         await self._pause(ended_at)
         if not self._untouched(ended_at):
             return
