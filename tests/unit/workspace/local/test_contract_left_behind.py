@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.unit.environments.contract import PYTHON, Sink, names, shell
-from tests.unit.environments.contract import env as env  # each environment in turn
-from tests.unit.environments.contract import root as root
+from tests.unit.workspace.local.contract import PYTHON, Sink, names, shell
+from tests.unit.workspace.local.contract import env as env  # each environment in turn
+from tests.unit.workspace.local.contract import root as root
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from tests.unit.environments.contract import digest, names
-from tests.unit.environments.contract import env as env  # each environment in turn
-from tests.unit.environments.contract import root as root
+from tests.unit.workspace.local.contract import digest, names
+from tests.unit.workspace.local.contract import env as env  # each environment in turn
+from tests.unit.workspace.local.contract import root as root
 from tui_agent.errors import EnvironmentFault, StaleFile
 
 

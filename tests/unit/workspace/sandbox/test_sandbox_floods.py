@@ -91,7 +91,7 @@ async def test_who_writes_to_a_closed_pipe_ends_in_silence_as_outside(base: Path
 async def test_nothing_outlives_a_program_that_is_killed(base: Path) -> None:
     command = (sys.executable, "-c", KILLED, str(base))
     with anyio.fail_after(60):
-        async with await anyio.open_process(command, stderr=None, cwd=Path(__file__).parents[3]) as holder:
+        async with await anyio.open_process(command, stderr=None, cwd=Path(__file__).parents[4]) as holder:
             assert holder.stdout is not None
             assert await holder.stdout.receive() == b"ready\n"
             left = [os.pidfd_open(pid) for pid in below(holder.pid)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.environments.test_spelling import FoldingNames
+from tests.unit.workspace.local.test_spelling import FoldingNames
 from tui_agent.errors import EnvironmentFault
 from tui_agent.workspace.local.path_spelling import DiskNames, spelled
 from tui_agent.workspace.local.paths import Containment

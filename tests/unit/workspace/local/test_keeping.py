@@ -154,7 +154,7 @@ def test_an_unprivileged_user_s_command_gets_no_more_than_its_limit(tmp_path: Pa
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={"PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[4])},
     )
     assert done.returncode == 0, done.stderr
     by, processes, _, made = done.stdout.split()
