@@ -11,7 +11,7 @@ from tests.engine.harness import QuickClock, call, running, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tests.stubs.checkpoints import workspace
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.checkpoints.maintenance import Upkeep
+from tui_agent.engine.checkpoints.recorder import Upkeep
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
 from tui_agent.protocol.commands import Close, Revert, SubmitPrompt, Undo

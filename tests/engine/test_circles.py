@@ -18,9 +18,8 @@ from tests.engine.long_histories import (
     until,
 )
 from tui_agent.context.compaction_limits import Shrinking
-from tui_agent.engine.compaction.circuit_breaker import APART, TIGHT
+from tui_agent.engine.compaction.circuit_breaker import APART, SAME_CALLS, TIGHT
 from tui_agent.engine.compaction.compactor import CIRCLES, OUT_OF_CIRCLES
-from tui_agent.engine.compaction.loop_detector import SAME_CALLS
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import GoOn, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope

@@ -13,7 +13,7 @@ from tests.engine.long_histories import PROMPT, of, words
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.summary import TITLE
-from tui_agent.engine.delegates.brief import LAST
+from tui_agent.engine.delegates.runner import LAST
 from tui_agent.ports.model import ModelChunk, ModelRequest, UsageChunk
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.agent import AgentFinished

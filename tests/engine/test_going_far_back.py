@@ -20,7 +20,7 @@ from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.session.fold_start import earlier_fold
+from tui_agent.session.resume import earlier_fold
 from tui_agent.store.fold_cache import keep
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records

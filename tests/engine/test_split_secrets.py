@@ -12,8 +12,7 @@ import pytest
 from tests.engine.harness import EchoTool, running, say
 from tests.stubs.clock import FakeClock
 from tests.unit.store.test_secret_shapes import every, filled
-from tui_agent.engine.model.delta_cut import MOST_HELD, safe_end
-from tui_agent.engine.model.delta_merge import LIMIT, Merger
+from tui_agent.engine.model.delta_merge import LIMIT, MOST_HELD, Merger, safe_end
 from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.model import ModelDelta

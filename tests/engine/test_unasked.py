@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tui_agent.context.instructions import InstructionFiles
-from tui_agent.engine.automatic_reads import why_not
+from tui_agent.engine.tools.access import why_not
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule

@@ -142,7 +142,7 @@ EQUIVALENT = (
     ),
     *(
         Same(
-            "tui_agent/engine/tools/verdict.py",
+            "tui_agent/engine/tools/sandbox_retry.py",
             f"{name}: bool = False",
             "False -> True",
             "a refused call runs nothing",

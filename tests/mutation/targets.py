@@ -15,7 +15,7 @@ class Target:
 TARGETS = (
     Target(
         "gate",
-        ("tui_agent/engine/tools/gate.py", "tui_agent/engine/tools/verdict.py"),
+        ("tui_agent/engine/tools/gate.py", "tui_agent/engine/tools/sandbox_retry.py"),
         (
             "tests/engine/test_gate_answers.py",
             "tests/engine/test_gate_facts.py",

@@ -9,33 +9,8 @@ from typing import Literal
 
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.folds.session.fold import SessionStateView
-from tui_agent.protocol.commands import (
-    AnswerQuestion,
-    Command,
-    Compact,
-    DecidePermission,
-    Delegate,
-    GoOn,
-    Interrupt,
-    Pause,
-    PlanRevert,
-    Queue,
-    Redo,
-    RestoreContext,
-    Revert,
-    RunUserShell,
-    SendQueued,
-    SetAgent,
-    SetContextMode,
-    SetEffort,
-    SetModel,
-    Steer,
-    StopJob,
-    SubmitPrompt,
-    Undo,
-    Unqueue,
-    WriteGuide,
-)
+from tui_agent.protocol import commands
+from tui_agent.protocol.commands import Command
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
 
@@ -52,16 +27,16 @@ _ESC = "Esc stops it."
 _UNDO = "You can undo or redo after it."
 _CONTEXT = "You can change the context after it."
 _LATER: dict[type[Command], str] = {
-    Compact: _CONTEXT,
-    Delegate: "You can delegate a task after it.",
-    GoOn: "The agent can continue after it.",
-    PlanRevert: _UNDO,
-    Redo: _UNDO,
-    RestoreContext: _CONTEXT,
-    Revert: _UNDO,
-    RunUserShell: "You can run your next command after it.",
-    Undo: _UNDO,
-    WriteGuide: "You can write AGENTS.md after it.",
+    commands.Compact: _CONTEXT,
+    commands.Delegate: "You can delegate a task after it.",
+    commands.GoOn: "The agent can continue after it.",
+    commands.PlanRevert: _UNDO,
+    commands.Redo: _UNDO,
+    commands.RestoreContext: _CONTEXT,
+    commands.Revert: _UNDO,
+    commands.RunUserShell: "You can run your next command after it.",
+    commands.Undo: _UNDO,
+    commands.WriteGuide: "You can write AGENTS.md after it.",
 }
 """Commands that must wait until nothing runs, with the sentence that says so."""
 
@@ -70,52 +45,60 @@ def refusal(
     command: Command,
     state: SessionStateView,
     running: bool,
-    decisions: Waiting[DecidePermission],
-    answers: Waiting[AnswerQuestion],
+    decisions: Waiting[commands.DecidePermission],
+    answers: Waiting[commands.AnswerQuestion],
 ) -> Refusal | None:
     """Return the reason for refusing a command; None if it can be carried out."""
     subject = "Your command" if state.shell is not None else "A compaction" if state.compacting else "A turn"
     match command:
-        case SubmitPrompt() | Delegate() if running and state.shell is None and not state.compacting:
+        case commands.SubmitPrompt() | commands.Delegate() if (
+            running and state.shell is None and not state.compacting
+        ):
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
         case _ if running and type(command) in _LATER:
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
-        case Delegate(text=text) if not text.strip():
+        case commands.Delegate(text=text) if not text.strip():
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
-        case Delegate():
+        case commands.Delegate():
             return _turn_limit_refusal(state, running)
-        case GoOn() if state.open_calls:
+        case commands.GoOn() if state.open_calls:
             return None  # this continues a turn that is counted already
-        case GoOn():
+        case commands.GoOn():
             return _turn_limit_refusal(state, running)
-        case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
+        case commands.SetModel() | commands.SetEffort() | commands.SetAgent() | commands.SetContextMode() if (
+            running
+        ):
             name = command.kind.removeprefix("set_").replace("_", " ")
             return Refusal(f"{subject} is running. The {name} can change after it.", _ESC)
-        case Compact() | RestoreContext() if state.open_calls:
+        case commands.Compact() | commands.RestoreContext() if state.open_calls:
             return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
-        case Pause() if state.shell is not None:
+        case commands.Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _ESC)
-        case SubmitPrompt() | Steer() | Queue() | WriteGuide():
+        case commands.SubmitPrompt() | commands.Steer() | commands.Queue() | commands.WriteGuide():
             return _message_refusal(command, state, running)
-        case Interrupt() | Pause() if not running:
+        case commands.Interrupt() | commands.Pause() if not running:
             return Refusal("Nothing is running.")
-        case Interrupt(scope="agent", agent=agent) if all(
+        case commands.Interrupt(scope="agent", agent=agent) if all(
             delegate.agent != agent for delegate in state.delegates
         ):
             return Refusal("This subtask has ended.")
-        case DecidePermission(request_id=request_id) if request_id not in decisions:
+        case commands.DecidePermission(request_id=request_id) if request_id not in decisions:
             return Refusal("This question is no longer open.")
-        case AnswerQuestion(question_id=question_id) if question_id not in answers:
+        case commands.AnswerQuestion(question_id=question_id) if question_id not in answers:
             return Refusal("This question is no longer open.")
-        case StopJob(job_id=job_id) if job_id is not None and all(job.job_id != job_id for job in state.jobs):
+        case commands.StopJob(job_id=job_id) if job_id is not None and all(
+            job.job_id != job_id for job in state.jobs
+        ):
             return Refusal(f"{job_id} has ended.", "/jobs lists the running jobs.")
-        case StopJob() if not state.jobs:
+        case commands.StopJob() if not state.jobs:
             return Refusal("No background jobs are running.")
-        case Unqueue() | SendQueued() if all(message.queue_id != command.queue_id for message in state.queue):
+        case commands.Unqueue() | commands.SendQueued() if all(
+            message.queue_id != command.queue_id for message in state.queue
+        ):
             return Refusal("This message is no longer queued.")
-        case SendQueued() if state.shell is not None:
+        case commands.SendQueued() if state.shell is not None:
             return Refusal("Your command is running. The message is sent after it.", _ESC)
-        case SendQueued():
+        case commands.SendQueued():
             return _turn_limit_refusal(state, running)
     return None
 
@@ -131,9 +114,11 @@ def nothing_to_answer(history: Sequence[Message]) -> Refusal | None:
 
 
 def _message_refusal(
-    command: SubmitPrompt | Steer | Queue | WriteGuide, state: SessionStateView, running: bool
+    command: commands.SubmitPrompt | commands.Steer | commands.Queue | commands.WriteGuide,
+    state: SessionStateView,
+    running: bool,
 ) -> Refusal | None:
-    if not isinstance(command, WriteGuide) and not command.text.strip() and not command.attachments:
+    if not isinstance(command, commands.WriteGuide) and not command.text.strip() and not command.attachments:
         return Refusal("The message is empty.")
     return _turn_limit_refusal(state, running and state.shell is None)
 

@@ -24,50 +24,16 @@ from tui_agent.engine.model.delta_merge import Ticker
 from tui_agent.engine.model.init_agent import SOURCE
 from tui_agent.engine.open_calls import INSTEAD
 from tui_agent.engine.prompt_hooks import HeardPrompts
-from tui_agent.engine.settings import apply_setting, revoke_rule
-from tui_agent.engine.title import title_after
+from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.tools.hooks import NOTHING, Heard
 from tui_agent.engine.tools.jobs import Jobs
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session.fold import SessionStateView
-from tui_agent.protocol.commands import (
-    AnswerQuestion,
-    Close,
-    Command,
-    Compact,
-    DecidePermission,
-    Delegate,
-    GoOn,
-    Interrupt,
-    Pause,
-    PinContext,
-    PlanRevert,
-    Queue,
-    Redo,
-    Rename,
-    RestoreContext,
-    Resume,
-    Revert,
-    RevokeRule,
-    RunUserShell,
-    SendQueued,
-    SetAgent,
-    SetBudgets,
-    SetContextMode,
-    SetEffort,
-    SetMapChoice,
-    SetModel,
-    SetPolicy,
-    SetRepoMap,
-    Steer,
-    StopJob,
-    SubmitPrompt,
-    Undo,
-    Unqueue,
-    WriteGuide,
-)
+from tui_agent.protocol import commands
+from tui_agent.protocol.commands import Command
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
 from tui_agent.protocol.ids import RequestId
@@ -91,8 +57,8 @@ class Engine:
         self._mailbox = Mailbox()
         self._ticker = Ticker()
         self._states = StateKeeper(parts.recorder)
-        self._decisions: Waiting[DecidePermission] = Waiting()
-        self._answers: Waiting[AnswerQuestion] = Waiting()
+        self._decisions: Waiting[commands.DecidePermission] = Waiting()
+        self._answers: Waiting[commands.AnswerQuestion] = Waiting()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
         """Set when the running `PlanRevert` has ended; a command that moves the head waits for it."""
@@ -132,7 +98,7 @@ class Engine:
             group.start_soon(self._report_store_errors, self._turns.warm)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
-                if isinstance(command, Close):
+                if isinstance(command, commands.Close):
                     self._is_closing, self._client_is_gone = True, command.reason == "signal"
                     self._mailbox.close()
                     continue
@@ -167,7 +133,7 @@ class Engine:
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
         state = self._parts.recorder.state
         waits_for_plan = self._running_plan is not None and isinstance(
-            command, Revert | Undo | Redo | PlanRevert
+            command, commands.Revert | commands.Undo | commands.Redo | commands.PlanRevert
         )
         running = self._turns.running and not waits_for_plan
         reason = refusal(command, state, running, self._decisions, self._answers)
@@ -187,68 +153,72 @@ class Engine:
 
     def _dispatch(self, command: Command, group: TaskGroup) -> None:
         match command:
-            case SubmitPrompt() | Steer() | Queue():
+            case commands.SubmitPrompt() | commands.Steer() | commands.Queue():
                 self._handle_message(command, group)
-            case GoOn():
+            case commands.GoOn():
                 self._continue_turn(command, group)
-            case WriteGuide():
+            case commands.WriteGuide():
                 self._begin_turn(UserMessageReceived(text="/init", source=SOURCE), group, command)
-            case Delegate(agent=name, text=text):
+            case commands.Delegate(agent=name, text=text):
                 require_role(self._parts, name)
                 self._begin_turn(UserMessageReceived(text=text, to_agent=name), group, command)
-            case Unqueue(queue_id=queue_id):
+            case commands.Unqueue(queue_id=queue_id):
                 self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
-            case SendQueued(queue_id=queue_id):
+            case commands.SendQueued(queue_id=queue_id):
                 self._send_queued(queue_id, group, command)
-            case Interrupt(scope="call", call_id=call_id) if call_id is not None:
+            case commands.Interrupt(scope="call", call_id=call_id) if call_id is not None:
                 self._turns.stop_call(call_id)
-            case Interrupt(scope="agent", agent=agent) if agent is not None:
+            case commands.Interrupt(scope="agent", agent=agent) if agent is not None:
                 self._turns.stop_agent(agent)
-            case Interrupt():
+            case commands.Interrupt():
                 self._turns.interrupt()
-            case Pause():
+            case commands.Pause():
                 self._states.pause()
-            case Resume():
+            case commands.Resume():
                 self._states.resume()
-            case DecidePermission(request_id=request_id):
+            case commands.DecidePermission(request_id=request_id):
                 self._decisions.answer(request_id, command)
-            case AnswerQuestion(question_id=question_id):
+            case commands.AnswerQuestion(question_id=question_id):
                 self._answers.answer(question_id, command)
-            case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetBudgets():
-                apply_setting(self._parts, command)
-            case SetContextMode() | SetRepoMap() | SetMapChoice():
-                apply_setting(self._parts, command)
-            case RevokeRule():
+            case commands.RevokeRule():
                 revoke_rule(self._parts, command)
-            case Compact() | RestoreContext():
+            case commands.Compact() | commands.RestoreContext():
                 self._turns.reserve_for(command)
                 group.start_soon(self._reshape_context, command, group)
-            case PinContext():
+            case commands.PinContext():
                 pin(self._parts, command)
-            case RunUserShell():
+            case commands.RunUserShell():
                 close_calls(self._parts.recorder, why=INSTEAD)
                 begin_user_shell(self._parts, command)
                 self._turns.reserve()
                 group.start_soon(self._serve_user_shell, command, group)
-            case Revert() | Undo() | Redo() | PlanRevert():
+            case commands.Revert() | commands.Undo() | commands.Redo() | commands.PlanRevert():
                 plan = self._running_plan
                 if plan is None:
                     self._turns.reserve()
-                    self._running_plan = anyio.Event() if isinstance(command, PlanRevert) else None
+                    self._running_plan = anyio.Event() if isinstance(command, commands.PlanRevert) else None
                 group.start_soon(self._move_head, command, plan)
-            case StopJob(job_id=job_id) if job_id is not None:
+            case commands.StopJob(job_id=job_id) if job_id is not None:
                 group.start_soon(self._jobs.stop, job_id, "user")
-            case StopJob():
+            case commands.StopJob():
                 group.start_soon(self._jobs.end_all, "stopped", "user")
-            case Rename(title=title):
+            case commands.Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
-            case Close():
+            case commands.Close():
                 return
+            case _ if isinstance(command, SettingCommand):
+                apply_setting(self._parts, command)
 
-    def _handle_message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
+    def _handle_message(
+        self, command: commands.SubmitPrompt | commands.Steer | commands.Queue, group: TaskGroup
+    ) -> None:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
-        if self._turns.running and isinstance(command, Steer) and not _is_not_steerable(recorder.state):
+        if (
+            self._turns.running
+            and isinstance(command, commands.Steer)
+            and not _is_not_steerable(recorder.state)
+        ):
             self._steer(UserSteered(text=command.text, attachments=images), group, command)
             return
         if self._turns.running:
@@ -260,7 +230,7 @@ class Engine:
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin_turn(message, group, command)
 
-    def _continue_turn(self, command: GoOn, group: TaskGroup) -> None:
+    def _continue_turn(self, command: commands.GoOn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         forked = recorder.state.forked
         if forked is not None and forked.message is not None:
@@ -386,7 +356,7 @@ class Engine:
             return
         self._guard(partial(self._begin_turn, _queued_prompt(state.queue[0]), group, None))
 
-    async def _serve_user_shell(self, command: RunUserShell, group: TaskGroup) -> None:
+    async def _serve_user_shell(self, command: commands.RunUserShell, group: TaskGroup) -> None:
         before = {message.queue_id for message in self._parts.recorder.state.queue}
         try:
             with self._turns.scope:
@@ -401,7 +371,9 @@ class Engine:
         queue = self._parts.recorder.state.queue
         self._next_in_queue(group, awaited=any(message.queue_id not in before for message in queue))
 
-    async def _reshape_context(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
+    async def _reshape_context(
+        self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
+    ) -> None:
         """Compact or restore the context at the user's request; messages sent meanwhile come after it."""
         self._parts.recorder.cause = command.id
         before = {message.queue_id for message in self._parts.recorder.state.queue}
@@ -423,7 +395,11 @@ class Engine:
         except StoreError as error:
             self._on_trouble(error)
 
-    async def _move_head(self, command: Revert | Undo | Redo | PlanRevert, plan: anyio.Event | None) -> None:
+    async def _move_head(
+        self,
+        command: commands.Revert | commands.Undo | commands.Redo | commands.PlanRevert,
+        plan: anyio.Event | None,
+    ) -> None:
         if plan is not None:
             await plan.wait()
             if self._turns.running:
@@ -434,7 +410,7 @@ class Engine:
         try:
             self._states.set(AgentState.RUNNING, _HEAD_MOVES[command.kind])
             with self._turns.scope:
-                if isinstance(command, PlanRevert):
+                if isinstance(command, commands.PlanRevert):
                     await self._rewind.plan(command)
                 else:
                     await self._rewind.run(command)
@@ -446,7 +422,7 @@ class Engine:
             self._on_trouble(error)
         finally:
             self._turns.release()
-            if self._running_plan is not None and isinstance(command, PlanRevert):
+            if self._running_plan is not None and isinstance(command, commands.PlanRevert):
                 self._running_plan.set()
                 self._running_plan = None
             self._guard(partial(self._states.set, AgentState.IDLE))
@@ -471,3 +447,17 @@ def _queued_prompt(queued: UserQueued) -> UserMessageReceived:
 
 def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
     return UserMessageReceived(text=message.text, attachments=message.attachments, mentions=message.mentions)
+
+
+TITLE_LENGTH = 48
+
+
+def title_after(recorder: Recorder, message: UserMessageReceived) -> None:
+    """Record a title for a session that has none."""
+    if recorder.state.title or not isinstance(message.text, str) or message.source == SOURCE:
+        return
+    text = " ".join(message.text.split())
+    if not text:
+        return
+    title = text if len(text) <= TITLE_LENGTH else text[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+    recorder.append(SessionTitled(title=title, by="auto"))

@@ -1,76 +1,66 @@
 """Commands that change a setting. Each records one `settings.changed`, even if the value stays the same."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, JsonValue
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.commands import (
-    RevokeRule,
-    SetAgent,
-    SetBudgets,
-    SetContextMode,
-    SetEffort,
-    SetMapChoice,
-    SetModel,
-    SetPolicy,
-    SetRepoMap,
-)
+from tui_agent.protocol import commands
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.ids import CommandId
 from tui_agent.protocol.settings import POLICIES, SessionSettings
 
 Key = Literal["model", "policy", "agent", "context_mode", "repo_map", "map", "budgets"]
+SettingCommand: TypeAlias = (
+    commands.SetModel
+    | commands.SetEffort
+    | commands.SetPolicy
+    | commands.SetAgent
+    | commands.SetContextMode
+    | commands.SetRepoMap
+    | commands.SetMapChoice
+    | commands.SetBudgets
+)
 
 
-def apply_setting(
-    parts: EngineParts,
-    command: SetModel
-    | SetEffort
-    | SetPolicy
-    | SetAgent
-    | SetContextMode
-    | SetRepoMap
-    | SetMapChoice
-    | SetBudgets,
-) -> None:
+def apply_setting(parts: EngineParts, command: SettingCommand) -> None:
     """Change a setting. Raises `ConfigError` if the value is not valid; nothing changes then."""
     settings = parts.recorder.state.settings
     if settings is None:
         raise ConfigError("The session has not started yet.")
     match command:
-        case SetModel(model=name, base_url=base_url):
+        case commands.SetModel(model=name, base_url=base_url):
             model = parts.resolve_model(name, base_url, settings.model.effort)
             _record(parts, settings, "model", model, command.id)
-        case SetEffort(effort=effort):
+        case commands.SetEffort(effort=effort):
             model = parts.resolve_model(settings.model.profile, settings.model.base_url, effort)
             _record(parts, settings, "model", model, command.id)
-        case SetPolicy(policy=policy):
+        case commands.SetPolicy(policy=policy):
             if policy not in POLICIES:
                 raise ConfigError(
                     f"The policy {policy} is for delegated agents only.",
                     hint=f"Choose one of: {', '.join(POLICIES)}.",
                 )
             _record(parts, settings, "policy", policy, command.id)
-        case SetAgent(agent=agent):
+        case commands.SetAgent(agent=agent):
             if agent not in parts.agents:
                 raise ConfigError(
                     f"There is no agent {agent!r}.", hint=f"Choose one of: {', '.join(sorted(parts.agents))}."
                 )
             _record(parts, settings, "agent", agent, command.id)
-        case SetContextMode(mode=mode):
+        case commands.SetContextMode(mode=mode):
             _record(parts, settings, "context_mode", mode, command.id)
-        case SetRepoMap(mode=map_mode):
+        case commands.SetRepoMap(mode=map_mode):
             _record(parts, settings, "repo_map", map_mode, command.id)
-        case SetMapChoice(choice=choice):
+        case commands.SetMapChoice(choice=choice):
             _record(parts, settings, "map", choice, command.id)
-        case SetBudgets(budgets=budgets):
+        case commands.SetBudgets(budgets=budgets):
             _record(parts, settings, "budgets", budgets, command.id)
 
 
-def revoke_rule(parts: EngineParts, command: RevokeRule) -> None:
+def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
     """Revoke a rule that was allowed for this session. Raises `ConfigError` if there is no such rule."""
     if command.rule not in parts.recorder.state.granted:
         raise ConfigError(

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
-from tui_agent.engine.automatic_reads import why_not
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.prompts import PromptTexts
@@ -21,6 +20,7 @@ from tui_agent.engine.middleware.sections import prompt_sections
 from tui_agent.engine.middleware.skills import READ_SKILL, Skills, news
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.access import why_not
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role

@@ -39,19 +39,17 @@ from tui_agent.context.summary_room import (
 from tui_agent.engine.agent_messages import leave
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT, Breaker
-from tui_agent.engine.compaction.cut_size import CutSize
-from tui_agent.engine.compaction.offload import PuttingAway
-from tui_agent.engine.compaction.summary_check import judged
+from tui_agent.engine.compaction.offload import PuttingAway, available_text
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.hooks import Heard, Hooks
 from tui_agent.engine.tools.large_results import cut_record
-from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
+from tui_agent.errors import ConfigError, ContextOverflow, GoesInCircles, ModelError
 from tui_agent.folds.context.meter import COMPACT, compacts_at
 from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.folds.session.view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.ports.model import ModelReply
+from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
@@ -61,8 +59,8 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
-from tui_agent.protocol.parts import TextContent
-from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.settings import AgentState, ModelInfo
 
 By: TypeAlias = Literal["limit", "user", "overflow"]
 Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[Packed]]
@@ -112,6 +110,7 @@ class Compacting:
         self._failures = 0
         self._breaker = Breaker(parts.recorder, agent)
         self._cut_size = CutSize()
+        self._resolve_text = partial(available_text, parts.blobs)
 
     async def make(self, packed: Packed, answer: int) -> bool:
         """Make room for a request and its answer if necessary. Return True if the history changed.
@@ -125,15 +124,13 @@ class Compacting:
             return False
         compact_from = compacts_at(
             window,
-            0 if _learnt_window(self._parts.recorder, self._agent).tokens else answer,
+            0 if self._learnt_window.tokens else answer,
             limits.compact_at or COMPACT,
         )
         if packed.short & HISTORY or packed.needed >= min(
             compact_from, limits.reduce_at * window or compact_from
         ):
-            await self._breaker.take_up(
-                packed.last or window, window, _model_name(self._parts.recorder, self._agent)
-            )
+            await self._breaker.take_up(packed.last or window, window, self._model_name)
         # A summary can keep so many facts that the next compaction would start at once.
         compact_from = max(compact_from, min(packed.last or 0, self._breaker.floor + WORK * window))
         needed = max(packed.needed, round(compact_from) if packed.short & HISTORY else 0)
@@ -156,11 +153,10 @@ class Compacting:
         Return False if that is impossible. Raises `GoesInCircles`.
         """
         self._begin_turn()
-        await self._breaker.take_up(
-            sent.last or self._window(), self._window(), _model_name(self._parts.recorder, self._agent)
-        )
+        window = self._window()
+        await self._breaker.take_up(sent.last or window, window, self._model_name)
         needed = max(1, sent.needed)
-        freed = self._offload.away(needed, self._window(), needed / max(1, sent.chars), all_of_it=True)
+        freed = self._offload.away(needed, window, needed / max(1, sent.chars), all_of_it=True)
         if freed:
             self._check_loop()
         if self._waits():
@@ -196,31 +192,25 @@ class Compacting:
 
     def _cut_limit(self) -> object:
         """Return a value that changes only with the model, or when a provider refuses a request."""
+        model = self._model
+        return model and (model.model, model.window, self._learnt_window.limit)
+
+    @property
+    def _model(self) -> ModelInfo | None:
         settings = self._parts.recorder.state_of(self._agent).settings
-        return (
-            None
-            if settings is None
-            else (
-                settings.model.model,
-                settings.model.window,
-                _learnt_window(self._parts.recorder, self._agent).limit,
-            )
-        )
+        return None if settings is None else settings.model
+
+    @property
+    def _model_name(self) -> str:
+        return "" if self._model is None else self._model.model
+
+    @property
+    def _learnt_window(self) -> LearntWindow:
+        """What is learnt about the window from requests that the provider accepted or refused."""
+        return NOTHING if self._model is None else self._parts.recorder.windows.of(self._model)
 
     def _window(self, unknown: int = UNKNOWN_WINDOW) -> int:
-        settings = self._parts.recorder.state_of(self._agent).settings
-        return (
-            _learnt_window(self._parts.recorder, self._agent).least(
-                settings.model.window if settings is not None else 0
-            )
-            or unknown
-        )
-
-    def _resolve_text(self, text: LongText) -> str:
-        try:
-            return self._parts.blobs.text(text)
-        except BlobMissing:
-            return text_preview(text)
+        return self._learnt_window.least(0 if self._model is None else self._model.window) or unknown
 
     async def compact(
         self, by: By, focus: str = "", *, before: int = 0, per_char: float = 1 / CHARS_PER_TOKEN
@@ -407,7 +397,7 @@ class Compacting:
     def _count_tokens(self, text: str) -> int:
         """Return the tokens of a text, as calibrated for this model."""
         tokens = self._parts.tokens
-        return tokens.scaled(tokens.count(text), _model_name(self._parts.recorder, self._agent))
+        return tokens.scaled(tokens.count(text), self._model_name)
 
     def _record_failure(self, fault: str) -> tuple[str, None, str]:
         self._failures += 1
@@ -440,7 +430,7 @@ class Compacting:
 
     def _warn_tight(self, packed: Packed, window: int) -> None:
         """Warn once per model that little room is left, and name what fills the window."""
-        model = _model_name(self._parts.recorder, self._agent)
+        model = self._model_name
         if self._breaker.told_tight != model:
             self._breaker.told_tight = model
             content = fills(packed.manifest.sections)
@@ -452,18 +442,37 @@ class Compacting:
         self._parts.recorder.append(stuck, agent=self._agent)
 
 
-def _model_name(recorder: Recorder, agent: AgentId) -> str:
-    """Return the name of an agent's model."""
-    settings = recorder.state_of(agent).settings
-    return settings.model.model if settings is not None else ""
-
-
-def _learnt_window(recorder: Recorder, agent: AgentId) -> LearntWindow:
-    """Return what is learnt about an agent's window from requests that the provider accepted or refused."""
-    settings = recorder.state_of(agent).settings
-    return recorder.windows.of(settings.model) if settings is not None else NOTHING
-
-
 def _is_kept_whole(message: Message) -> bool:
     """Return True if a summary would contain the whole message."""
     return isinstance(message, UserMessage) and message.kind in ("said", "map", "instructions")
+
+
+class CutSize:
+    """The number of characters that remain of the user's messages."""
+
+    def __init__(self) -> None:
+        self._chars = 0
+        self._limit: object = None
+
+    def told(self, chars: int, limit: object) -> None:
+        """Record how many characters a request under this limit contained."""
+        if limit != self._limit or chars < self._chars:
+            self._chars, self._limit = chars, limit
+
+    def within(self, room: int, limit: object) -> int:
+        """Return the characters for a summary: at most `room`, and no more than before under the same limit."""
+        chars = min(self._chars, room) if limit == self._limit and self._chars else room
+        self._chars, self._limit = chars, limit
+        return chars
+
+
+def judged(reply: ModelReply, room: int) -> tuple[str, str]:
+    """Return the summary in a reply and "", or "" and the fault. `room` is the maximum in characters."""
+    summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
+    if reply.finish == "refusal":
+        return "", "it refused"
+    if any(isinstance(part, ToolCallPart) for part in reply.parts) or not summary:
+        return "", "it gave no summary"
+    if reply.finish == "length" or len(summary) > room:
+        return "", "its summary was too long"
+    return summary, ""

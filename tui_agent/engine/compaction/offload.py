@@ -10,6 +10,7 @@ from tui_agent.context.compaction_limits import chars_of, needed_calls, newest_r
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.large_results import as_blob, line_count
 from tui_agent.errors import BlobMissing
+from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.events.context import ContextReduced
@@ -95,18 +96,22 @@ class PuttingAway:
         if existing is not None:
             return existing
         blobs = self._parts.blobs
-        texts = [self._resolve_text(part.text) for part in message.content if isinstance(part, TextContent)]
+        texts = [
+            available_text(blobs, part.text) for part in message.content if isinstance(part, TextContent)
+        ]
         images = sum(isinstance(part, ImageContent) for part in message.content)
         content = blobs.keep("\n".join([*texts, *(["[an image]"] * images)]))
-        text = self._resolve_text(content)
+        text = available_text(blobs, content)
         stored = content if isinstance(content, BlobText) else as_blob(text, blobs)
         return Artifact.of(message.name, stored, lines=line_count(text), preview_size=0)
 
-    def _resolve_text(self, text: LongText) -> str:
-        try:
-            return self._parts.blobs.text(text)
-        except BlobMissing:
-            return text_preview(text)
+
+def available_text(blobs: BlobReader, text: LongText) -> str:
+    """Return the full text, or its preview if the blob is missing."""
+    try:
+        return blobs.text(text)
+    except BlobMissing:
+        return text_preview(text)
 
 
 def _saved_chars(message: ToolMessage) -> int:

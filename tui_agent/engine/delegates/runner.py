@@ -15,19 +15,23 @@ from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.delegates.brief import Brief, Unheard
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.tools.tool_names import canonical
 from tui_agent.errors import ConfigError, StoreError, ToolError
 from tui_agent.folds.session.delegates import line_of
+from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.delegate import DelegateEnd, DelegateReport, Errand, Role
 from tui_agent.ports.log import Blobs
+from tui_agent.ports.middleware import Fragment, Middleware, ToolNext
+from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
+from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.ids import AgentId, CallId
-from tui_agent.protocol.messages import AssistantMessage, Message
-from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
@@ -320,3 +324,65 @@ def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
 
 def _shorten(text: str, max_tokens: int) -> str:
     return head_and_tail(text, max_bytes=max(max_tokens, 256) * CHARS_A_TOKEN, max_lines=MOST_LINES).text
+
+
+LAST = (
+    "[This is your last answer in this subtask. Do not call tools. Report what you found, what you did, and what is not "
+    "done.]"
+)
+
+
+class Brief(BaseMiddleware):
+    """A middleware with the role as system prompt, a limit for each answer, and a note before the last answer."""
+
+    name = "delegate"
+
+    def __init__(self, role: Role, max_tokens: int, state: Callable[[], SessionStateView]) -> None:
+        self._role = role
+        self._max_tokens = max_tokens
+        self._state = state
+
+    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
+        """Return the role's prompt and the workspace."""
+        return (
+            Fragment(id=f"role.{self._role.name}", text=self._role.prompt, priority=100),
+            Fragment(id="workspace", text=f"Workspace: {state.workspace}", priority=150),
+        )
+
+    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+        """Limit the answer, and add a note if it is the last. Requests for a summary pass unchanged."""
+        if request.purpose != "answer":
+            return await nxt(request)
+        request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
+        state = self._state()
+        limit = state.settings.budgets.max_iterations if state.settings is not None else None
+        if limit is not None and 1 < limit <= state.local_iteration:
+            note = UserMessage(content=(TextContent(text=LAST),), seq=state.seq, kind="passing")
+            request = replace(request, messages=(*request.messages, note))
+        return await nxt(request)
+
+
+class Unheard(BaseMiddleware):
+    """A middleware of the session around a delegate's calls. Of its fragments only instructions are used.
+
+    It does nothing at the start and end of a turn, because a delegate's work is not a turn.
+    """
+
+    def __init__(self, inner: Middleware, *, instructions: bool) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._instructions = instructions
+
+    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
+        """Return the project's instructions; nothing for a read-only role."""
+        if not self._instructions:
+            return ()
+        return [fragment for fragment in self._inner.contribute(state) if fragment.section == "instructions"]
+
+    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+        """Call the wrapped middleware."""
+        return await self._inner.wrap_model(request, nxt)
+
+    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+        """Call the wrapped middleware."""
+        return await self._inner.wrap_tool(call, nxt)

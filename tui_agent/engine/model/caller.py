@@ -6,7 +6,7 @@ Invariant: every `model.requested` is followed by exactly one `model.responded` 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 import anyio
 from anyio import to_thread
@@ -15,11 +15,12 @@ from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.budgets import LEAST_ANSWER, Room
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compacting
-from tui_agent.engine.compaction.limit_watch import ContextWatch
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.delta_merge import HeldCalls, Ticker
 from tui_agent.engine.model.request import RequestBuilder
+from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobMissing, ContextOverflow, ModelError
+from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.models.assembler import Assembler
@@ -35,7 +36,7 @@ from tui_agent.ports.model import (
     ModelRequest,
 )
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.context import ContextLearnt, ContextPacked
+from tui_agent.protocol.events.context import ContextLearnt, ContextPacked, ContextWarned
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -453,3 +454,29 @@ def _require_settings(settings: SessionSettings | None) -> SessionSettings:
     if settings is None:
         raise ModelError("The session has no model.", hint="Choose one with /model.")
     return settings
+
+
+HEIGHTS: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}
+
+
+class ContextWatch:
+    """Warnings when the context reaches a limit, each once per turn, and a notice when it is below all limits again."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._level: MeterLevel = recorder.meter.level
+        self._turn = -1
+        self._recorded_levels: set[MeterLevel] = set()
+
+    def look(self) -> None:
+        """Record the level if it is new."""
+        meter, turn = self._recorder.meter, self._recorder.state.turn
+        if turn != self._turn:
+            self._turn, self._recorded_levels = turn, set()
+        has_risen = HEIGHTS[meter.level] > HEIGHTS[self._level]
+        if meter.level == self._level:
+            return
+        self._level = meter.level
+        if (has_risen or meter.level == "below") and meter.level not in self._recorded_levels:
+            self._recorded_levels.add(meter.level)
+            self._recorder.append(ContextWarned(level=meter.level, fraction=round(meter.fraction, 4)))

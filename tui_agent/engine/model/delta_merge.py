@@ -1,17 +1,22 @@
 """Merging of small pieces of streaming text before they are recorded: every 50 ms, or every 2 KB.
 
-Invariant: the text of one key comes out complete and in order; texts of different keys never mix.
+Invariant: the text of one key comes out complete and in order; texts of different keys never mix. No secret is split
+into two pieces that each look harmless: a piece ends after a whole word; never inside a private key, inside a command
+that may contain a password, or between the start of a line with a secret's name (`password`, `- name: DB_TOKEN`) and the
+end of the second line below. At most `MOST_HELD` characters are held back; after a secret's name also at most `_NEAR`
+characters or until plain prose.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import anyio
 
-from tui_agent.engine.model.delta_cut import MOST_HELD, safe_end
 from tui_agent.errors import StoreError
 from tui_agent.ports.clock import Clock
+from tui_agent.protocol.secret_names import SECRET_WORD
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
@@ -20,10 +25,7 @@ LIMIT = 2048
 
 
 class Merger(Generic[KeyT]):
-    """A buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays buffered.
-
-    Text is cut only where no secret can be split over two events and missed by redaction (see `delta_cut`).
-    """
+    """A buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays buffered."""
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
         self._clock = clock
@@ -130,3 +132,103 @@ class Ticker:
                     merger.flush()
                 except StoreError:
                     continue  # the merger's source gets the same error with its next piece, and reports it
+
+
+MOST_HELD: Final = 8_000
+"""Maximum number of characters to hold back; a longer text without a safe place is cut anywhere."""
+_NEAR: Final = 300
+_LINES_BELOW: Final = 2
+_TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
+_PEM_BEGIN: Final = "-----BEGIN"
+_PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
+_REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD}"
+"""A word in the name of a secret; `3 tests passed` has none."""
+_NAME: Final = re.compile(
+    rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
+    r"|(?:\w+_)?auth[=(]))\w{0,20}"
+)
+"""A secret's name, or a word before a secret that has no name: `basic_auth('bob', …)`."""
+_LINE_BREAK: Final = re.compile(r"\n\s*")
+_FILLER_WORD: Final = (
+    r"(?:account|and|by|default|for|generated|is|not|now|null|of|set|the|to|user|was|with)(?=[ ,.;!?])"
+)
+_PROSE: Final = re.compile(
+    rf"[`'\"*)]{{0,3}}(?: +{_FILLER_WORD})*(?:[ ,]+(?!{_FILLER_WORD})[a-z]+(?=[ ,.;!?])(?: +{_FILLER_WORD})*){{3}}"
+    rf"|[^\n:=\"'`]{{0,{_NEAR}}}[.!?]\s"
+)
+"""Prose after a name: the end of a sentence, or three plain words that do not introduce a value as `is now` does."""
+_UNFINISHED: Final = re.compile(
+    rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
+    r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
+    r"|(?<![\w.-])(?:alter|arg|config|create|define|env|export|insert|login|name|net|pw|security|set|the|user|using|variable|with)\b"
+    r"[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?:-\w{1,4}\s{1,3})?)\Z"
+)
+"""A name up to the start of its value, or a word that introduces a name, at the end of the text."""
+_COMMAND: Final = re.compile(
+    r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
+    r"|etcdctl|flyctl|ftp|gh|gh-api|helm|hey|htpasswd|http|https|hurl|imapfilter|influx|ipmitool|keytool|kinit|kubectl|ldap\w+"
+    r"|lftp|mariadb|mongo\w*|mosquitto_\w+|mysql\w*|nmcli|oc|openssl|podman|poetry|printf|psexec|psql|pulumi|rabbitmq\w+"
+    r"|rdesktop|redis-(?:cli|server)|restic|rpcclient|schtasks|setenv|setx|signtool|skopeo|smbclient|snmp\w+|sqlcmd|sqlplus"
+    r"|ssh-keygen|sshpass|sudo|supabase|swaks|tabcmd|twine|unzip|vault|vercel|wandb|wget|winexe|xfreerdp3?|xh|zip|-u"
+    r"|(?i:(?:alter|create)\s+(?:login|role|user)|config\s+set|createUser|convertto-securestring|grant|login\s+is|net\s+use\w*"
+    r"|nickserv|pragma|r[ow]community6?|requirepass|security\s+[a-z]+-keychain))\s"
+    rf"(?:\\\r?\n|[^\n`]){{0,{_NEAR}}}\Z"
+)
+"""A command up to the end of its line or of the Markdown quotes around it.
+
+Only the program's name shows that `bob:hunter2` is a login.
+"""
+
+
+def safe_end(text: str) -> int:
+    """Return how many characters of a growing text may be emitted now."""
+    if len(text) >= MOST_HELD:
+        return len(text)
+    end, previous = _word_end(text, len(text)), -1
+    while end != previous:
+        previous = end
+        for find_begin in (_key_begin, _command_begin, _named_line_begin, _unfinished_begin):
+            end = find_begin(text, end)
+    return end
+
+
+def _key_begin(text: str, end: int) -> int:
+    begin = text.rfind(_PEM_BEGIN, 0, end)
+    return begin if begin >= 0 and _PEM_END.search(text, begin, end) is None else end
+
+
+def _command_begin(text: str, end: int) -> int:
+    command = _COMMAND.search(text, max(0, end - 2 * _NEAR), end)
+    return command.start() if command else end
+
+
+def _named_line_begin(text: str, end: int) -> int:
+    """Return the start of the first line that names a secret whose value may still follow, else `end`.
+
+    Only names near the end of the text count, so that a list of such lines is not held back as a whole.
+    """
+    for name in _NAME.finditer(text, max(0, len(text) - _NEAR), end):
+        breaks = len(_LINE_BREAK.findall(text, name.end(), end))
+        prose = _PROSE.match(text, name.end())
+        if breaks <= _LINES_BELOW and (prose is None or prose.end() > end):
+            return _line_begin(text, name.start())
+    return end
+
+
+def _unfinished_begin(text: str, end: int) -> int:
+    if len(text) - end > 2 * _NEAR:  # a sequence of names, none of which has a value
+        return end
+    name = _UNFINISHED.search(text, max(0, end - _NEAR), end)
+    return _word_end(text, name.start()) if name else end
+
+
+def _line_begin(text: str, index: int) -> int:
+    """Return the start of the line around `index`, or of the word if the line starts too far away."""
+    begin = text.rfind("\n", 0, index) + 1
+    return begin if index - begin <= _NEAR else _word_end(text, index)
+
+
+def _word_end(text: str, end: int) -> int:
+    """Return the start of the last word before `end`; each character beyond ASCII is a word."""
+    match = _TO_LAST_WORD.match(text, 0, end)
+    return match.end() if match else 0

@@ -1,12 +1,17 @@
-"""Access checks: the tools an agent may call, and the files a search may show.
+"""Access checks: the tools an agent may call, and the files that may be read without a call of their own.
 
-Invariant: a search over a folder shows no file that the policy would refuse to read by name.
+Invariant: a search over a folder, a mention or an instruction file shows no file that the policy would refuse to read by
+name.
 """
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.ports.policy import PolicyFacts
+from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Reads
 from tui_agent.protocol.ids import AgentId
+
+READER = "read_file"
+"""The tool whose rules apply to files that are read without a call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
@@ -21,13 +26,41 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
 
     A file that the policy would only ask about is allowed, because the whole search was allowed.
     """
-    state = parts.recorder.state_of(agent)
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
+    state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
+    return _decide_read(parts.policy, state, parts.env.root, path, real, allowed, tool).verdict != "deny"
+
+
+def why_not(
+    policy: Policy,
+    state: SessionStateView,
+    root: str,
+    path: str,
+    real: str,
+    allowed: frozenset[str] | None = None,
+) -> str:
+    """Return the reason why a file may not be read; empty if it may.
+
+    `real` is the real path behind `path`; `allowed` are the tools of the session (None: all).
+    """
+    decision = _decide_read(policy, state, root, path, real, allowed, READER)
+    return decision.reason if decision.verdict == "deny" else ""
+
+
+def _decide_read(
+    policy: Policy,
+    state: SessionStateView,
+    root: str,
+    path: str,
+    real: str,
+    allowed: frozenset[str] | None,
+    tool: str,
+) -> Decision:
     facts = PolicyFacts(
-        workspace=parts.env.root,
+        workspace=root,
         policy=state.settings.policy if state.settings else "ask",
         resolved={path: real},
         granted=state.granted,
-        allowed_tools=allowed_tools(parts, agent),
+        allowed_tools=allowed,
     )
-    return parts.policy.decide(tool, (Reads(path=path),), facts).verdict != "deny"
+    return policy.decide(tool, (Reads(path=path),), facts)

@@ -6,28 +6,27 @@ changed while the user was thinking, or the user answered with an invalid rule, 
 
 import json
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from anyio import to_thread
-from pydantic import BaseModel
 
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.tools.access import allowed_tools
 from tui_agent.engine.tools.hooks import NOTHING, RULE, Heard, weighed
+from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import (
     ONCE_ONLY,
     Again,
     Granted,
+    Verdict,
     opened_by,
     opening_choices,
     opening_rule,
     trial_message,
 )
-from tui_agent.engine.tools.verdict import Verdict
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.edited_rule import find_fault
@@ -40,14 +39,13 @@ from tui_agent.ports.environment import (
     WorkspaceScan,
 )
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.ports.tool import Foreseeing, Preview, Tool
+from tui_agent.ports.tool import Foreseeing, Preview
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.effects import Effect, Reads, Runs, digest
+from tui_agent.protocol.effects import Reads, Runs, digest
 from tui_agent.protocol.events.policy import Deed, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import AgentId
-from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, PolicyName
 from tui_agent.workspace.local.granted_paths import ReachingEnvironment, reaching
 from tui_agent.workspace.local.secret_files import public_certificates
@@ -63,15 +61,10 @@ NO_ONE = f"the policy asks, and {NOBODY}"
 
 
 @dataclass(frozen=True, slots=True)
-class _JudgedCall:
+class _JudgedCall(CheckedCall):
     """A call with the facts that it is judged by."""
 
-    call: ToolCallPart
-    tool: Tool[BaseModel]
-    args: BaseModel
-    effects: tuple[Effect, ...]
-    agent: AgentId
-    heard: Heard
+    heard: Heard = NOTHING
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
     tried: ExecResult | None = None
     """The result of its trial in the sandbox; None if there was none."""
@@ -86,24 +79,15 @@ class Gate:
         self._waiting = waiting
 
     async def decide(
-        self,
-        call: ToolCallPart,
-        tool: Tool[BaseModel],
-        args: BaseModel,
-        agent: AgentId,
-        heard: Heard = NOTHING,
-        tried: ExecResult | None = None,
+        self, checked: CheckedCall, heard: Heard = NOTHING, tried: ExecResult | None = None
     ) -> Verdict:
         """Decide about a call and record the decision. Waits for the user if the policy or a hook (`heard`) asks.
 
         `tried` is the result of a trial in the sandbox.
         """
-        effects = tool.effects(args)
-        case = _JudgedCall(
-            call, tool, args, effects, agent, heard, await self._scan_workspace(effects), tried
-        )
+        case = _judged_call(checked, heard, await self._scan_workspace(checked), tried)
         open_calls = self._parts.recorder.state.open_calls
-        asked_before = any(item.asked for item in open_calls if item.call_id == call.call_id)
+        asked_before = any(item.asked for item in open_calls if item.call_id == case.call.call_id)
         preview = Preview(())
         rule_fault = faulty_rule = ""
         while True:
@@ -129,8 +113,8 @@ class Gate:
             request = self._request(case, decision, preview, await self._describe_effects(case, judged))
             if rule_fault:
                 request = request.model_copy(update={"wrong": rule_fault, "wrong_rule": faulty_rule})
-            self._parts.recorder.append(request, agent=agent)
-            answer = await self._wait(request, agent)
+            self._parts.recorder.append(request, agent=case.agent)
+            answer = await self._wait(request, case.agent)
             rule_fault, faulty_rule = self._find_rule_fault(case, request, answer), answer.rule
             if rule_fault:
                 continue  # ask again: an answer with a faulty rule has no effect
@@ -144,12 +128,10 @@ class Gate:
                 return self._verdict_by_user(case, decision, request, answer, judged)
             preview = present  # ask again: the call would no longer do what the user saw
 
-    async def decide_after_trial(
-        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, tried: ExecResult
-    ) -> Granted | str:
+    async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> Granted | str:
         """Decide about a call whose trial in the sandbox failed. Return its permissions, or the reason for a denial."""
-        verdict = await self.decide(call, tool, args, agent, tried=tried)
-        return verdict.granted() if verdict.allowed else verdict.for_model
+        verdict = await self.decide(checked, tried=tried)
+        return verdict.granted if verdict.allowed else verdict.for_model
 
     def _start_trial(
         self, case: _JudgedCall, decision: Decision, judged: dict[str, str], content: str
@@ -157,25 +139,19 @@ class Gate:
         """Record that the call is tried in the sandbox, because the policy does not understand the command."""
         trial = replace(decision, verdict="allow", rule_id=TRYING, unanswered=False)
         self._record(case, trial, True, f"{decision.reason}; it is tried read-only in the sandbox", content)
-        return Verdict(True, judged=judged, looks=True, read_only=True, trial=True, own=decision.own)
+        granted = Granted(judged=judged, looks=True, read_only=True, trial=True, own=decision.own)
+        return Verdict(True, granted=granted)
 
-    async def run_again(
-        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, refused: ExecResult
-    ) -> Again:
+    async def run_again(self, checked: CheckedCall, refused: ExecResult) -> Again:
         """Decide and record whether a call may run again after the sandbox refused something.
 
         It may run with the hidden files that it needs, or else outside the sandbox. Only the user can allow that,
         whatever the policy.
         """
+        case = _judged_call(checked)
         if refused.wanted:
-            return await self._decide_with_files(
-                _JudgedCall(call, tool, args, tool.effects(args), agent, NOTHING), refused
-            )
-        return Again(
-            await self._decide_outside(
-                _JudgedCall(call, tool, args, tool.effects(args), agent, NOTHING), refused
-            )
-        )
+            return await self._decide_with_files(case, refused)
+        return await self._decide_outside(case, refused)
 
     async def _decide_with_files(self, case: _JudgedCall, refused: ExecResult) -> Again:
         """Ask whether the call may run again in the sandbox with the hidden files that it needs."""
@@ -211,22 +187,22 @@ class Gate:
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
         return Again(opened=paths) if verdict.allowed else Again(f"With the file: {verdict.for_model}")
 
-    async def _decide_outside(self, case: _JudgedCall, refused: ExecResult) -> str:
-        """Ask whether the call may run again outside the sandbox. Return the reason if not, else ""."""
-        agent, judged = case.agent, self._resolve_paths(case)
+    async def _decide_outside(self, case: _JudgedCall, refused: ExecResult) -> Again:
+        """Ask whether the call may run again outside the sandbox."""
+        judged = self._resolve_paths(case)
         decision = Decision("ask", LEAVING, refused.blocked, choices=ONCE_ONLY, risk=OUTSIDE, default_no=True)
         if not self._parts.interactive:
             self._record(case, decision, False, NO_ONE, "")
-            return f"It was not run outside the sandbox: {NO_ONE}."
+            return Again(f"It was not run outside the sandbox: {NO_ONE}.")
         preview = await self._preview(case, judged)
         request = self._request(case, decision, preview, await self._describe_effects(case, judged))
         outside = {"digest": self._digest(case, f"outside {preview.content}"), "confined": ""}
         request = request.model_copy(update=outside)
-        self._parts.recorder.append(request, agent=agent)
-        answer = await self._wait(request, agent)
+        self._parts.recorder.append(request, agent=case.agent)
+        answer = await self._wait(request, case.agent)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
-        return "" if verdict.allowed else f"Outside the sandbox: {verdict.for_model}"
+        return Again() if verdict.allowed else Again(f"Outside the sandbox: {verdict.for_model}")
 
     def _find_rule_fault(
         self, case: _JudgedCall, request: PermissionRequested, answer: DecidePermission
@@ -246,15 +222,14 @@ class Gate:
     def _resolve_paths(self, case: _JudgedCall) -> dict[str, str]:
         """Return the real paths behind the paths that the decision depends on."""
         paths = self._parts.policy.paths(case.effects, self._parts.recorder.state.granted)
-        is_command = any(isinstance(effect, Runs) for effect in case.effects)
-        expanded = {path: _expand_home(path) if is_command else path for path in sorted(paths)}
+        expanded = {path: _expand_home(path) if case.is_command else path for path in sorted(paths)}
         resolved = self._parts.env.resolve_all(expanded.values())
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
-    async def _scan_workspace(self, effects: Sequence[Effect]) -> WorkspaceScan:
+    async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
         """Scan the workspace for names that change the meaning of commands, if there are any commands."""
         env = self._parts.env
-        if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
+        if isinstance(env, KnowsSecrets) and checked.is_command:
             opened = opened_by(self._parts.recorder.state.granted)
             scan = await to_thread.run_sync(env.scan)
             secrets = tuple(file for file in scan.secrets if file.path.rstrip("/") not in opened)
@@ -266,7 +241,7 @@ class Gate:
 
     def _facts(self, case: _JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
         state = self._parts.recorder.state_of(case.agent)
-        env, programs = self._parts.env, self._programs(case)
+        env, programs = self._parts.env, self._parts.policy.programs(case.effects)
         finder = env if isinstance(env, FindsPrograms) else None
         return PolicyFacts(
             workspace=env.root,
@@ -276,7 +251,11 @@ class Gate:
             allowed_tools=allowed_tools(self._parts, case.agent),
             interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
             own_programs=finder.own_programs(programs) if finder else frozenset(),
-            git_steered=bool(finder and GIT in programs and finder.git_is_steered(self._git_folders(case))),
+            git_steered=bool(
+                finder
+                and GIT in programs
+                and finder.git_is_steered(self._parts.policy.git_folders(case.effects))
+            ),
             sandboxed=bool(env.sandbox.kind),
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
             secrets=case.scan.secrets,
@@ -311,7 +290,7 @@ class Gate:
 
     async def _describe_effects(self, case: _JudgedCall, judged: dict[str, str]) -> tuple[Deed, ...]:
         """Return a description of the commands' effects, with the files that they would create."""
-        if not any(isinstance(effect, Runs) for effect in case.effects):
+        if not case.is_command:
             return ()
         new: set[str] = set()
         for path in self._parts.policy.written(case.effects)[:_MAX_STAT_FILES]:
@@ -324,7 +303,6 @@ class Gate:
         self, case: _JudgedCall, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]
     ) -> PermissionRequested:
         time_limit = preview.time_limit_s or case.tool.spec.timeout
-        is_command = any(isinstance(effect, Runs) for effect in case.effects)
         return PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
@@ -339,8 +317,8 @@ class Gate:
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
-            time_limit_s=time_limit if is_command else None,
-            confined=self._parts.env.sandbox.kind if is_command else "",
+            time_limit_s=time_limit if case.is_command else None,
+            confined=self._parts.env.sandbox.kind if case.is_command else "",
         )
 
     async def _wait(self, request: PermissionRequested, agent: AgentId) -> DecidePermission:
@@ -448,12 +426,11 @@ class Gate:
         is_unasked = decision.verdict == "allow"
         is_read_only = is_unasked and decision.classes == (READ_ONLY,)
         may_read_secrets = not is_unasked or decision.named or self._policy_name(case.agent) == "bypass"
-        return Verdict(
-            True,
+        granted = Granted(
             judged=judged,
             network=network,
             writable=outside,
-            looks=is_read_only and GIT not in self._programs(case),
+            looks=is_read_only and GIT not in self._parts.policy.programs(case.effects),
             shown=(
                 *(judged.values() if may_read_secrets else ()),
                 *opened_by(self._parts.recorder.state.granted),
@@ -463,16 +440,29 @@ class Gate:
             own=decision.own,
             read_only=is_read_only or self._policy_name(case.agent) in _READING_PROFILES,
         )
-
-    def _programs(self, case: _JudgedCall) -> tuple[str, ...]:
-        return self._parts.policy.programs(case.effects)
-
-    def _git_folders(self, case: _JudgedCall) -> tuple[str, ...]:
-        return self._parts.policy.git_folders(case.effects)
+        return Verdict(True, granted=granted)
 
     def _policy_name(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
+
+
+def _judged_call(
+    checked: CheckedCall,
+    heard: Heard = NOTHING,
+    scan: WorkspaceScan | None = None,
+    tried: ExecResult | None = None,
+) -> _JudgedCall:
+    return _JudgedCall(
+        checked.call,
+        checked.tool,
+        checked.args,
+        checked.agent,
+        checked.effects,
+        heard,
+        scan or WorkspaceScan(),
+        tried,
+    )
 
 
 def _can_try(case: _JudgedCall, decision: Decision) -> bool:

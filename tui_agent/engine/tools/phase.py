@@ -6,8 +6,8 @@ is not safe. Every `tool.called` gets its `tool.finished`, here or when the turn
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import anyio
 from pydantic import BaseModel
@@ -16,14 +16,15 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.hooks import NOTHING, Hooks
+from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner
+from tui_agent.engine.tools.sandbox_retry import Verdict
 from tui_agent.engine.tools.tool_names import canonical
-from tui_agent.engine.tools.verdict import Verdict
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.ports.tool import Settling, Tool
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
-from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.workspace.local.granted_paths import reaching
 
@@ -36,8 +37,6 @@ class _PlannedCall:
     tool: Tool[BaseModel] | None
     args: BaseModel | None
     problem: str = ""
-    verdict: Verdict = field(default_factory=lambda: Verdict(False))
-    """The gate's verdict, once there is one."""
 
     @property
     def is_parallel_safe(self) -> bool:
@@ -47,6 +46,9 @@ class _PlannedCall:
     def parallel_group(self) -> str:
         """Calls with the same group may run at the same time."""
         return "" if self.tool is None else self.tool.spec.parallel_among
+
+
+_AllowedCall: TypeAlias = tuple[CheckedCall, Verdict]
 
 
 class ToolPhase:
@@ -73,11 +75,7 @@ class ToolPhase:
             if exhausted(self._parts.recorder.state_of(agent)):
                 return
             authorized = [await self._authorize(plan, agent) for plan in group]
-            await self._run_group([plan for plan in authorized if plan is not None], agent)
-
-    def stop(self, call_id: CallId) -> bool:
-        """Stop one running call; the turn goes on."""
-        return self._runner.stop(call_id)
+            await self._run_group([allowed for allowed in authorized if allowed is not None])
 
     def _plan(self, call: ToolCallPart) -> _PlannedCall:
         name = call.name
@@ -111,8 +109,8 @@ class ToolPhase:
         plan = self._plan(call)
         return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
 
-    async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _PlannedCall | None:
-        """Ask hooks and gate about a call. Return it ready to run; if it may not run, record its result."""
+    async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _AllowedCall | None:
+        """Ask hooks and gate about a call. If it may not run, record its result and return None."""
         heard = NOTHING
         if plan.args is not None:
             heard = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
@@ -129,7 +127,8 @@ class ToolPhase:
                 self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
                 return None
         try:
-            verdict = await self._gate.decide(plan.call, tool, args, agent, heard)
+            checked = CheckedCall(plan.call, tool, args, agent, tool.effects(args))
+            verdict = await self._gate.decide(checked, heard)
         except EnvironmentFault as fault:  # a path that cannot be looked up makes the call invalid
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None
@@ -139,30 +138,29 @@ class ToolPhase:
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
             return None
-        return replace(plan, args=args, verdict=verdict)
+        return checked, verdict
 
-    async def _run_group(self, ready: Sequence[_PlannedCall], agent: AgentId) -> None:
+    async def _run_group(self, ready: Sequence[_AllowedCall]) -> None:
         if len(ready) == 1:
-            await self._run_call(ready[0], agent)
+            await self._run_call(*ready[0])
             return
         failures: list[StoreError] = []
         async with anyio.create_task_group() as group:
-            for plan in ready:
-                group.start_soon(partial(self._run_guarded, plan, agent, failures))
+            for allowed in ready:
+                group.start_soon(self._run_guarded, allowed, failures)
         if failures:
             raise failures[0]
 
-    async def _run_guarded(self, plan: _PlannedCall, agent: AgentId, failures: list[StoreError]) -> None:
+    async def _run_guarded(self, allowed: _AllowedCall, failures: list[StoreError]) -> None:
         """Run a call and collect its `StoreError`, so that it is raised alone and not in an exception group."""
         try:
-            await self._run_call(plan, agent)
+            await self._run_call(*allowed)
         except StoreError as error:
             failures.append(error)
 
-    async def _run_call(self, plan: _PlannedCall, agent: AgentId) -> None:
-        if plan.tool is not None and plan.args is not None:
-            ended = await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.verdict)
-            await self._hooks.after_tool(plan.call, ended, agent)
+    async def _run_call(self, checked: CheckedCall, verdict: Verdict) -> None:
+        ended = await self._runner.run(checked, verdict)
+        await self._hooks.after_tool(checked.call, ended, checked.agent)
 
     def _close(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str

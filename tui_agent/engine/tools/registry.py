@@ -6,6 +6,7 @@ the same and the provider's cache is used.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
@@ -17,10 +18,30 @@ from tui_agent.errors import PluginError
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.effects import Effect, Runs
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import ToolCallPart
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
 """A tool with any type of arguments. It is only called with arguments that `parse` made from its own model."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCall:
+    """An agent's call with its tool and valid arguments."""
+
+    call: ToolCallPart
+    tool: AnyTool
+    args: BaseModel
+    agent: AgentId
+    effects: tuple[Effect, ...]
+
+    @property
+    def is_command(self) -> bool:
+        """True if the call runs a command."""
+        return any(isinstance(effect, Runs) for effect in self.effects)
+
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _MAX_VERB = 9

@@ -12,7 +12,6 @@ from functools import partial
 
 import anyio
 from anyio import to_thread
-from pydantic import BaseModel
 
 from tui_agent.engine.checkpoints.recorder import Checkpointing
 from tui_agent.engine.cleanup import with_output
@@ -25,13 +24,13 @@ from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.jobs import Jobs
 from tui_agent.engine.tools.large_results import Kept, kept_whole
 from tui_agent.engine.tools.live_output import Printed
-from tui_agent.engine.tools.sandbox_retry import Commands
-from tui_agent.engine.tools.verdict import Verdict
+from tui_agent.engine.tools.registry import CheckedCall
+from tui_agent.engine.tools.sandbox_retry import Commands, Verdict
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
 from tui_agent.ports.checkpoint import Changes
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import Middleware, ToolNext
-from tui_agent.ports.tool import Tool, ToolContext, ToolResult
+from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.effects import Connects, Runs, Writes
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import FileChanged
@@ -80,42 +79,26 @@ class CallRunner:
         scope.cancel()
         return True
 
-    async def run(
-        self,
-        call: ToolCallPart,
-        tool: Tool[BaseModel],
-        args: BaseModel,
-        agent: AgentId,
-        verdict: Verdict,
-    ) -> ToolFinished:
+    async def run(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
         """Run a call and record its result, with a checkpoint if it changed files.
 
         The call opens the files that `verdict` judged, wherever its paths lead by now.
         """
-        effects = tool.effects(args)
-        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
-        if not writes or "delegate" in tool.spec.needs:  # a delegate's own calls need the lock
-            return await self._run(call, tool, args, agent, verdict, writes=writes)
+        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in checked.effects)
+        if not writes or "delegate" in checked.tool.spec.needs:  # a delegate's own calls need the lock
+            return await self._run(checked, verdict, writes=writes)
         async with self._change_lock:
-            return await self._run(call, tool, args, agent, verdict, writes=True)
+            return await self._run(checked, verdict, writes=True)
 
-    async def _run(
-        self,
-        call: ToolCallPart,
-        tool: Tool[BaseModel],
-        args: BaseModel,
-        agent: AgentId,
-        verdict: Verdict,
-        *,
-        writes: bool,
-    ) -> ToolFinished:
-        recorder, effects = self._parts.recorder, tool.effects(args)
-        runs = any(isinstance(effect, Runs) for effect in effects)
+    async def _run(self, checked: CheckedCall, verdict: Verdict, *, writes: bool) -> ToolFinished:
+        recorder, call, agent = self._parts.recorder, checked.call, checked.agent
         if writes:
-            written = [effect.path for effect in effects if isinstance(effect, Writes)]
-            paths = await to_thread.run_sync(inside, self._parts.env.root, written, verdict.judged)
-            await self._checkpointing.before(call.call_id, "command" if runs else "agent", paths)
-        delegates = "delegate" in tool.spec.needs
+            written = [effect.path for effect in checked.effects if isinstance(effect, Writes)]
+            paths = await to_thread.run_sync(inside, self._parts.env.root, written, verdict.granted.judged)
+            await self._checkpointing.before(
+                call.call_id, "command" if checked.is_command else "agent", paths
+            )
+        delegates = "delegate" in checked.tool.spec.needs
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
         if writes:
             await recorder.commit()
@@ -124,10 +107,10 @@ class CallRunner:
         with anyio.CancelScope() as scope, self._ticker.merging(self._parts.clock, emit, str) as merger:
             self._scopes[call.call_id] = scope
             try:
-                status, result = await self._outcome(call, tool, args, agent, merger, verdict)
+                status, result = await self._outcome(checked, merger, verdict)
             finally:
                 del self._scopes[call.call_id]
-        changes = await self._find_changes(call.call_id, runs) if writes else None
+        changes = await self._find_changes(call.call_id, checked.is_command) if writes else None
         output = self.printed.take(call.call_id)
         if scope.cancelled_caught:
             message = with_output("The user stopped this call.", output)
@@ -146,17 +129,12 @@ class CallRunner:
         return await self._checkpointing.changed(None if runs else reported)
 
     async def _outcome(
-        self,
-        call: ToolCallPart,
-        tool: Tool[BaseModel],
-        args: BaseModel,
-        agent: AgentId,
-        merger: Merger[str],
-        verdict: Verdict,
+        self, checked: CheckedCall, merger: Merger[str], verdict: Verdict
     ) -> tuple[ToolStatus, ToolResult]:
+        call, timeout = checked.call, checked.tool.spec.timeout
         try:
-            with anyio.fail_after(tool.spec.timeout) as limit:
-                chain: ToolNext = partial(self._call, tool, args, agent, merger, verdict, limit)
+            with anyio.fail_after(timeout) as limit:
+                chain: ToolNext = partial(self._call, checked, merger, verdict, limit)
                 for middleware in reversed(self._parts.middlewares):
                     chain = partial(_call_middleware, middleware, chain)
                 result = await chain(call)
@@ -165,40 +143,33 @@ class CallRunner:
             broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
             return "failed", replace(failure, environment=broken)
         except TimeoutError:
-            seconds = tool.spec.timeout or 0
             merger.finish()
-            message = f"Stopped after {seconds:g} s, the tool's time limit."
+            message = f"Stopped after {timeout or 0:g} s, the tool's time limit."
             return "failed", _failure(with_output(message, self.printed.take(call.call_id)), "timed out")
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error must not end the turn
-            return "failed", self._crash_result(call, agent, error)
+            return "failed", self._crash_result(call, checked.agent, error)
         return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
 
     async def _call(
         self,
-        tool: Tool[BaseModel],
-        args: BaseModel,
-        agent: AgentId,
+        checked: CheckedCall,
         merger: Merger[str],
         verdict: Verdict,
         limit: anyio.CancelScope,
         call: ToolCallPart,
     ) -> ToolResult:
-        parts = self._parts
+        parts, agent, granted = self._parts, checked.agent, verdict.granted
+        checked = replace(checked, call=call)
         emit = partial(self._emit, agent, call.call_id)
-        timeout = tool.spec.timeout
-        effects = tool.effects(args)
-        env = reaching(parts.env, effects, verdict.judged)
-        run_again = partial(self._gate.run_again, call, tool, args, agent)
-        runs = any(isinstance(effect, Runs) for effect in effects)
-        granted = verdict.granted()
-        decide_after_trial = partial(self._gate.decide_after_trial, call, tool, args, agent)
+        timeout, needs = checked.tool.spec.timeout, checked.tool.spec.needs
+        env = reaching(parts.env, checked.effects, granted.judged)
         commands = Commands(
             env,
             granted,
-            ask=run_again if runs else None,
-            ask_after_trial=decide_after_trial if runs else None,
+            ask=partial(self._gate.run_again, checked) if checked.is_command else None,
+            ask_after_trial=partial(self._gate.decide_after_trial, checked) if checked.is_command else None,
             limit=limit,
         )
         blobs = KeptOrCut(parts.blobs)
@@ -209,15 +180,15 @@ class CallRunner:
             progress=partial(merger.add, "output"),
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state_of(agent),
-            ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
-            skills=parts.knowledge.skills if "skills" in tool.spec.needs else None,
-            jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in tool.spec.needs else None,
+            ask=partial(self._asker.ask, agent=agent) if "ask" in needs else None,
+            skills=parts.knowledge.skills if "skills" in needs else None,
+            jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in needs else None,
             may_read=partial(may_read, parts, agent, call.name),
-            repomap=parts.repomap if "repomap" in tool.spec.needs else None,
-            delegate=self._delegates(call.call_id, agent) if "delegate" in tool.spec.needs else None,
+            repomap=parts.repomap if "repomap" in needs else None,
+            delegate=self._delegates(call.call_id, agent) if "delegate" in needs else None,
         )
         try:
-            return await tool.run(args, context)
+            return await checked.tool.run(checked.args, context)
         finally:
             self._report_storage_fault(call, agent, blobs)
 

@@ -19,11 +19,13 @@ from tui_agent.protocol.events.policy import Choice, Reach
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The permissions of a call's commands in the sandbox, and the judged targets of their folders."""
+    """The permissions of a call's commands in the sandbox."""
 
     network: bool = False
     writable: tuple[str, ...] = ()
+    """Files outside the workspace that its commands may write."""
     judged: Mapping[str, str] = field(default_factory=dict)
+    """The targets of the call's paths when it was judged. The call uses these files, wherever the paths lead then."""
     looks: bool = False
     """See `ExecSpec.looks`."""
     shown: tuple[str, ...] = ()
@@ -52,6 +54,16 @@ class Granted:
             read_only=self.read_only,
             folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict on a call: the permissions of its commands, or the message for the model and the summary for the row."""
+
+    allowed: bool
+    for_model: str = ""
+    summary: str = ""
+    granted: Granted = field(default_factory=Granted)
 
 
 @dataclass(frozen=True, slots=True)
