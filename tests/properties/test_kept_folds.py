@@ -16,7 +16,7 @@ from tui_agent.folds.session.snapshot import FORMAT, dumped
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.session.fold_start import Past, earlier_fold
+from tui_agent.session.resume import Past, earlier_fold
 from tui_agent.store.fold_cache import KEPT, keep, kept
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records

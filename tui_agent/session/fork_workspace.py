@@ -1,24 +1,27 @@
 """The checkpoints of a fork, and its own git work tree.
 
 Invariant: a fork borrows its parent's checkpoint objects through git's alternates; before the parent is deleted they
-are linked or copied. Only `add_worktree` changes the user's repository.
+are linked or copied. Only `add_worktree` changes the user's repository; no program that its configuration names is run
+(hooks, file monitors, filters), and nothing is fetched. Filters from the user's own configuration still run.
 """
 
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import anyio
 from anyio import to_thread
 
+from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.settings import CheckpointSettings
+from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
-from tui_agent.session.user_git import users_git
 from tui_agent.store.reader import read_records
 from tui_agent.workspace.checkpoints.alternates import where_gone
 from tui_agent.workspace.checkpoints.limits import Limits, limits_of
@@ -210,3 +213,68 @@ def _drop_empty(folder: Path, top: Path) -> None:
     while folder != top and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent
+
+
+QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_REPOSITORY_SCOPES = (b"local", b"worktree")
+_FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+
+
+async def users_git(folder: Path, *args: str) -> str:
+    """Return git's output in this folder's repository, or, with `-C` first, in one of its work trees.
+
+    Raises `UsageError` if git is missing or refuses.
+    """
+    program = find_program("git", folder, os.environ)
+    if program is None:
+        raise UsageError("The program `git` was not found.", hint="Install git, or leave out --worktree.")
+    env = _environment(folder, os.environ)
+    config_names = await _run(program, folder, env, "config", "--list", "--show-scope", "--name-only", "-z")
+    out = await _run(program, folder, {**env, **filters_off(config_names)}, *args)
+    return out.decode("utf-8", "surrogateescape")
+
+
+def filters_off(listed: bytes) -> dict[str, str]:
+    """Return variables that switch off every filter which the repository's own configuration defines.
+
+    `listed` is git's list of scopes and names, each ended by NUL. Variables are used because a filter's name may
+    contain characters that would end an option `-c`.
+    """
+    fields = listed.split(b"\0")
+    drivers: dict[str, None] = {}
+    for scope, name in zip(fields[::2], fields[1::2], strict=False):
+        section, _, rest = name.decode("utf-8", "surrogateescape").partition(".")
+        driver, _, key = rest.rpartition(".")
+        if scope in _REPOSITORY_SCOPES and section.lower() == "filter" and driver and key:
+            drivers[driver] = None
+    overrides = [(f"filter.{driver}.{key}", value) for driver in drivers for key, value in _FILTER_OFF]
+    variables = {"GIT_CONFIG_COUNT": str(len(overrides))}
+    for number, (key, value) in enumerate(overrides):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+async def _run(program: str, folder: Path, env: Mapping[str, str], *args: str) -> bytes:
+    process = await anyio.run_process((program, *QUIET, *args), cwd=folder, env=env, check=False)
+    if process.returncode:
+        error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(
+            f"git {_subcommand(args)} failed in {folder}: {error_lines[-1] if error_lines else process.returncode}.",
+            hint="--worktree needs a workspace in a git repository and a new folder.",
+        )
+    return process.stdout
+
+
+def _subcommand(args: Sequence[str]) -> str:
+    return args[2] if args[0] == "-C" else args[0]
+
+
+def _environment(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    without_git = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    return {
+        **without_git,
+        "PATH": safe_path(folder, environ),
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }

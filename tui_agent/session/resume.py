@@ -1,32 +1,50 @@
-"""The start or resumption of a session: records the new run, and closes what a crash left open.
+"""The start or resumption of a session: records the new run, closes what a crash left open, and applies a fork's changes.
 
 Invariant: afterwards the history is consistent, at whatever byte the earlier process ended. In an attended session,
-calls that waited for approval stay open: they have not started, and get their result before the next request.
+calls that waited for approval stay open: they have not started, and get their result before the next request. A cached
+fold plus the records after it give the same state as the whole log. A recorded change of a fork is not applied again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from tui_agent.engine.cleanup import close_calls, close_requests
 from tui_agent.engine.open_calls import unanswered
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import Printed
 from tui_agent.engine.user_shell import close_shell
+from tui_agent.errors import UsageError
+from tui_agent.folds.base import fold
+from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
+from tui_agent.folds.session.branches import Stretch, on_branch, stretches
+from tui_agent.folds.session.snapshot import FORMAT, Standing, loaded
 from tui_agent.ports.log import BlobReader
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import (
+    ForkChange,
     LogRepaired,
     RunResumed,
     RunStarted,
     SessionContextLoaded,
     SessionForked,
     SessionStarted,
+    SettingsChanged,
 )
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
-from tui_agent.protocol.settings import SessionSettings
-from tui_agent.session.fork_change import answer_call
+from tui_agent.protocol.ids import SessionId
+from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import Effort, ModelInfo, SessionSettings
+from tui_agent.store.fold_cache import kept, rest
+from tui_agent.store.lineage import cut
+from tui_agent.store.log import SessionLog
+from tui_agent.store.reader import iterate_records
+from tui_agent.store.repair import EVENTS
 
 MAX_PARTIAL = 200_000
 _FORKED_TURN = "Forked in the middle of this turn."
@@ -160,3 +178,91 @@ def partials(history: Sequence[Record]) -> dict[str, str]:
             ):
                 pieces.pop(request_id, None)
     return {request_id: "".join(texts)[:MAX_PARTIAL] for request_id, texts in pieces.items()}
+
+
+def carried(folder: Path) -> SessionContextLoaded:
+    """Return the event that summarises the session in `folder`. Raises `UsageError` if that session has no messages."""
+    view = fold(TurnSummaries(), iterate_records(folder, branch=True))
+    summary = summary_text(view, folder.name)
+    if not summary:
+        raise UsageError(
+            f"The session {folder.name} has no messages to carry over.", hint="Choose another session."
+        )
+    return SessionContextLoaded(from_session=SessionId(folder.name), turns=len(view.turns), summary=summary)
+
+
+def earlier_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Standing, int] | None:
+    """Return the cached fold of a log and its last event, if that event's history is the beginning of the branch `on`."""
+    cached = kept(log.folder, FORMAT)
+    standing = loaded(cached[1]) if cached is not None else None
+    if cached is None or standing is None or not on_branch(cached[0].seq, on):
+        return None
+    seq = cached[0].seq
+    return (standing, seq) if cut(on, seq) == stretches(standing.branches.moves, seq) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The history before this run: a cached fold (`kept`) and the records after it, or all records of the branch."""
+
+    history: Iterable[Record] = ()
+    kept: Standing | None = None
+
+    @classmethod
+    def of(cls, log: SessionLog) -> "Past":
+        """Return the history of a log that was just opened. Raises OSError."""
+        cached = kept(log.folder, FORMAT)
+        if cached is not None and (standing := loaded(cached[1])) is not None:
+            history = rest(log.folder, cached[0], (log.folder / EVENTS).stat().st_size)
+            if history is not None:
+                return cls(history, standing)
+        return cls(iterate_records(log.folder, branch=True))
+
+
+Resolve = Callable[[str, str, Effort | None], ModelInfo]
+
+
+def answer_call(recorder: Recorder, change: ForkChange) -> int:
+    """Give the call whose result the fork replaces that result, if it is open. Return the number of calls, 0 or 1."""
+    state = recorder.state
+    call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
+    if call is None or change.result is None:
+        return 0
+    recorder.append(
+        ToolFinished(
+            call_id=call.call_id,
+            name=call.name,
+            status="ok",
+            part=state.parts,
+            content=(TextContent(text=change.result),),
+            display=(TextBlock(text=change.result),),
+            summary="replaced in this fork",
+        ),
+        agent=call.agent,
+    )
+    return 1
+
+
+def take_on_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
+    """Set the model and the context mode that the fork was created with. Raises `ConfigError` as `resolve` does.
+
+    `model_given`: the command line names a model, which takes precedence.
+    """
+    change, known = recorder.state.forked, recorder.state.settings
+    if change is None or known is None:
+        return
+    if (change.model or change.reasoning_effort) and not model_given:
+        effort = change.reasoning_effort or known.model.effort
+        base_url = "" if change.model else known.model.base_url
+        model = resolve(change.model or known.model.profile, base_url, effort)
+        _record(recorder, known, known.model_copy(update={"model": model}), "model")
+    if change.context_mode is not None:
+        _record(
+            recorder, known, known.model_copy(update={"context_mode": change.context_mode}), "context_mode"
+        )
+
+
+def _record(recorder: Recorder, old: SessionSettings, new: SessionSettings, key: str) -> None:
+    # Compared values must be plain JSON, as the event stores them.
+    previous, value = old.model_dump(mode="json")[key], new.model_dump(mode="json")[key]
+    recorder.append(SettingsChanged.model_validate({"key": key, "value": value, "previous": previous}))

@@ -41,10 +41,8 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.session.carry_over import carried
-from tui_agent.session.fold_start import Past, earlier_fold
 from tui_agent.session.local import LocalSession
-from tui_agent.session.resume import Unfinished, begin, take_up
+from tui_agent.session.resume import Past, Unfinished, begin, carried, earlier_fold, take_up
 from tui_agent.store.gc_pause import many_objects
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_marks

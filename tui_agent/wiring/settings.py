@@ -5,7 +5,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
-from tui_agent.session.fork_change import take_on_settings
+from tui_agent.session.resume import take_on_settings
 from tui_agent.wiring.base import Ground
 
 CHOOSERS = ("app", "web", "editor")

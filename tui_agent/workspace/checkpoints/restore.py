@@ -17,11 +17,10 @@ from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
 from tui_agent.workspace.checkpoints.atomic_restore import FileActs, Move, Staging, folder_bits
 from tui_agent.workspace.checkpoints.commit import commit_tree, keep, move_head, take
 from tui_agent.workspace.checkpoints.git import names_of
-from tui_agent.workspace.checkpoints.restore_plan import Prepared, Putting, blocked_by_places, prepare
+from tui_agent.workspace.checkpoints.restore_plan import HUMAN, Prepared, Putting, blocked_by_places, prepare
 from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
 from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
 from tui_agent.workspace.checkpoints.status import Skips, anywhere, examine, some
-from tui_agent.workspace.checkpoints.touched_paths import HUMAN
 from tui_agent.workspace.checkpoints.unheld_files import before_lines, left_lines
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, taken, workspace, write
-from tui_agent.workspace.checkpoints.git_excludes import rewritten
 from tui_agent.workspace.checkpoints.limits import Limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.status import rewritten
 
 BOTH = pytest.mark.parametrize("repository", [False, True])
 

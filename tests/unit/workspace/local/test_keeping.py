@@ -12,9 +12,8 @@ import pytest
 from tests.e2e.leaving import KINDS, left, lock_of, script
 from tests.stubs.left_out import leave_out, linux_only
 from tui_agent.ports.environment import ExecResult, ExecSpec
-from tui_agent.workspace.local.cgroups import own_groups
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.reaper_client import Keeping
+from tui_agent.workspace.local.reaper_client import Keeping, own_groups
 
 pytestmark = linux_only("elsewhere a process can leave its group unseen")
 
