@@ -23,7 +23,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.store.reader import read_records
-from tui_agent.workspace.checkpoints.alternates import where_gone
+from tui_agent.workspace.checkpoints.alternates import alternates_of, lines_of, where_gone
 from tui_agent.workspace.checkpoints.limits import Limits, limits_of
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 from tui_agent.workspace.checkpoints.state import MAIN
@@ -56,7 +56,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
         (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(0o700)
     if _borrow_depth(parent_folder) < DEEPEST:
-        _alternates(child_folder).write_bytes(os.fsencode(objects.absolute()) + b"\n")
+        alternates_of(store).write_bytes(os.fsencode(objects.absolute()) + b"\n")
     else:
         _copy_objects(parent_folder, child_folder)
     (store / MAIN).write_text(f"{commit}\n")
@@ -80,11 +80,12 @@ def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
             _link(path, target / inner)
     lines = [*_borrowed_paths(child_folder), *_borrowed_paths(parent_folder)]
     remaining = [line for line in dict.fromkeys(lines) if line != _alternates_line(parent_folder)]
-    draft = _alternates(child_folder).with_name("alternates.new")
+    alternates = alternates_of(child_folder / STORE)
+    draft = alternates.with_name("alternates.new")
     draft.write_bytes(b"".join(line + b"\n" for line in remaining))
-    draft.replace(_alternates(child_folder))
+    draft.replace(alternates)
     if not remaining:
-        _alternates(child_folder).unlink()
+        alternates.unlink()
 
 
 def _link(source: Path, target: Path) -> None:
@@ -96,19 +97,12 @@ def _link(source: Path, target: Path) -> None:
         draft.replace(target)
 
 
-def _alternates(folder: Path) -> Path:
-    return folder / STORE / "objects" / "info" / "alternates"
-
-
 def _alternates_line(folder: Path) -> bytes:
     return os.fsencode((folder / STORE / "objects").absolute())
 
 
 def _borrowed_paths(folder: Path) -> list[bytes]:
-    try:
-        return [line for line in _alternates(folder).read_bytes().splitlines() if line]
-    except FileNotFoundError:
-        return []
+    return [line for line in lines_of(folder / STORE / "objects") if line]
 
 
 def _borrow_depth(folder: Path) -> int:

@@ -41,7 +41,7 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT, Breaker
 from tui_agent.engine.compaction.offload import PuttingAway, available_text
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.tools.hooks import Heard, Hooks
+from tui_agent.engine.tools.hooks import Hooks
 from tui_agent.engine.tools.large_results import cut_record
 from tui_agent.errors import ConfigError, ContextOverflow, GoesInCircles, ModelError
 from tui_agent.folds.context.meter import COMPACT, compacts_at
@@ -49,7 +49,7 @@ from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.folds.session.view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
 from tui_agent.ports.model import ModelReply
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
@@ -206,7 +206,7 @@ class Compacting:
 
     @property
     def _learnt_window(self) -> LearntWindow:
-        """What is learnt about the window from requests that the provider accepted or refused."""
+        """The limits of the window learnt from requests that the provider accepted or refused."""
         return NOTHING if self._model is None else self._parts.recorder.windows.of(self._model)
 
     def _window(self, unknown: int = UNKNOWN_WINDOW) -> int:
@@ -226,7 +226,14 @@ class Compacting:
             per_char = before / max(1, packed.chars)
         self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
         try:
-            verdict = await self._ask_hooks(by, focus, before, window)
+            facts: JsonMap = {
+                "by": by,
+                "focus": focus,
+                "tokens": before,
+                "window": window,
+                "messages": len(history),
+            }
+            verdict = await self._hooks.tell("before_compaction", facts)
             if verdict.decision == "deny":
                 return self._give_up(
                     f"A hook refused the compaction: {verdict.reason or 'it gave no reason'}."
@@ -366,17 +373,17 @@ class Compacting:
         self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
     ) -> tuple[str, RequestId | None, str]:
         """Return the model's summary of these messages, its request, and the fault if it failed."""
-        prompt = self._parts.shrinking.prompt
+        prompt, tokens, model = self._parts.shrinking.prompt, self._parts.tokens, self._model_name
         if self._failures >= MOST_FAILURES:
             return "", None, "it failed twice in this turn"
         answer = min(ANSWER, max(256, window // 8))
         max_chars = max(500, round((window * 0.9 - answer) / per_char) - len(prompt) - len(focus) - 400)
-        max_tokens = (
-            (Room.of(window, answer).tokens or max_chars) - self._count_tokens(prompt + focus) - FRAME
-        )
-        render = partial(
-            transcript_within, messages, max_chars, self._resolve_text, self._count_tokens, max_tokens
-        )
+
+        def count_tokens(text: str) -> int:
+            return tokens.scaled(tokens.count(text), model)
+
+        max_tokens = (Room.of(window, answer).tokens or max_chars) - count_tokens(prompt + focus) - FRAME
+        render = partial(transcript_within, messages, max_chars, self._resolve_text, count_tokens, max_tokens)
         transcript = await to_thread.run_sync(render)
         emphasis = f"\n\nThe user wants the summary to focus on this:\n{focus}" if focus else ""
         text = f"Summarise this part of the session:\n\n<session>\n{transcript}\n</session>{emphasis}"
@@ -394,11 +401,6 @@ class Compacting:
         self._failures = 0
         return story, reply.request_id, ""
 
-    def _count_tokens(self, text: str) -> int:
-        """Return the tokens of a text, as calibrated for this model."""
-        tokens = self._parts.tokens
-        return tokens.scaled(tokens.count(text), self._model_name)
-
     def _record_failure(self, fault: str) -> tuple[str, None, str]:
         self._failures += 1
         if self._failures == MOST_FAILURES:
@@ -407,13 +409,6 @@ class Compacting:
             )
             self._record_stuck(message, "Choose another model with /model.", automatic=True)
         return "", None, fault.rstrip(".")
-
-    async def _ask_hooks(self, by: By, focus: str, tokens: int, window: int) -> Heard:
-        messages = len(self._parts.recorder.messages(self._agent))
-        return await self._hooks.tell(
-            "before_compaction",
-            {"by": by, "focus": focus, "tokens": tokens, "window": window, "messages": messages},
-        )
 
     def _give_up(self, message: str) -> Literal[False]:
         """Record the reason, and try no automatic compaction again in this turn."""

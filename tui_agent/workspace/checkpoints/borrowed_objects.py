@@ -56,7 +56,7 @@ async def copy_needed(shadow: Shadow) -> bool:
     needed = await _commits_and_trees(shadow)
     needed += [oid for oid in await _changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)
-    for index in await run_sync(_pack_indexes, shadow.git.folder):
+    for index in await run_sync(pack_indexes, shadow.git.folder):
         own |= {line.split()[1] for line in (await _list_pack(shadow, index)).splitlines()}
     missing = [oid for oid in needed if oid not in own]
     sizes = await shadow.git.sizes(missing, missing=True)
@@ -109,7 +109,7 @@ async def _merge_copies(shadow: Shadow) -> None:
     """Merge the packs of copies if there are many."""
     copies = [
         index
-        for index in await run_sync(_pack_indexes, shadow.git.folder)
+        for index in await run_sync(pack_indexes, shadow.git.folder)
         if index.with_suffix(".keep").exists()
     ]
     if len(copies) < COPIES:
@@ -138,7 +138,8 @@ def release_copies(store: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _pack_indexes(store: Path) -> list[Path]:
+def pack_indexes(store: Path) -> list[Path]:
+    """Return the index files of a store's packs."""
     return sorted((store / "objects" / "pack").glob("*.idx"))
 
 

@@ -12,6 +12,7 @@ from tui_agent.workspace.checkpoints.borrowed_objects import (
     copy_needed,
     needed_bytes,
     over_quota,
+    pack_indexes,
     release_copies,
 )
 from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, folder_size, put, shielded_on_fault
@@ -80,7 +81,7 @@ async def verify(shadow: Shadow, anew: Sequence[str] = ()) -> list[str]:
         ended = await shadow.git.end("fsck", *options, "--no-dangling", "--no-progress")
         if ended.code:
             problems += (ended.out + b"\n" + ended.err).decode("utf-8", "replace").splitlines()
-    for pack in await run_sync(_pack_indexes, shadow.git.folder):
+    for pack in await run_sync(pack_indexes, shadow.git.folder):
         ended = await shadow.git.end("verify-pack", str(pack))
         if ended.code:
             problems.append(f"{pack.name}: {ended.err.decode('utf-8', 'replace').strip()}")
@@ -93,10 +94,6 @@ async def verify(shadow: Shadow, anew: Sequence[str] = ()) -> list[str]:
         verb = "was" if len(anew) == 1 else "were"
         problems.append(f"{' and '.join(anew)} {verb} missing and {verb} recreated; nothing was lost")
     return list(dict.fromkeys(line.strip() for line in problems if line.strip()))
-
-
-def _pack_indexes(store: Path) -> list[Path]:
-    return sorted((store / "objects" / "pack").glob("*.idx"))
 
 
 async def export_bundle(shadow: Shadow, dest: Path) -> None:

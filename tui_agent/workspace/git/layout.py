@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tui_agent.workspace.git.config import GitConfig, read_config
 from tui_agent.workspace.git.index import read_gitlinks
 from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, look_at, read_small
+from tui_agent.workspace.local.paths import is_within
 
 MAX_POINTER_BYTES = 8_192
 MAX_GITLINKS = 1_000
@@ -148,7 +149,7 @@ def _points_back(repository: Repository) -> bool:
 
 def lies_in(path: str, homes: Sequence[str]) -> bool:
     """Return True if a real path is one of the homes or below one."""
-    return any(path == home or path.startswith(home.rstrip("/") + "/") for home in homes)
+    return any(is_within(path, home) for home in homes)
 
 
 def _real_path(base: str, path: str) -> str:

@@ -4,7 +4,7 @@ Invariant: the contents before and after are stored as blobs (without secrets) b
 the event follows the change directly, so a cancellation cannot separate them.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 
 from anyio import to_thread
 
@@ -15,20 +15,19 @@ from tui_agent.ports.environment import (
     ExecResult,
     ExecSpec,
     FileContent,
-    FileInfo,
     OutputSink,
-    Sandbox,
 )
 from tui_agent.ports.log import Blobs, StoredFile
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.files import Author, FileChanged
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.ids import CallId
+from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 COMPARE_LIMIT = 2_000_000
 """Most bytes of both sides together that are compared by line; above it all lines count as replaced."""
 
 
-class RecordingEnvironment:
+class RecordingEnvironment(EnvironmentWrapper):
     """Wraps an environment for one call: each write and remove emits `file.changed` with both blobs."""
 
     def __init__(
@@ -37,36 +36,18 @@ class RecordingEnvironment:
         blobs: Blobs,
         emit: Callable[[Payload], None],
         call_id: CallId | None,
-        author: Author = "agent",
         run: Callable[[ExecSpec, OutputSink], Awaitable[ExecResult]] | None = None,
     ) -> None:
         """`run` replaces the inner environment's `exec`, if given."""
-        self._inner = inner
+        super().__init__(inner)
         self._blobs = blobs
         self._emit = emit
         self._call_id = call_id
-        self._author: Author = author
         self._run = run or inner.exec
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
-
-    @property
-    def sandbox(self) -> Sandbox:
-        return self._inner.sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a command in the inner environment; file changes by programs are not recorded here."""
         return await self._run(spec, on_output)
-
-    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """Read from the inner environment."""
-        return await self._inner.read(path, max_bytes)
 
     async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
         """Write to the inner environment and record it, unless nothing changes."""
@@ -86,30 +67,6 @@ class RecordingEnvironment:
         counts = await to_thread.run_sync(_count_lines, before.data, b"")
         await self._inner.remove(path, expect)
         self._record(before.path, before, None, None, (old_blob, None), counts)
-
-    async def stat(self, path: str) -> FileInfo | None:
-        """Look up a path in the inner environment."""
-        return await self._inner.stat(path)
-
-    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """List a folder of the inner environment."""
-        return await self._inner.listdir(path)
-
-    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Walk the inner environment."""
-        return self._inner.walk(path, ignored=ignored)
-
-    def resolve(self, path: str) -> str:
-        """Resolve a path in the inner environment."""
-        return self._inner.resolve(path)
-
-    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Resolve several paths in the inner environment."""
-        return self._inner.resolve_all(paths)
-
-    async def aclose(self) -> int:
-        """Close the inner environment."""
-        return await self._inner.aclose()
 
     async def _read_expected(self, path: str, expect: str) -> FileContent:
         if await self._inner.stat(path) is None:
@@ -139,7 +96,7 @@ class RecordingEnvironment:
                 before_size=0 if before is None else len(before.data),
                 after_size=0 if after is None else len(after),
                 mode=mode,
-                author=self._author,
+                author="agent",
                 added=counts[0],
                 removed=counts[1],
                 call_id=self._call_id,

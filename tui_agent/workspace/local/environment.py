@@ -133,7 +133,7 @@ class LocalEnvironment:
         try:
             return folder, self._contain.enter(parts)
         except (FileNotFoundError, NotADirectoryError):
-            return folder, ExecResult(None, "not_found", b"", 0, 0.0, f"The folder {folder} does not exist.")
+            return folder, spawn.start_failure("not_found", f"The folder {folder} does not exist.")
         except OSError as error:
             raise fault(spec.cwd or folder, error) from error
 

@@ -80,13 +80,7 @@ class LocalFiles:
                     os.close(fd)
         except OSError as error:
             raise fault(path, error) from error
-        return FileContent(
-            path="/".join(parts),
-            data=data,
-            digest=hashlib.sha256(data).hexdigest(),
-            mtime_ns=status.st_mtime_ns,
-            mode=stat.S_IMODE(status.st_mode),
-        )
+        return _content(parts, data, status)
 
     def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
         """See `ports.environment.Environment.write`."""
@@ -101,13 +95,7 @@ class LocalFiles:
                 status = _replace_file(parts[-1], folder_fd, path, data, standing)
         except OSError as error:
             raise fault(path, error) from error
-        return FileContent(
-            path="/".join(parts),
-            data=data,
-            digest=hashlib.sha256(data).hexdigest(),
-            mtime_ns=status.st_mtime_ns,
-            mode=stat.S_IMODE(status.st_mode),
-        )
+        return _content(parts, data, status)
 
     def remove(self, path: str, expect: str) -> None:
         """See `ports.environment.Environment.remove`. A link is refused, not followed."""
@@ -167,6 +155,16 @@ def scan(folder_fd: int, base: str) -> list[FileInfo]:
                 infos.append(info(prefix + entry.name, entry.stat(follow_symlinks=False)))
     infos.sort(key=lambda item: item.path)
     return infos
+
+
+def _content(parts: tuple[str, ...], data: bytes, status: os.stat_result) -> FileContent:
+    return FileContent(
+        path="/".join(parts),
+        data=data,
+        digest=hashlib.sha256(data).hexdigest(),
+        mtime_ns=status.st_mtime_ns,
+        mode=stat.S_IMODE(status.st_mode),
+    )
 
 
 def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:

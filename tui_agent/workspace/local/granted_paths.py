@@ -13,17 +13,14 @@ from anyio import to_thread
 
 from tui_agent.ports.environment import (
     Environment,
-    ExecResult,
-    ExecSpec,
     FileContent,
     FileInfo,
-    OutputSink,
-    Sandbox,
 )
 from tui_agent.protocol.effects import Effect, Reads, Writes
+from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 from tui_agent.workspace.local.file_walk import batch_of, walk
 from tui_agent.workspace.local.files import LocalFiles
-from tui_agent.workspace.local.paths import Containment
+from tui_agent.workspace.local.paths import Containment, is_within
 
 
 @runtime_checkable
@@ -46,14 +43,14 @@ def reaching(
         return env
     paths = [effect.path for effect in effects if isinstance(effect, Reads | Writes)]
     real = {path: (judged or {}).get(path) or env.resolve(path) for path in paths}
-    outside = frozenset(path for path in real.values() if not _is_within(path, env.root))
+    outside = frozenset(path for path in real.values() if not is_within(path, env.root))
     if not outside and judged is None:
         return env
     pinned = real if judged is not None else {}
     return ReachingEnvironment(env, env.containment.exactly(), outside, pinned)
 
 
-class ReachingEnvironment:
+class ReachingEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine.
 
     `outside` are absolute paths with links followed; a folder includes everything below it. `pinned` maps
@@ -63,30 +60,14 @@ class ReachingEnvironment:
     def __init__(
         self, inner: Environment, exact: Containment, outside: frozenset[str], pinned: Mapping[str, str]
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._exact = exact
         self._files = LocalFiles(exact)
         self.outside = outside
         self._pinned = {**{real: real for real in pinned.values()}, **pinned}
         for real in set(pinned.values()):
-            if real != inner.root and _is_within(real, inner.root):
+            if real != inner.root and is_within(real, inner.root):
                 self._pinned.setdefault(self._display_path(real), real)
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
-
-    @property
-    def sandbox(self) -> Sandbox:
-        return self._inner.sandbox
-
-    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command in the inner environment."""
-        return await self._inner.exec(spec, on_output)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """Read an approved or outside file here, any other in the inner environment."""
@@ -146,10 +127,6 @@ class ReachingEnvironment:
         """Resolve several paths."""
         return {path: self.resolve(path) for path in paths}
 
-    async def aclose(self) -> int:
-        """Close the inner environment."""
-        return await self._inner.aclose()
-
     def _local_path(self, path: str) -> str | None:
         """Return the real path of a file opened here; None if the inner environment decides."""
         real = self._pinned.get(path)
@@ -157,19 +134,15 @@ class ReachingEnvironment:
 
     def _allowed_outside(self, real: str) -> str | None:
         """Return `real` if it is outside the workspace and was allowed; None otherwise."""
-        if _is_within(real, self.root):
+        if is_within(real, self.root):
             return None
-        return real if any(_is_within(real, allowed) for allowed in self.outside) else None
+        return real if any(is_within(real, allowed) for allowed in self.outside) else None
 
     def _display_path(self, real: str) -> str:
         """Return the inner environment's name for a path; absolute for outside files."""
         if real == self.root:
             return "."
-        return real[len(self.root.rstrip("/")) + 1 :] if _is_within(real, self.root) else real
+        return real[len(self.root.rstrip("/")) + 1 :] if is_within(real, self.root) else real
 
     def _with_display_path(self, content: FileContent, real: str) -> FileContent:
         return replace(content, path=self._display_path(real))
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -46,6 +46,11 @@ def fault(path: str, error: OSError) -> EnvironmentFault:
     return EnvironmentFault(f"{shown(path)} {reason}.")
 
 
+def is_within(path: str, folder: str) -> bool:
+    """Return True if an absolute path is this folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 def shown(path: str) -> str:
     """Return a path for a message: unprintable and undecodable characters are escaped."""
     text = path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
 import anyio
 from anyio import to_thread
@@ -179,25 +180,26 @@ def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Chi
     try:
         started = keeping.launch(command.argv, command.folder, command.env, given, wrapped=command.wrapped)
     except (KeeperFault, OSError) as error:
-        return _start_failure("failed", f"{program} could not be started: {error}")
+        return start_failure("failed", f"{program} could not be started: {error}")
     finally:
         os.close(stdin)
     if isinstance(started, Child):
         return started
     match started.errno:
         case errno.ENOENT | errno.ENOTDIR if started.where == "cwd":
-            return _start_failure("not_found", f"The folder {command.cwd} does not exist.")
+            return start_failure("not_found", f"The folder {command.cwd} does not exist.")
         case errno.ENOENT:
-            return _start_failure("not_found", f"The program {program} was not found.")
+            return start_failure("not_found", f"The program {program} was not found.")
         case errno.EACCES | errno.EPERM:
             name = command.cwd if started.where == "cwd" else program
-            return _start_failure("failed", f"{name} cannot be executed (permission denied).")
+            return start_failure("failed", f"{name} cannot be executed (permission denied).")
         case number:
-            return _start_failure("failed", f"{program} could not be started: {os.strerror(number)}.")
+            return start_failure("failed", f"{program} could not be started: {os.strerror(number)}.")
 
 
-def _start_failure(ended: str, message: str) -> ExecResult:
-    return ExecResult(None, "not_found" if ended == "not_found" else "failed", b"", 0, 0.0, message)
+def start_failure(ended: Literal["not_found", "failed"], message: str) -> ExecResult:
+    """Return the result of a program that was not started."""
+    return ExecResult(None, ended, b"", 0, 0.0, message)
 
 
 async def _wait_for_end(

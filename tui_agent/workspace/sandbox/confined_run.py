@@ -8,14 +8,13 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
-from tui_agent.workspace.local.subprocesses import Command
+from tui_agent.workspace.local.subprocesses import Command, start_failure
 from tui_agent.workspace.sandbox.confinement import Confined, Confinement, NotConfined
 from tui_agent.workspace.sandbox.denials import Kept, blocked, kept_from
 from tui_agent.workspace.sandbox.extra_mounts import Opened
@@ -71,20 +70,18 @@ async def confined(
                     read_only=spec.read_only,
                 )
             )
-    output_notes: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
     if not denial.why and (confined_command.masked or confined_command.stand_ins):
-        argv = spec.argv or (spec.script,)
-        collect_notes = partial(
-            notes,
-            argv,
+        found = notes(
+            spec.argv or (spec.script,),
             command.cwd,
             result.output,
             confined_command.masked,
             confined_command.stand_ins,
             looks=spec.looks,
         )
-        output_notes = await to_thread.run_sync(collect_notes)
-    return replace(result, blocked=denial.why, wanted=denial.files, notes=output_notes)
+        noted = await to_thread.run_sync(tuple, found)
+    return replace(result, blocked=denial.why, wanted=denial.files, notes=noted)
 
 
 class _OutputFilter:
@@ -131,14 +128,7 @@ async def _run_once(
         command.argv,
         Opened(command.cwd, info.st_dev, info.st_ino),
         command.env,
-        network=spec.network,
-        writable=spec.writable,
-        shown=spec.shown,
-        own=spec.own,
-        looks=spec.looks,
-        shut=spec.sealed,
-        read_only=spec.read_only,
-        hides_home=spec.hides_home,
+        spec,
     )
     try:
         prepared = await to_thread.run_sync(context.__enter__)
@@ -157,19 +147,15 @@ def _missing_program(command: Command) -> ExecResult | None:
     """Return the result for a missing program or folder, which bubblewrap could not report clearly."""
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
-        return _failed_result("not_found", f"The folder {command.cwd} does not exist.")
+        return start_failure("not_found", f"The folder {command.cwd} does not exist.")
     if "/" not in command.argv[0] or not program.exists():
-        return _failed_result("not_found", f"The program {command.argv[0]} was not found.")
+        return start_failure("not_found", f"The program {command.argv[0]} was not found.")
     if program.is_dir() or not os.access(program, os.X_OK):
-        return _failed_result("failed", f"{command.argv[0]} cannot be executed (permission denied).")
+        return start_failure("failed", f"{command.argv[0]} cannot be executed (permission denied).")
     if "\0" in "".join(command.argv):
-        return _failed_result("failed", f"{command.argv[0]} could not be started: Invalid argument.")
+        return start_failure("failed", f"{command.argv[0]} could not be started: Invalid argument.")
     return None
 
 
 def _refused_result(why: str) -> ExecResult:
-    return replace(_failed_result("failed", why), blocked=why)
-
-
-def _failed_result(ended: str, message: str) -> ExecResult:
-    return ExecResult(None, "not_found" if ended == "not_found" else "failed", b"", 0, 0.0, message)
+    return replace(start_failure("failed", why), blocked=why)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
-from tui_agent.ports.environment import Sandbox, SecretFile, WorkspaceScan
+from tui_agent.ports.environment import ExecSpec, Sandbox, SecretFile, WorkspaceScan
 from tui_agent.workspace.local.secret_files import SecretFiles
 from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.workspace.sandbox.detection import Found
@@ -92,22 +92,11 @@ class Confinement:
         argv: Sequence[str],
         folder: Opened,
         env: Mapping[str, str],
-        *,
-        network: bool,
-        writable: Sequence[str] = (),
-        shown: Collection[str] = (),
-        own: Sequence[str] = (),
-        looks: bool = False,
-        shut: bool = False,
-        read_only: bool = False,
-        hides_home: bool = False,
+        spec: ExecSpec,
     ) -> Iterator[Confined]:
-        """Prepare a command to start in a folder; its resources are released at the end. Raises
-        `NotConfined`.
+        """Prepare a command to start in a folder with the permissions of `spec`; its resources are released at the end.
 
-        `writable` are outside places allowed to this command (see `extra_mounts.opened`), `shown` are secret
-        files it may read; `own`, `looks`, `read_only` and `hides_home` as in `ExecSpec`, `shut` is its
-        `sealed`.
+        Raises `NotConfined`.
         """
         why_not = self.bounds.refusal()
         if why_not:
@@ -115,31 +104,33 @@ class Confinement:
         try:
             private = self._private_folders()
             # A read-only command cannot create a repository, so a plain `ls` needs no placeholders.
-            can_create = not (looks or read_only) and os.access(self.bounds.root, os.W_OK)
+            can_create = not (spec.looks or spec.read_only) and os.access(self.bounds.root, os.W_OK)
             bare_parts = bare_top(self.bounds.root) if can_create else BareTop()
-            missing_paths = [] if read_only else self._missing_paths(bare_parts, shut=shut)
+            missing_paths = (
+                [] if spec.read_only else self._missing_paths(bare_parts, sealed_repository=spec.sealed)
+            )
             with (
                 self._placeholders.held(missing_paths, bare_parts.parts) as placeholders,
-                opened(self.bounds, writable) as extra,
+                opened(self.bounds, spec.writable) as extra,
             ):
                 extra_paths = [place.path for place in extra]
                 kept = bare_parts.kept(placeholders)
-                mounts = self._mounts(argv, env, extra_paths, own, kept, shut=shut, hides_home=hides_home)
-                masked = self._masked_files(mounts, shown, looks=looks)
+                mounts = self._mounts(argv, env, extra_paths, kept, spec)
+                masked = self._masked_files(mounts, spec)
                 replacements = {}
-                if self._support.machine is not None and not looks:
+                if self._support.machine is not None and not spec.looks:
                     replacements = _unchanged_copies(masked, Path(private.shut).with_name("unchanged"))
-                mounts = replace(mounts, masked=tuple(file.path for file in masked), blank=looks)
-                mounts = replace(mounts, stands=replacements, read_only=read_only)
+                mounts = replace(mounts, masked=tuple(file.path for file in masked), blank=spec.looks)
+                mounts = replace(mounts, stands=replacements, read_only=spec.read_only)
                 temporary = private.temporary if self._support.machine is None else "/tmp"
-                env = inside(env, temporary, read_only=read_only)
+                env = inside(env, temporary, read_only=spec.read_only)
                 env = by_time_and_size(env) if replacements else env
                 if self._support.machine is None:
-                    options = seatbelt.arguments(mounts, private.temporary, (), network=network)
+                    options = seatbelt.arguments(mounts, private.temporary, network=spec.network)
                     yield Confined((*options, *argv), env, masked=masked, stand_ins=placeholders)
                 else:
                     context = self._bubblewrap_command(
-                        self._support.machine, mounts, private, folder, extra, network=network
+                        self._support.machine, mounts, private, folder, extra, network=spec.network
                     )
                     with context as (words, given, status):
                         yield Confined((*words, *argv), env, given, status, masked, placeholders)
@@ -178,7 +169,7 @@ class Confinement:
             shutil.rmtree(private, ignore_errors=True)
             os.close(lock_fd)
 
-    def _masked_files(self, mounts: Places, shown: Collection[str], *, looks: bool) -> tuple[SecretFile, ...]:
+    def _masked_files(self, mounts: Places, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that a command must not read.
 
         Files that the repository contains unchanged stay visible to commands that may write: such a command
@@ -189,8 +180,8 @@ class Confinement:
         return tuple(
             file
             for file in self.secret_files()
-            if (looks or not file.in_git)
-            and file.path not in shown
+            if (spec.looks or not file.in_git)
+            and file.path not in spec.shown
             and file.path.rstrip("/") not in hidden
             and (file.path.startswith(prefix) or not private_place(file.path))
         )
@@ -200,17 +191,14 @@ class Confinement:
         argv: Sequence[str],
         env: Mapping[str, str],
         extra: Sequence[str],
-        own: Sequence[str],
         kept: Sequence[str],
-        *,
-        shut: bool,
-        hides_home: bool,
+        spec: ExecSpec,
     ) -> Places:
-        mounts = places(self.bounds, argv, env, extra, own)
+        mounts = places(self.bounds, argv, env, extra, spec.own)
         mounts = replace(mounts, kept=(*mounts.kept, *kept))
-        if hides_home:
+        if spec.hides_home:
             mounts = replace(mounts, hidden=(*mounts.hidden, *home_places(self.bounds, env)))
-        if shut:
+        if spec.sealed:
             writable, read_only = sealed(mounts.writable, mounts.kept, self.bounds.root)
             mounts = replace(mounts, writable=writable, kept=read_only)
         return mounts
@@ -237,11 +225,15 @@ class Confinement:
             same_files = (Opened(".", folder.device, folder.inode), *extra)
             yield [*options, *_landlock_command(mounts, same_files, guards)], given, status
 
-    def _missing_paths(self, bare_parts: BareTop, *, shut: bool) -> list[str]:
+    def _missing_paths(self, bare_parts: BareTop, *, sealed_repository: bool) -> list[str]:
         """Return paths that must not be created: at the top of the workspace, and in its repository."""
         git = git_places(self.bounds.root)
         settings = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
-        paths = [*settings, *bare_parts.absent, *(f"{git.folder}/{name}" for name in git.absent if not shut)]
+        paths = [
+            *settings,
+            *bare_parts.absent,
+            *(f"{git.folder}/{name}" for name in git.absent if not sealed_repository),
+        ]
         # Commands cannot create a file where this program cannot.
         return [path for path in paths if os.access(Path(path).parent, os.W_OK)]
 

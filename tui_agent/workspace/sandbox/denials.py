@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.ports.environment import SecretFile
+from tui_agent.workspace.local.paths import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds
 
 LAST = 6_000
@@ -187,13 +188,13 @@ def _find_paths(line: str) -> list[str]:
 
 
 def _find_outside_paths(line: str, bounds: Bounds) -> list[str]:
-    return [path for path in _find_paths(line) if not _is_within(_normalise(path, bounds), bounds.root)]
+    return [path for path in _find_paths(line) if not is_within(_normalise(path, bounds), bounds.root)]
 
 
 def _is_hidden(path: str, bounds: Bounds) -> bool:
     """Return True if a path exists in a place that the sandbox does not show."""
     places = (*PRIVATE, *(pattern for pattern in bounds.hidden if "*" not in pattern))
-    return any(_is_within(path, place) for place in places) and os.path.lexists(path)
+    return any(is_within(path, place) for place in places) and os.path.lexists(path)
 
 
 def _normalise(path: str, bounds: Bounds) -> str:
@@ -202,7 +203,3 @@ def _normalise(path: str, bounds: Bounds) -> str:
 
 def _describe_paths(paths: Sequence[str]) -> str:
     return paths[-1] if paths else "something outside the workspace"
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

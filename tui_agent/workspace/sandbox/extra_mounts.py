@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.workspace.local.nofollow import entered
+from tui_agent.workspace.local.paths import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds, existing
 from tui_agent.workspace.sandbox.sockets import listening
 
@@ -99,7 +100,7 @@ def _may_be_opened(bounds: Bounds, path: str) -> bool:
         return False
     hidden = [folder.rstrip("/") for folder in existing(bounds.hidden)]
     if any(
-        _is_within(path, folder)
+        is_within(path, folder)
         for folder in (bounds.root, *_NEVER, *hidden, *map(os.path.realpath, bounds.own))
     ):
         return False
@@ -116,7 +117,7 @@ def _is_harmless(bounds: Bounds, folder: str) -> bool:
         *(path.rpartition("/")[0] for path in bounds.hidden),
     )
     if any(
-        path and _is_within(path, folder)
+        path and is_within(path, folder)
         for path in (*protected, *map(os.path.realpath, protected[:2]), *listening())
     ):
         return False
@@ -132,8 +133,4 @@ def _is_harmless(bounds: Bounds, folder: str) -> bool:
 
 
 def _is_private(path: str) -> bool:
-    return any(_is_within(path, folder) for folder in PRIVATE)
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return any(is_within(path, folder) for folder in PRIVATE)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tui_agent.workspace.local.paths import is_within
 from tui_agent.workspace.sandbox.git_paths import GitPlaces, git_places
 from tui_agent.workspace.sandbox.own_files import top
 from tui_agent.workspace.sandbox.sockets import listening, listening_below
@@ -71,7 +72,7 @@ class Bounds:
 
     def refusal(self) -> str:
         """Return why commands of this workspace cannot be confined; empty if they can."""
-        if _is_within(os.path.realpath(self.home or "/nowhere"), self.root):
+        if is_within(os.path.realpath(self.home or "/nowhere"), self.root):
             return "The workspace contains your home folder, with files that run when you log in."
         for name in (*self.kept, ".git", ".hg"):
             if Path(self.root, name).is_symlink():
@@ -127,10 +128,10 @@ def places(
     writable += [*git.writable, *opened]
     shown = tuple(_visible_paths(bounds.root, words, env, [top(path) for path in own]))
     visible = (*shown, *writable)
-    hidden = [path for path in existing(bounds.hidden) if not _is_within(bounds.root, path.rstrip("/"))]
-    external_sockets = [os.path.realpath(path) for path in listening() if not _is_within(path, bounds.root)]
+    hidden = [path for path in existing(bounds.hidden) if not is_within(bounds.root, path.rstrip("/"))]
+    external_sockets = [os.path.realpath(path) for path in listening() if not is_within(path, bounds.root)]
     sockets = [
-        path for path in external_sockets if not _is_within(path, bounds.root) and _is_visible(path, visible)
+        path for path in external_sockets if not is_within(path, bounds.root) and _is_visible(path, visible)
     ]
     return Places(
         shown=shown,
@@ -161,7 +162,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
     yield from git.kept
     for own_folder in map(os.path.realpath, bounds.own):
         if any(
-            own_folder != folder and _is_within(own_folder, folder) for folder in writable
+            own_folder != folder and is_within(own_folder, folder) for folder in writable
         ) and os.path.lexists(own_folder):
             yield own_folder
 
@@ -176,7 +177,7 @@ def home_places(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
     for path in existing((f"{home}/*",)) if home else ():
         name = path.rstrip("/")
         if not Path(name).name.startswith(".") and not any(
-            _is_within(path_needed, name) for path_needed in real
+            is_within(path_needed, name) for path_needed in real
         ):
             yield path
 
@@ -203,12 +204,12 @@ def _visible_paths(
     named = [name.rstrip("/.") for word in words for name in _TEMPORARY_PATH.findall(word)][:_MAX_NAMED]
     sockets = listening() if named else []
     for path in dict.fromkeys((*_VISIBLE_RUN_FOLDERS, resolver, *needed)):
-        if private_place(path) and Path(path).exists() and not _is_within(path, root):
+        if private_place(path) and Path(path).exists() and not is_within(path, root):
             yield path
     for path in dict.fromkeys(named):
         is_plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
-        is_covered = _is_within(path, root) or any(_is_within(socket, path) for socket in sockets)
-        is_covered = is_covered or any(_is_within(path, own_path) for own_path in own)
+        is_covered = is_within(path, root) or any(is_within(socket, path) for socket in sockets)
+        is_covered = is_covered or any(is_within(path, own_path) for own_path in own)
         if is_plain and path not in PRIVATE and not is_covered:
             yield path
 
@@ -216,14 +217,10 @@ def _visible_paths(
 def _is_visible(path: str, places: Sequence[str]) -> bool:
     """Return True if a command would find a path: in a private folder only what is mounted there."""
     return not private_place(path) or any(
-        _is_within(path, place) or _is_within(place, path) for place in places
+        is_within(path, place) or is_within(place, path) for place in places
     )
 
 
 def private_place(path: str) -> bool:
     """Return True if a path is in a folder that each command has for itself."""
-    return any(_is_within(path, folder) and path != folder for folder in PRIVATE)
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return any(is_within(path, folder) and path != folder for folder in PRIVATE)

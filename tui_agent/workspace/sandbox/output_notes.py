@@ -29,21 +29,9 @@ def notes(
     stand_ins: Sequence[str],
     *,
     looks: bool,
-) -> tuple[str, ...]:
-    """Return the notes on a successful command; `looks` as in `ExecSpec`. Blocks."""
-    text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
-    return tuple(_find_notes(words, folder, text, masked, stand_ins, looks=looks))
-
-
-def _find_notes(
-    words: Sequence[str],
-    folder: str,
-    text: str,
-    masked: Sequence[SecretFile],
-    stand_ins: Sequence[str],
-    *,
-    looks: bool,
 ) -> Iterator[str]:
+    """Yield the notes on a successful command; `looks` as in `ExecSpec`. Blocks."""
+    text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in stand_ins]
     phantoms = sorted(
         name

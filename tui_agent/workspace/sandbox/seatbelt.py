@@ -3,7 +3,7 @@
 Invariant: pure. Later rules win; unlisted paths can be read but not written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tui_agent.workspace.sandbox.mounts import Places
 
@@ -12,9 +12,8 @@ _NETWORK_OFF = '(deny network*)\n(allow network* (local ip "localhost:*") (remot
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/stdout", "/dev/stderr")
 
 
-def profile(found: Places, private: str, missing: Sequence[str], *, network: bool) -> str:
-    """Return the profile of one command. `private` is its temporary folder, `missing` names it must not
-    create.
+def profile(found: Places, private: str, *, network: bool) -> str:
+    """Return the profile of one command. `private` is its temporary folder.
 
     Unlike on Linux, outside processes are visible and services on localhost can be reached.
     """
@@ -27,7 +26,7 @@ def profile(found: Places, private: str, missing: Sequence[str], *, network: boo
         "(deny file-write*)",
         _rule("allow file-write*", (*found.written, private)),
         _rule("allow file-write*", _DEVICES, "literal"),
-        _rule("deny file-write*", (*found.kept, *missing)),
+        _rule("deny file-write*", found.kept),
         _rule("deny file-read* file-write*", [path.rstrip("/") for path in found.hidden]),
         _rule("deny file-read-data file-write*", [path.rstrip("/") for path in found.masked]),
         _rule("deny network-outbound", found.sockets, "literal"),
@@ -37,9 +36,9 @@ def profile(found: Places, private: str, missing: Sequence[str], *, network: boo
     return "\n".join(line for line in lines if line) + "\n"
 
 
-def arguments(found: Places, private: str, missing: Sequence[str], *, network: bool) -> list[str]:
+def arguments(found: Places, private: str, *, network: bool) -> list[str]:
     """Return everything before the command."""
-    return [PROGRAM, "-p", profile(found, private, missing, network=network)]
+    return [PROGRAM, "-p", profile(found, private, network=network)]
 
 
 def _rule(action: str, paths: Iterable[str], filter_kind: str = "subpath") -> str:

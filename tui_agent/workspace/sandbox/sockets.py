@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from tui_agent.workspace.local.paths import is_within
+
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
 """Most folders of a workspace that are searched for sockets; a workspace with more is not considered safe."""
@@ -30,7 +32,7 @@ def listening_below(folder: str, table: Path = _TABLE) -> list[str]:
     """
     names = set[str]()
     for path in _read_socket_names(table):
-        if not path.startswith("/") or _is_within(os.path.realpath(path), folder):
+        if not path.startswith("/") or is_within(os.path.realpath(path), folder):
             names.add(os.path.basename(path))  # noqa: PTH119 - any string is possible
     return sorted(_find_sockets(folder, names)) if names else []
 
@@ -67,7 +69,3 @@ def _is_socket(path: str) -> bool:
         return stat.S_ISSOCK(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

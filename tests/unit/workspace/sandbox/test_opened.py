@@ -125,7 +125,7 @@ def test_the_profile_of_macos_opens_it_before_what_it_shuts(tmp_path: Path) -> N
     secret = tmp_path / "secret"
     secret.write_text("")
     found = places(Bounds(str(tmp_path / "work"), hidden=(str(secret),)), (), {}, ["/outside/file"])
-    text = seatbelt.profile(found, "/private", (), network=False)
+    text = seatbelt.profile(found, "/private", network=False)
     allowed = text.index('(subpath "/outside/file")')
     assert allowed < text.index(f'(deny file-read* file-write* (subpath "{secret}"))')
 

@@ -161,7 +161,7 @@ async def test_folders_that_the_user_opened_are_read_only_too(base: Path) -> Non
 
 def test_the_profile_of_macos_lets_nothing_of_the_workspace_be_written() -> None:
     places = Places((), (), ("/work", "/work/.git"), ("/work/.git/config",), (), read_only=True)
-    lines = seatbelt.profile(places, "/private/p/tmp", (), network=False).splitlines()
+    lines = seatbelt.profile(places, "/private/p/tmp", network=False).splitlines()
     assert lines.index("(deny file-write*)") < lines.index('(allow file-write* (subpath "/private/p/tmp"))')
 
 

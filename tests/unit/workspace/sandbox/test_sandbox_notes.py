@@ -44,7 +44,7 @@ def told(
     words: tuple[str, ...], folder: Path, output: str, stand_ins: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     masked = (SecretFile(".env", str(folder / ".env"), held=(1, 1)),)
-    return notes(words, str(folder), output.encode(), masked, stand_ins, looks=False)
+    return tuple(notes(words, str(folder), output.encode(), masked, stand_ins, looks=False))
 
 
 def test_git_that_shows_a_covered_file_as_changed_is_not_said_to_show_none(tmp_path: Path) -> None:

@@ -152,24 +152,24 @@ def test_the_command_line_lays_what_guards_over_what_opens() -> None:
 
 
 def test_the_profile_of_macos_denies_writing_but_where_it_is_allowed_and_guards_after() -> None:
-    text = seatbelt.profile(PLACES, "/private/p/tmp", ("/work/.mcp.json",), network=False)
+    text = seatbelt.profile(PLACES, "/private/p/tmp", network=False)
     lines = text.splitlines()
     assert lines[0] == "(version 1)"
     assert text.count("(") == text.count(")")
     order = [
         "(deny file-write*)",
         '(allow file-write* (subpath "/work") (subpath "/work/.git") (subpath "/private/p/tmp"))',
-        '(deny file-write* (subpath "/work/.git/config") (subpath "/work/.tui_agent") (subpath "/work/.mcp.json"))',
+        '(deny file-write* (subpath "/work/.git/config") (subpath "/work/.tui_agent"))',
         '(deny file-read* file-write* (subpath "/home/ada/.ssh") (subpath "/home/ada/.netrc") (subpath "/work/keys.json"))',
         "(deny network*)",
     ]
     assert [lines.index(line) for line in order] == sorted(lines.index(line) for line in order)
-    assert "(deny network*)" not in seatbelt.profile(PLACES, "/p", (), network=True)
+    assert "(deny network*)" not in seatbelt.profile(PLACES, "/p", network=True)
 
 
 def test_a_path_cannot_leave_its_place_in_the_profile() -> None:
     odd = Places((), (), ('/work/a") (allow default) ("\\',), (), ())
-    text = seatbelt.profile(odd, "/p", (), network=True)
+    text = seatbelt.profile(odd, "/p", network=True)
     assert '(subpath "/work/a\\") (allow default) (\\"\\\\")' in text
 
 
@@ -263,5 +263,5 @@ def test_refusals_long_before_the_end_are_not_what_ended_it() -> None:
 )
 def test_what_a_listing_shows_otherwise_than_it_is_is_told(said: str, count: int) -> None:
     masked = (SecretFile(".env", "/w/.env"),)
-    found = notes(("ls",), "/w", said.encode(), masked, ("/w/.idea",), looks=True)
+    found = list(notes(("ls",), "/w", said.encode(), masked, ("/w/.idea",), looks=True))
     assert len(found) == count, found

@@ -222,5 +222,5 @@ def test_the_look_is_bounded_and_begins_at_the_top(tmp_path: Path) -> None:
 
 def test_the_sandbox_of_macos_names_them() -> None:
     places = Places((), (), ("/work",), (), (), masked=("/work/.env", "/work/.aws/"))
-    said = seatbelt.profile(places, "/p", (), network=False)
+    said = seatbelt.profile(places, "/p", network=False)
     assert '(deny file-read-data file-write* (subpath "/work/.env") (subpath "/work/.aws"))' in said

@@ -1,0 +1,75 @@
+"""An environment that forwards everything to another one; wrappers override what they change.
+
+Invariant: only the methods of `ports.environment.Environment` are forwarded, not those of optional protocols.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+
+from tui_agent.ports.environment import (
+    Environment,
+    ExecResult,
+    ExecSpec,
+    FileContent,
+    FileInfo,
+    OutputSink,
+    Sandbox,
+)
+
+
+class EnvironmentWrapper:
+    """Forwards to `inner`."""
+
+    def __init__(self, inner: Environment) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def root(self) -> str:
+        return self._inner.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._inner.sandbox
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        """Run a command in the inner environment."""
+        return await self._inner.exec(spec, on_output)
+
+    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
+        """Read from the inner environment."""
+        return await self._inner.read(path, max_bytes)
+
+    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """Write to the inner environment."""
+        return await self._inner.write(path, data, expect)
+
+    async def remove(self, path: str, expect: str) -> None:
+        """Remove from the inner environment."""
+        await self._inner.remove(path, expect)
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """Look up a path in the inner environment."""
+        return await self._inner.stat(path)
+
+    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """List a folder of the inner environment."""
+        return await self._inner.listdir(path)
+
+    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        """Walk the inner environment."""
+        return self._inner.walk(path, ignored=ignored)
+
+    def resolve(self, path: str) -> str:
+        """Resolve a path in the inner environment."""
+        return self._inner.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """Resolve several paths in the inner environment."""
+        return self._inner.resolve_all(paths)
+
+    async def aclose(self) -> int:
+        """Close the inner environment."""
+        return await self._inner.aclose()
