@@ -29,7 +29,6 @@ NAMES_THEM = {
     "tui_agent/workspace/sandbox/mounts.py": "tells a command that failed in a sandbox from one that did not",
     "tui_agent/workspace/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
     "tui_agent/workspace/sandbox/confinement.py": "where a command's own private folders are mounted",
-    "tui_agent/workspace/sandbox/own_files.py": "tells what lies in a command's own private folders from others",
 }
 """Files that speak of shared folders, each with its reason; none of them makes a file there."""
 FOLLOWED = {

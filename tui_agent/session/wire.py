@@ -7,7 +7,7 @@ Invariant: a reader skips lines that it does not understand.
 
 import json
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -84,7 +84,8 @@ class Closed:
     reason: str
 
 
-FromEngine: TypeAlias = Held | Opened | Failed | Trouble | Closed | Envelope | UnknownEvent
+Note: TypeAlias = Held | Opened | Failed | Trouble | Closed
+FromEngine: TypeAlias = Note | Envelope | UnknownEvent
 
 
 def command_line(command: Command) -> bytes:
@@ -107,19 +108,13 @@ def record_line(record: Record) -> bytes:
     return json.dumps(record.raw).encode() + b"\n"
 
 
-def note_line(note: Held | Opened | Failed | Trouble | Closed) -> bytes:
+def note_line(note: Note) -> bytes:
     """Return the line that sends a note to the app. The key is the lower-case class name (see `_NOTES`)."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__.lower(): fields}).encode() + b"\n"
 
 
-_NOTES: dict[str, type[Held | Opened | Failed | Trouble | Closed]] = {
-    "held": Held,
-    "opened": Opened,
-    "failed": Failed,
-    "trouble": Trouble,
-    "closed": Closed,
-}
+_NOTES: dict[str, type[Note]] = {note.__name__.lower(): note for note in get_args(Note)}
 
 
 def read_line(line: bytes) -> FromEngine | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from tui_agent.engine.middleware.prompts import PromptTexts
-from tui_agent.engine.middleware.subagents import SubagentsSection
+from tui_agent.engine.middleware.subagents import delegation_prompt
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
@@ -70,7 +70,7 @@ def prompt_sections(
         WorkspaceSection(system, shell),
         PromptSection("planning", texts.get("planning"), 200),
         PromptSection("filesystem", texts.get("filesystem"), 210),
-        SubagentsSection(texts.get("subagents"), roles),
+        PromptSection("subagents", delegation_prompt(texts.get("subagents"), roles), 220),
         PlanModeSection(texts),
         PromptSection("guidance", texts.get("guidance"), 900),
     ]

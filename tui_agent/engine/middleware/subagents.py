@@ -10,8 +10,6 @@ from tui_agent.engine.components import ResolveModel
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.tools.tool_names import canonical, near
 from tui_agent.errors import ConfigError
-from tui_agent.folds.session.fold import SessionStateView
-from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
 from tui_agent.protocol.events.session import ErrorRaised
 
@@ -24,20 +22,10 @@ NAMED = 3
 """Maximum number of faulty agent files to name when a session opens."""
 
 
-class SubagentsSection(BaseMiddleware):
-    """When to delegate, and the named agents."""
-
-    name = "subagents"
-
-    def __init__(self, text: str, roles: Sequence[Role]) -> None:
-        lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
-        if lines:
-            text = "\n".join([text, "Named agents (the argument `agent`):", *lines])
-        self._fragments = (Fragment(id=self.name, text=text, priority=220),)
-
-    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the same text for every state."""
-        return self._fragments
+def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
+    """Return the text on when to delegate, followed by the named agents."""
+    lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
+    return "\n".join([text, "Named agents (the argument `agent`):", *lines]) if lines else text
 
 
 class Subagents:

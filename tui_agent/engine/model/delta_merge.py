@@ -10,7 +10,7 @@ characters or until plain prose.
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import anyio
 
@@ -95,15 +95,11 @@ class HeldCalls:
             yield block, self._names[block], "".join(pieces)
 
 
-class _Flushable(Protocol):
-    def flush(self) -> None: ...
-
-
 class Ticker:
     """A timer that flushes the active mergers every `INTERVAL`, in case their source stalls; sleeps if there are none."""
 
     def __init__(self) -> None:
-        self._active: set[_Flushable] = set()
+        self._active: set[Merger[Any]] = set()
         self._wake = anyio.Event()
 
     @contextmanager

@@ -15,7 +15,7 @@ from tui_agent.workspace.checkpoints.borrowed_objects import (
     pack_indexes,
     release_copies,
 )
-from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, folder_size, put, shielded_on_fault
+from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, put, shielded_on_fault
 from tui_agent.workspace.checkpoints.status import grown
 
 LOOSE = 100
@@ -106,11 +106,6 @@ async def export_bundle(shadow: Shadow, dest: Path) -> None:
         raise disk_fault(dest, fault) from fault
     finally:
         draft.unlink(missing_ok=True)
-
-
-async def size(shadow: Shadow) -> int:
-    """Return the bytes used by the store."""
-    return await run_sync(folder_size, shadow.git.folder)
 
 
 async def borrowed(shadow: Shadow) -> str:

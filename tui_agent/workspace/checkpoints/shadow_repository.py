@@ -6,6 +6,7 @@ Invariant: the user's repository is only read, as files; no program of its confi
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from anyio.to_thread import run_sync
@@ -13,19 +14,36 @@ from anyio.to_thread import run_sync
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
 from tui_agent.protocol.events.files import Author
-from tui_agent.workspace.checkpoints import baseline, checkpoint_reader, maintenance, store_setup
+from tui_agent.workspace.checkpoints import baseline, maintenance, store_setup
 from tui_agent.workspace.checkpoints import commit as commit_module
 from tui_agent.workspace.checkpoints import repair as repair_module
 from tui_agent.workspace.checkpoints import restore as restore_module
 from tui_agent.workspace.checkpoints import restore_plan as plan_module
 from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.checkpoint_reader import KeptFile, LineChange
-from tui_agent.workspace.checkpoints.git import Git, Run, run_program
+from tui_agent.workspace.checkpoints.git import Git, Run, names_of, run_program
 from tui_agent.workspace.checkpoints.limits import Limits, git_program, why_unavailable
-from tui_agent.workspace.checkpoints.state import Shadow, disk_fault
+from tui_agent.workspace.checkpoints.modes import Modes
+from tui_agent.workspace.checkpoints.rooted_files import LINK
+from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, folder_size
 from tui_agent.workspace.checkpoints.status import changed_after, look
 
 DEFAULT_LIMITS = Limits()
+
+
+class KeptFile(NamedTuple):
+    """A file of a checkpoint. `mode` is the full mode: type and permission bits."""
+
+    path: str
+    size: int
+    mode: int
+
+
+class LineChange(NamedTuple):
+    """A path that differs between two checkpoints, with added and removed lines; 0 for binary files."""
+
+    path: str
+    added: int
+    removed: int
 
 
 class GitShadow:
@@ -167,24 +185,70 @@ class GitShadow:
         return has_worked
 
     async def files_at(self, commit: str) -> list[KeptFile]:
-        """Return every file of a checkpoint."""
+        """Return every file of a checkpoint, sorted by path."""
         async with self._read_access() as shadow:
-            return await checkpoint_reader.files_at(shadow, commit)
+            await shadow.tree(commit)
+            modes = await shadow.modes_at(commit)
+            out = await shadow.git("ls-tree", "-r", "-z", "-l", commit)
+            files = []
+            for item in names_of(out):
+                info, path = item.split("\t", 1)
+                mode, _, oid, size = info.split()
+                if not size.isdigit():
+                    raise shadow.git.missing(oid)
+                git_mode = int(mode, 8)
+                full_mode = (
+                    git_mode | 0o777
+                    if git_mode == LINK
+                    else (git_mode & 0o170000) | modes.bits(path, git_mode)
+                )
+                files.append(KeptFile(path, int(size), full_mode))
+            return sorted(files)
 
     async def read_at(self, commit: str, path: str) -> bytes:
-        """Return a file's bytes in a checkpoint, or a link's target."""
+        """Return a file's bytes in a checkpoint, or a link's target. Raises `CheckpointError` if it is not in it."""
         async with self._read_access() as shadow:
-            return await checkpoint_reader.read_at(shadow, commit, path)
+            await shadow.tree(commit)
+            out = await shadow.git("ls-tree", "-z", commit, "--", path)
+            for item in names_of(out):
+                info, name = item.split("\t", 1)
+                if name == path and " blob " in info:
+                    return await shadow.git("cat-file", "blob", info.split(" ")[2])
+            raise CheckpointError(
+                f"{path} is not in the checkpoint {commit[:12]}.",
+                hint="List the files of the checkpoint first.",
+            )
 
     async def diff(self, before: str, after: str) -> list[LineChange]:
         """Return the paths that differ between two checkpoints, with added and removed lines."""
         async with self._read_access() as shadow:
-            return await checkpoint_reader.difference(shadow, before, after)
+            for commit in (before, after):
+                await shadow.tree(commit)
+            options = ("-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
+            out = await shadow.git("diff-tree", *options, before, after, "--")
+            changes = {}
+            for item in names_of(out):
+                added, removed, path = item.split("\t", 2)
+                changes[path] = LineChange(
+                    path, *(int(count) if count.isdigit() else 0 for count in (added, removed))
+                )
+            first, second = await shadow.modes_at(before), await shadow.modes_at(after)
+            for path in first.unusual.keys() ^ second.unusual.keys():
+                changes.setdefault(path, LineChange(path, 0, 0))
+            return sorted(changes.values())
 
     async def checkout(self, commit: str, dest: Path) -> None:
-        """Write a checkpoint's files into an empty folder."""
+        """Write a checkpoint's files into an empty folder, which is created if missing."""
         async with self._read_access() as shadow:
-            await checkpoint_reader.checkout(shadow, commit, dest)
+            await shadow.tree(commit)
+            modes = await shadow.modes_at(commit)
+            await run_sync(_empty_folder, dest)
+            with shadow.draft(empty=True) as draft:
+                await shadow.git("read-tree", commit, index=draft)
+                await shadow.git("checkout-index", "--all", "--quiet", index=draft, tree=dest)
+                tracked = await shadow.load(draft)
+                files = {path: entry.git_mode for path, entry in tracked.items() if entry.git_mode != LINK}
+                await run_sync(_set_bits, dest, files, modes)
 
     async def export_bundle(self, dest: Path) -> None:
         """Write all checkpoints into one file that `git clone` accepts."""
@@ -203,9 +267,20 @@ class GitShadow:
             return await maintenance.verify(shadow, recreated)
 
     async def lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the checkpoints that are no longer in the store."""
+        """Return the commits that are missing or unreadable in the store and have no stand-in."""
         async with self._read_access() as shadow:
-            return await checkpoint_reader.lost(shadow, commits)
+            actual = {
+                commit: await run_sync(repair_module.meant, shadow.git.folder, commit)
+                for commit in dict.fromkeys(commits)
+            }
+            if not actual:
+                return []
+            stdin = "".join(f"{target}^{{tree}}\n" for target in actual.values()).encode()
+            ended = await shadow.git.end("cat-file", "--batch-check", stdin=stdin)
+            lines = ended.out.splitlines()
+            if ended.code:  # git stops at the first damaged one
+                return [commit for commit, target in actual.items() if await _is_lost(shadow, target)]
+            return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def borrowed(self) -> str:
         """Return why parts of the first checkpoint stay in the user's repository; empty if none do."""
@@ -215,7 +290,7 @@ class GitShadow:
     async def size(self) -> int:
         """Return the bytes used by the store."""
         async with self._read_access() as shadow:
-            return await maintenance.size(shadow)
+            return await run_sync(folder_size, shadow.git.folder)
 
     async def aclose(self) -> None:
         """Cancel maintenance and wait for the running call."""
@@ -223,3 +298,21 @@ class GitShadow:
             self._upkeep_scope.cancel()
         async with self._lock:
             return
+
+
+async def _is_lost(shadow: Shadow, commit: str) -> bool:
+    return (await shadow.git.end("cat-file", "-e", f"{commit}^{{tree}}")).code != 0
+
+
+def _empty_folder(dest: Path) -> None:
+    try:
+        dest.mkdir(parents=True, exist_ok=True)
+        if any(dest.iterdir()):
+            raise CheckpointError(f"{dest} is not empty.", hint="Choose a new or empty folder.")
+    except OSError as fault:
+        raise disk_fault(dest, fault) from fault
+
+
+def _set_bits(dest: Path, files: dict[str, int], modes: Modes) -> None:
+    for path, git_mode in files.items():
+        (dest / path).chmod(modes.bits(path, git_mode))

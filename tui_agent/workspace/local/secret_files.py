@@ -129,27 +129,21 @@ class SecretFiles:
         secrets = self.look()
         with self._lock:
             current = self._current
-            links = [f"{base}{name}" for base, folder in current.items() for name in folder.every_link]
-            option_names = [
-                f"{base}{name}" for base, folder in current.items() for name in folder.option_names
-            ]
-            odd_names = [f"{base}{name}" for base, folder in current.items() for name in folder.odd_names]
-            installed = [f"{base}{name}" for base, folder in current.items() for name in folder.installed]
+
+            def collect(names_of: Callable[[_Folder], Iterable[str]]) -> list[str]:
+                return [f"{base}{name}" for base, folder in current.items() for name in names_of(folder)]
+
+            links = collect(lambda folder: folder.every_link)
             # Untracked installed folders come from a registry, whose archives contain no links.
-            steering = [f"{base}{name}" for base, folder in current.items() for name in folder.steering]
+            installed = collect(lambda folder: folder.installed)
             unscanned = [name for name in installed if self._git.may_track_below(f"{self._root}/{name}")]
-            unscanned += [
-                f"{base}{name[:-1]}"
-                for base, folder in current.items()
-                for name in folder.files
-                if name.endswith("/")
-            ]
+            unscanned += [name[:-1] for name in collect(lambda folder: folder.files) if name.endswith("/")]
             return WorkspaceScan(
                 secrets,
                 tuple(map(self._follow, links[:MAX_LINKS])),
-                tuple(option_names),
-                tuple(odd_names),
-                (*steering, *self._steering_above()),
+                tuple(collect(lambda folder: folder.option_names)),
+                tuple(collect(lambda folder: folder.odd_names)),
+                (*collect(lambda folder: folder.steering), *self._steering_above()),
                 (*unscanned, *self._unread, *self._unreached, *([""] if len(links) > MAX_LINKS else [])),
             )
 

@@ -4,9 +4,11 @@ Invariant: a command that cannot be confined as promised is not run at all. Temp
 placeholders of a command are released when it has ended, the private folders at the end of the session.
 """
 
+import errno
 import fcntl
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -17,14 +19,13 @@ from pathlib import Path
 from threading import Lock
 
 from tui_agent.ports.environment import ExecSpec, Sandbox, SecretFile, WorkspaceScan
+from tui_agent.workspace.local.nofollow import entered
 from tui_agent.workspace.local.secret_files import SecretFiles
 from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.workspace.sandbox.detection import Found
 from tui_agent.workspace.sandbox.extra_mounts import Opened, opened
 from tui_agent.workspace.sandbox.git_paths import BareTop, bare_top, git_places, sealed
-from tui_agent.workspace.sandbox.guard_files import noted
-from tui_agent.workspace.sandbox.mounts import Bounds, Places, home_places, places, private_place
-from tui_agent.workspace.sandbox.own_files import is_own, top
+from tui_agent.workspace.sandbox.mounts import Bounds, Places, home_places, is_own, places, private_place, top
 from tui_agent.workspace.sandbox.placeholders import Placeholders
 from tui_agent.workspace.sandbox.variables import by_time_and_size, inside
 
@@ -345,3 +346,63 @@ def _landlock_command(mounts: Places, opened_places: Sequence[Opened], guards: S
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     identities = [f"={place.device}:{place.inode}:{place.path}" for place in opened_places]
     return [*python, *identities, *guards, *mounts.written, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
+
+
+_LINK = "a symbolic link cannot be protected"
+_SWAPPED = "two files with secrets were swapped while the command was prepared"
+
+
+def noted(found: Places, stands: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
+    """Yield arguments for `landlock`; `stands` covers each of `found.masked`, `opened` paths are listed
+    elsewhere.
+
+    Raises OSError if a path is missing, a link, or below a link by now.
+    """
+    covers = [folder for folder in (*found.hidden, *found.masked) if folder.endswith("/")]
+    hidden = {folder.rstrip("/") for folder in found.hidden}
+    masked = {folder.rstrip("/") for folder in found.masked} | hidden
+    for path in found.writable:
+        if path not in opened and path not in hidden and not _is_below(path, covers):
+            yield f"={_format_identity(_stat_path(path)[1])}:{path}"
+    for path in found.kept:
+        if path not in masked and not _is_below(path, covers):
+            parent, status = _stat_path(path)
+            yield f"!{_format_identity(parent)}:{_format_identity(status)}:{path}"
+    places = set[tuple[int, int, str]]()
+    for path, cover in zip(found.masked, stands, strict=True):
+        path_without_slash = path.rstrip("/")
+        if path_without_slash in hidden or _is_below(path_without_slash, covers):
+            continue
+        parent, _ = _stat_path(path_without_slash)
+        place = (parent.st_dev, parent.st_ino, path_without_slash.rpartition("/")[2])
+        if place in places:
+            raise OSError(errno.ESTALE, _SWAPPED, path_without_slash)
+        places.add(place)
+        yield f"!{_format_identity(parent)}:{_format_identity(os.lstat(cover))}:{path_without_slash}"
+
+
+def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
+    """Return the status of a path's folder and of the path; neither may be a link, nor any folder above."""
+    folder, _, name = path.rpartition("/")
+    try:
+        folder_fd = entered([part for part in folder.split("/") if part])
+        try:
+            parent, status = (
+                os.fstat(folder_fd),
+                os.stat(name or ".", dir_fd=folder_fd, follow_symlinks=False),
+            )
+        finally:
+            os.close(folder_fd)
+    except OSError as error:
+        raise OSError(error.errno, _LINK if error.errno == errno.ELOOP else error.strerror, path) from error
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, _LINK, path)
+    return parent, status
+
+
+def _format_identity(info: os.stat_result) -> str:
+    return f"{info.st_dev}:{info.st_ino}"
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    return any(path.startswith(folder) for folder in folders)

@@ -9,7 +9,7 @@ from anyio import Path as AsyncPath
 
 from tests.stubs.sandboxed import World, elsewhere, require_sandbox
 from tui_agent.ports.environment import ExecSpec
-from tui_agent.workspace.sandbox.own_files import is_own, top
+from tui_agent.workspace.sandbox.mounts import is_own, top
 
 
 @pytest.fixture
