@@ -47,15 +47,7 @@ def notes(
             ("does", "an empty placeholder") if len(phantoms) == 1 else ("do", "empty placeholders")
         )
         yield f"{_join_names(phantoms)} {verb_form} not exist: {noun} of the sandbox, removed after the command."
-    listed = [file.name.rstrip("/") for file in masked if _find_listed(text, [file.name.rstrip("/")])]
-    by_last_name = {
-        file.name.rstrip("/").rpartition("/")[2]: file.name.rstrip("/") for file in reversed(masked)
-    }
-    listed += [
-        by_last_name[name]
-        for name in _find_listed(text, list(by_last_name))
-        if by_last_name[name] not in listed
-    ]
+    listed = _listed_files(text, masked)
     if listed:
         subject = (
             "its content, size and time are" if len(listed) == 1 else "their contents, sizes and times are"
@@ -82,6 +74,19 @@ def notes(
             f"{_join_names(unreported)} may hold secrets and {'was' if len(unreported) == 1 else 'were'} changed since the last "
             "commit. This command's diffs and commits do not include the change."
         )
+
+
+def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
+    """Return the names of the masked files that the output lists, by their full or last name."""
+    listed = [file.name.rstrip("/") for file in masked if _find_listed(text, [file.name.rstrip("/")])]
+    by_last_name = {
+        file.name.rstrip("/").rpartition("/")[2]: file.name.rstrip("/") for file in reversed(masked)
+    }
+    return listed + [
+        by_last_name[name]
+        for name in _find_listed(text, list(by_last_name))
+        if by_last_name[name] not in listed
+    ]
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
