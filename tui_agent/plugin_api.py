@@ -10,7 +10,7 @@ Panes, commands and projections are lazy `"module:name"` references and are load
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -170,6 +170,21 @@ class PluginApi(Protocol):
         ...
 
 
+class BaseTool:
+    """A tool with an empty preview: inherit from it, set `spec`, and define `target`, `effects` and `run`."""
+
+    spec: ToolSpec
+
+    async def preview(self, args: Any, env: Environment) -> Preview:
+        """Return an empty preview: the call's row says enough. Override it to show what the user approves."""
+        return Preview(())
+
+
+def tool_description(module_file: str) -> str:
+    """Return the text of the `.md` file beside a tool's module; `module_file` is the module's `__file__`."""
+    return Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
+
+
 class BaseMiddleware:
     """A middleware that does nothing: inherit from it and override what you need."""
 
@@ -232,6 +247,7 @@ __all__ = [
     "Ask",
     "AskModel",
     "BaseMiddleware",
+    "BaseTool",
     "BlobMissing",
     "BlobText",
     "CallTools",
@@ -323,5 +339,6 @@ __all__ = [
     "text_of_note",
     "text_result",
     "title_of_note",
+    "tool_description",
     "word_forms",
 ]

@@ -1,21 +1,19 @@
 """present_plan: a plan that the user approves, edits or rejects before anything is changed."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
     MarkdownBlock,
-    Preview,
     TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    tool_description,
 )
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
@@ -29,10 +27,18 @@ class PresentPlanArgs(Frozen):
     plan: str = Field(description="Markdown")
 
 
-class PresentPlan:
+class PresentPlan(BaseTool):
     """Waits for the answer. Text given with an approval is the edited plan; with a rejection, the reason."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="present_plan",
+            description=tool_description(__file__),
+            args=PresentPlanArgs,
+            verb="plan",
+            timeout=None,
+            needs=frozenset({"ask"}),
+        )
 
     def target(self, args: PresentPlanArgs) -> str:
         """Return the plan's first line."""
@@ -41,10 +47,6 @@ class PresentPlan:
     def effects(self, args: PresentPlanArgs) -> tuple[Effect, ...]:
         """Return an internal effect: nothing outside the session changes."""
         return (Internal(what="plan"),)
-
-    async def preview(self, args: PresentPlanArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
         """Return the user's decision on the plan."""
@@ -82,16 +84,3 @@ class PresentPlan:
             display=(block,),
             data={"plan": "approved"},
         )
-
-
-def make(description: str) -> PresentPlan:
-    """Create the tool with its description for the model."""
-    PresentPlan.spec = ToolSpec(
-        name="present_plan",
-        description=description,
-        args=PresentPlanArgs,
-        verb="plan",
-        timeout=None,
-        needs=frozenset({"ask"}),
-    )
-    return PresentPlan()

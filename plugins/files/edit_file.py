@@ -1,11 +1,11 @@
 """edit_file: replace an exact piece of a file."""
 
 import asyncio
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     FileContent,
@@ -19,6 +19,7 @@ from tui_agent.plugin_api import (
     ToolSpec,
     Writes,
     counted,
+    tool_description,
 )
 
 from .file_changes import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
@@ -38,10 +39,13 @@ class EditFileArgs(Frozen):
     replace_all: bool = Field(default=False, description="replace every occurrence")
 
 
-class EditFile:
+class EditFile(BaseTool):
     """Replaces text that occurs exactly once in a file that was read and has not changed since."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="edit_file", description=tool_description(__file__), args=EditFileArgs, verb="edit"
+        )
 
     def target(self, args: EditFileArgs) -> str:
         """Return the path."""
@@ -120,9 +124,3 @@ def _replace_text(args: EditFileArgs, content: FileContent) -> tuple[bytes, list
     if len(data) > MAX_BYTES:
         raise ToolError(f"{content.path} would grow to {len(data):,} bytes; the limit is {MAX_BYTES:,}.")
     return data, places
-
-
-def make(description: str) -> EditFile:
-    """Create the tool with its description for the model."""
-    EditFile.spec = ToolSpec(name="edit_file", description=description, args=EditFileArgs, verb="edit")
-    return EditFile()

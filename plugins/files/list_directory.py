@@ -1,16 +1,13 @@
 """list_directory: the entries of one folder."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     EnvironmentFault,
     FileInfo,
     Frozen,
-    Preview,
     Reads,
     TextBlock,
     TextContent,
@@ -19,6 +16,7 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     counted,
+    tool_description,
 )
 
 from .text import printable, size_words
@@ -33,10 +31,17 @@ class ListDirectoryArgs(Frozen):
     path: str = Field(default=".", description="folder")
 
 
-class ListDirectory:
+class ListDirectory(BaseTool):
     """Lists folders first, with a trailing slash, then files with their size."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="list_directory",
+            description=tool_description(__file__),
+            args=ListDirectoryArgs,
+            verb="list",
+            parallel_safe=True,
+        )
 
     def target(self, args: ListDirectoryArgs) -> str:
         """Return the folder."""
@@ -45,10 +50,6 @@ class ListDirectory:
     def effects(self, args: ListDirectoryArgs) -> tuple[Effect, ...]:
         """Return the read of the folder."""
         return (Reads(path=args.path or "."),)
-
-    async def preview(self, args: ListDirectoryArgs, env: Environment) -> Preview:
-        """Return an empty preview: the path says enough."""
-        return Preview(())
 
     async def run(self, args: ListDirectoryArgs, ctx: ToolContext) -> ToolResult:
         """Return the entries, without version control folders and caches."""
@@ -91,15 +92,3 @@ def _format_entry(item: FileInfo) -> str:
             return f"{name} (not a regular file)"
         case "file":
             return f"{name}  {size_words(item.size)}"
-
-
-def make(description: str) -> ListDirectory:
-    """Create the tool with its description for the model."""
-    ListDirectory.spec = ToolSpec(
-        name="list_directory",
-        description=description,
-        args=ListDirectoryArgs,
-        verb="list",
-        parallel_safe=True,
-    )
-    return ListDirectory()

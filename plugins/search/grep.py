@@ -7,16 +7,15 @@ environment, so only files of the workspace, or files allowed for this call, can
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     EnvironmentFault,
     Frozen,
-    Preview,
     Reads,
     TextBlock,
     TextContent,
@@ -25,6 +24,7 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     path_pattern,
+    tool_description,
 )
 
 from . import python_search, ripgrep
@@ -60,10 +60,18 @@ class Shown:
     full: bool = False
 
 
-class Grep:
+class Grep(BaseTool):
     """Searches with ripgrep if it is installed, else with Python in a process that can be stopped."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="grep",
+            description=tool_description(__file__),
+            args=GrepArgs,
+            verb="search",
+            timeout=60,
+            parallel_safe=True,
+        )
 
     def target(self, args: GrepArgs) -> str:
         """Return the pattern, and where it is searched."""
@@ -73,10 +81,6 @@ class Grep:
     def effects(self, args: GrepArgs) -> tuple[Effect, ...]:
         """Return a read of everything below the path."""
         return (Reads(path=args.path or ".", deep=True),)
-
-    async def preview(self, args: GrepArgs, env: Environment) -> Preview:
-        """Return an empty preview: the pattern says enough."""
-        return Preview(())
 
     async def run(self, args: GrepArgs, ctx: ToolContext) -> ToolResult:
         """Return the matching lines with their numbers, by file in path order."""
@@ -193,11 +197,3 @@ def _build_result(shown: Shown, result: Found, args: GrepArgs, ctx: ToolContext)
         display=(TextBlock(text=ctx.blobs.keep(text)),),
         data={"hits": shown.hits, "files": shown.files, "engine": result.engine},
     )
-
-
-def make(description: str) -> Grep:
-    """Create the tool with its description for the model."""
-    Grep.spec = ToolSpec(
-        name="grep", description=description, args=GrepArgs, verb="search", timeout=60, parallel_safe=True
-    )
-    return Grep()

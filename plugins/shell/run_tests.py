@@ -2,11 +2,11 @@
 
 import shlex
 from dataclasses import replace
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     ExecResult,
@@ -21,6 +21,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    tool_description,
 )
 
 from .command_words import plain_words
@@ -48,10 +49,17 @@ class SettledTests(RunTestsArgs):
     folder: str = ""
 
 
-class RunTests:
+class RunTests(BaseTool):
     """Runs a test program and counts passed and failed tests; refuses any other command."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="run_tests",
+            description=tool_description(__file__),
+            args=RunTestsArgs,
+            verb="test",
+            timeout=None,
+        )
 
     def target(self, args: RunTestsArgs) -> str:
         """Return the command, or the path to test."""
@@ -142,11 +150,3 @@ async def _resolve_command(args: RunTestsArgs, env: Environment) -> TestCommand:
             hint="Use run_command for anything else.",
         )
     return TestCommand((*words, *((args.path,) if args.path else ())), framework)
-
-
-def make(description: str) -> RunTests:
-    """Create the tool with its description for the model."""
-    RunTests.spec = ToolSpec(
-        name="run_tests", description=description, args=RunTestsArgs, verb="test", timeout=None
-    )
-    return RunTests()

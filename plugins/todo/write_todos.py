@@ -1,16 +1,14 @@
 """write_todos: replace the whole todo list."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
-    Preview,
     TextBlock,
     TextContent,
     TodoItem,
@@ -21,6 +19,7 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     counted,
+    tool_description,
 )
 
 from .todo_text import progress, rows
@@ -44,10 +43,17 @@ class WriteTodosArgs(Frozen):
     todos: tuple[Todo, ...]
 
 
-class WriteTodos:
+class WriteTodos(BaseTool):
     """Replaces the list. If several items are in progress, only the first stays so, and the model is told."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="write_todos",
+            description=tool_description(__file__),
+            args=WriteTodosArgs,
+            verb="todos",
+            needs=frozenset({"state"}),
+        )
 
     def target(self, args: WriteTodosArgs) -> str:
         """Return the number of items."""
@@ -56,10 +62,6 @@ class WriteTodos:
     def effects(self, args: WriteTodosArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only the session's own list changes."""
         return (Internal(what="todos"),)
-
-    async def preview(self, args: WriteTodosArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: WriteTodosArgs, ctx: ToolContext) -> ToolResult:
         """Return the new list in order."""
@@ -131,15 +133,3 @@ def _keep_one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, 
         repaired,
         f"Only one item can be in progress: “{current.content}” stays, the others are now pending.",
     )
-
-
-def make(description: str) -> WriteTodos:
-    """Create the tool with its description for the model."""
-    WriteTodos.spec = ToolSpec(
-        name="write_todos",
-        description=description,
-        args=WriteTodosArgs,
-        verb="todos",
-        needs=frozenset({"state"}),
-    )
-    return WriteTodos()
