@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tui_agent.config import dotenv, hooks
 from tui_agent.config.files import read_small
@@ -22,16 +22,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
 from tui_agent.config.project import Project, projects, ruling
 from tui_agent.config.project_powers import refused_key
-from tui_agent.config.settings import (
-    CheckpointSettings,
-    Config,
-    ModelProfile,
-    RedactionSettings,
-    SandboxSettings,
-    SecretSettings,
-)
+from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.settings import Budgets
 
 Tree = dict[str, Any]
 
@@ -121,7 +113,6 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
         paths=final_paths,
         projects=folders,
         project=project,
-        plugins=not options.no_plugins,
     )
 
 
@@ -244,21 +235,11 @@ def _known_keys(key: str) -> list[str]:
     parent = key.split(".")[:-1]
     if not parent:
         return sorted(Config.model_fields)
-    if parent[0] == "models" and len(parent) == 2:
-        return sorted(ModelProfile.model_fields)
-    if parent == ["budgets"]:
-        return sorted(Budgets.model_fields)
-    if parent == ["checkpoints"]:
-        return sorted(CheckpointSettings.model_fields)
-    if parent == ["sandbox"]:
-        return sorted(SandboxSettings.model_fields)
-    if parent == ["secrets"]:
-        return sorted(SecretSettings.model_fields)
-    if parent == ["redaction"]:
-        return sorted(RedactionSettings.model_fields)
-    if parent[0] == "hook" and len(parent) == 2:
-        return sorted(hooks.HookSettings.model_fields)
-    return []
+    # The name of a model or the number of a hook stands between the table and the key.
+    table = {"models": ModelProfile, "hook": hooks.HookSettings}.get(parent[0]) if len(parent) == 2 else None
+    if len(parent) == 1 and parent[0] in Config.model_fields:
+        table = Config.model_fields[parent[0]].annotation
+    return sorted(table.model_fields) if isinstance(table, type) and issubclass(table, BaseModel) else []
 
 
 def _key_parts(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:

@@ -259,7 +259,6 @@ class Config(Table):
     _paths: Paths | None = PrivateAttr(None)
     _projects: tuple[Project, ...] = PrivateAttr(())
     _project: Project | None = PrivateAttr(None)
-    _plugins: bool = PrivateAttr(True)
 
     @property
     def paths(self) -> Paths:
@@ -301,11 +300,6 @@ class Config(Table):
             for number, hook in enumerate(self.hook)
         )
 
-    @property
-    def plugins_enabled(self) -> bool:
-        """False with `--no-plugins`."""
-        return self._plugins
-
     def origin(self, key: str) -> str:
         """Return the layer that set a value: a file, `environment NAME`, `options`, or `default`.
 
@@ -323,10 +317,9 @@ class Config(Table):
         paths: Paths,
         projects: Sequence[Project],
         project: Project,
-        plugins: bool,
     ) -> "Config":
         """Return a copy that also knows where its values came from (for `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
-        copy._projects, copy._project, copy._plugins = tuple(projects), project, plugins
+        copy._projects, copy._project = tuple(projects), project
         return copy

@@ -6,6 +6,7 @@ Invariant: the provider's own words are kept unchanged in `original`; our messag
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 from tui_agent.models.backoff import LONGEST
@@ -138,21 +139,14 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
 _QUOTA_HINT = "Check the account's credit with the provider."
 
 
-def from_error(error: object, *, now: float = 0.0) -> ModelFault:
+def from_error(error: object) -> ModelFault:
     """Create the fault of an error object sent inside a stream."""
     body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
     status = _inner_status(error)
     message = words(body)
     kind = kind_of(status or 0, f"{message} {body}")
-    return ModelFault(
-        kind=kind,
-        message=f"The provider stopped with an error: {message[:500]}",
-        retry_after=retry_after({}, now),
-        status=status,
-        original=body[:ORIGINAL_LIMIT],
-        hint=_HINTS.get(kind, ""),
-        window=window_in(kind, body),
-    )
+    stopped = fault(kind, f"The provider stopped with an error: {message[:500]}", original=body)
+    return replace(stopped, status=status)
 
 
 def window_in(kind: FaultKind, text: str) -> int:

@@ -127,8 +127,7 @@ class OwnedApi:
 
     def theme(self, path: str) -> None:
         """Register a theme file; a relative path starts at the plugin's folder."""
-        given = Path(path)
-        full = given if given.is_absolute() or self._folder is None else self._folder / given
+        full = (self._folder or Path()) / path
         if not full.is_file():
             raise PluginError(f"The theme {path} of {self._plugin} is not a file.")
         self._reserve("theme", full.stem)
@@ -136,8 +135,7 @@ class OwnedApi:
 
     def policy_table(self, path: str) -> None:
         """Register a table of programs; a relative path starts at the plugin's folder."""
-        given = Path(path)
-        full = given if given.is_absolute() or self._folder is None else self._folder / given
+        full = (self._folder or Path()) / path
         try:
             text = full.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

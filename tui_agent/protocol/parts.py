@@ -77,14 +77,6 @@ ModelPart: TypeAlias = Annotated[
 ]
 
 
-class ToolResultPart(Frozen):
-    """The result of a call as the model sees it."""
-
-    kind: Literal["tool_result"] = "tool_result"
-    call_id: CallId
-    content: tuple[Content, ...]
-
-
 class Usage(Frozen):
     """Tokens of one model call, as counted by the provider (0 if it did not report them).
 

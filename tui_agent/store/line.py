@@ -7,7 +7,6 @@ before that field. Bytes that do not match their checksum are never decoded as a
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -25,13 +24,6 @@ _LINE_START = b'{"v":'
 _VERSION = re.compile(rb'\{"v":(\d{1,9}),')
 _LINE_END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _SALVAGE_TRIES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line that cannot be an event; `number` counts from 1."""
-
-    number: int
 
 
 @cache
