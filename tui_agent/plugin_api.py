@@ -73,14 +73,15 @@ from tui_agent.protocol.display import (
     TreeNode,
 )
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
-from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage
+from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import counted, printable
 
 API_VERSION = 1
 
@@ -230,10 +231,19 @@ def act(state: SessionStateView, *wanted: AnyAction) -> Action:
 
 
 def text_result(
-    text: str, *, ok: bool = True, summary: str = "", display: Sequence[DisplayBlock] = ()
+    text: str,
+    *,
+    ok: bool = True,
+    summary: str = "",
+    display: Sequence[DisplayBlock] = (),
+    data: JsonMap | None = None,
+    events: Sequence[Payload] = (),
+    full_output: LongText | None = None,
 ) -> ToolResult:
     """Return a result with one text as its content for the model."""
-    return ToolResult(ok=ok, content=(TextContent(text=text),), summary=summary, display=tuple(display))
+    return ToolResult(
+        ok, (TextContent(text=text),), summary, tuple(display), data or {}, tuple(events), full_output
+    )
 
 
 __all__ = [
@@ -331,10 +341,12 @@ __all__ = [
     "act",
     "actions",
     "counted",
+    "image_type",
     "line_diff",
     "note_places",
     "path_pattern",
     "plain_letters",
+    "printable",
     "replace_private",
     "text_of_note",
     "text_result",

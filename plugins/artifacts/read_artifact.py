@@ -13,12 +13,12 @@ from tui_agent.plugin_api import (
     Frozen,
     Internal,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
     tool_description,
 )
 
@@ -103,9 +103,8 @@ def _build_result(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: To
         notes = f"[lines {numbers[0]}-{last} of {len(rows)} of {artifact.id}"
     more = last < (matches[-1] if args.pattern else len(rows))
     body = "\n".join([*rows_shown, f"{notes}; read on with offset={last + 1}]" if more else f"{notes}]"])
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=body),),
+    return text_result(
+        body,
         summary=counted(len(rows_shown), "line"),
         display=(TextBlock(text=ctx.blobs.keep(body)),),
         data={"artifact_id": artifact.id, "first": numbers[0], "last": last, "lines": len(rows)},
@@ -117,9 +116,9 @@ def _empty_result(args: ReadArtifactArgs, artifact: Artifact, lines: int, match_
         message = f"No line of {artifact.id} contains {args.pattern!r}; it has {counted(lines, 'line')}."
     else:
         message = f"{artifact.id} has {counted(lines, 'line')}; line {args.offset} is past its end."
-    return ToolResult(
+    return text_result(
+        message,
         ok=False,
-        content=(TextContent(text=message),),
         summary="nothing",
         data={"artifact_id": artifact.id, "lines": lines},
     )

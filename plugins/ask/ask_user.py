@@ -8,11 +8,11 @@ from tui_agent.plugin_api import (
     Frozen,
     Internal,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
     tool_description,
 )
 
@@ -65,9 +65,8 @@ class AskUser(BaseTool):
         chosen = options[answer.choice] if answer.choice is not None and answer.choice < len(options) else ""
         text = answer.text.strip()
         reply = "\n".join(dict.fromkeys(piece for piece in (chosen, text) if piece))
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=reply or "The user gave no answer."),),
+        return text_result(
+            reply or "The user gave no answer.",
             summary=(reply.split("\n")[0] or "no answer")[:60],
             display=(TextBlock(text=reply),) if reply else (),
             data={"choice": answer.choice, "answer": ctx.blobs.text(ctx.blobs.keep(reply))[:MAX_TOLD]},

@@ -8,11 +8,11 @@ from tui_agent.plugin_api import (
     Frozen,
     Internal,
     MarkdownBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
     tool_description,
 )
 
@@ -62,24 +62,22 @@ class PresentPlan(BaseTool):
         block = MarkdownBlock(text=ctx.blobs.keep(plan))
         if answer.choice is None or answer.choice >= REFUSED:
             decision = f"The user refused the plan: {words}" if words else "The user refused the plan."
-            return ToolResult(
+            return text_result(
+                f"{decision}\nChange nothing; revise the plan.",
                 ok=False,
-                content=(TextContent(text=f"{decision}\nChange nothing; revise the plan."),),
                 summary="refused",
                 display=(block,),
                 data={"plan": "refused"},
             )
         if words and words not in (plan, OPTIONS[answer.choice]):
-            return ToolResult(
-                ok=True,
-                content=(TextContent(text=f"The user edited the plan and approved this:\n\n{words}"),),
+            return text_result(
+                f"The user edited the plan and approved this:\n\n{words}",
                 summary="edited",
                 display=(MarkdownBlock(text=ctx.blobs.keep(words)),),
                 data={"plan": "edited"},
             )
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text="The user approved the plan. Carry it out."),),
+        return text_result(
+            "The user approved the plan. Carry it out.",
             summary="approved",
             display=(block,),
             data={"plan": "approved"},

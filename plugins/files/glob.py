@@ -10,17 +10,16 @@ from tui_agent.plugin_api import (
     Frozen,
     Reads,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
     path_pattern,
+    printable,
+    text_result,
     tool_description,
 )
-
-from .text import printable
 
 MAX_RESULTS = 300
 MAX_SECONDS = 20.0
@@ -78,9 +77,8 @@ class Glob(BaseTool):
         if timed_out:
             lines.append(f"[stopped after {MAX_SECONDS:g} s: some folders were not searched]")
         text = "\n".join(lines) or f"No file matches {args.pattern}."
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=text),),
+        return text_result(
+            text,
             summary=counted(len(paths), "file"),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             data={"files": len(paths)},

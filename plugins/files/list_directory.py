@@ -10,16 +10,17 @@ from tui_agent.plugin_api import (
     Frozen,
     Reads,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    printable,
+    text_result,
     tool_description,
 )
 
-from .text import printable, size_words
+from .text import size_words
 
 MAX_ENTRIES = 500
 LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
@@ -68,9 +69,8 @@ class ListDirectory(BaseTool):
         if len(entries) > MAX_ENTRIES:
             lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; use glob to narrow it down]")
         text = "\n".join(lines) or "[the folder is empty]"
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=text),),
+        return text_result(
+            text,
             summary=counted(len(entries), "entry", "entries"),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             data={"path": args.path, "entries": len(entries)},

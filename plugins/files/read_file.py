@@ -24,10 +24,13 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     counted,
+    image_type,
+    printable,
+    text_result,
     tool_description,
 )
 
-from .text import decode, image_type, kind_of, printable, size_words
+from .text import decode, kind_of, size_words
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000
@@ -157,9 +160,8 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     body = "\n".join([*shown, *notes])
     whole = args.offset == 1 and last == total and not clipped
     block = ctx.blobs.keep(body)
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=body),),
+    return text_result(
+        body,
         summary=counted(len(shown), "line"),
         display=(TextBlock(text=block),),
         data={"path": content.path, "first": args.offset, "last": last, "lines": total},

@@ -13,11 +13,11 @@ from tui_agent.plugin_api import (
     Frozen,
     Internal,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
     tool_description,
 )
 
@@ -64,9 +64,8 @@ class SearchNotes(BaseTool):
         text = "\n\n".join([*(pieces or [_explain_empty(result)]), *_search_limits(result)])
         count = len(pieces)
         files = list(dict.fromkeys(snippet.file for snippet in result.snippets))
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=text),),
+        return text_result(
+            text,
             summary="none" if not count else "1 snippet" if count == 1 else f"{count} snippets",
             display=(TextBlock(text=ctx.blobs.keep(text)),) if count else (),
             data={"files": list(files), "scores": [snippet.score for snippet in result.snippets]},

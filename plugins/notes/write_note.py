@@ -15,7 +15,6 @@ from tui_agent.plugin_api import (
     Environment,
     Frozen,
     Preview,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
@@ -23,6 +22,7 @@ from tui_agent.plugin_api import (
     Writes,
     replace_private,
     text_of_note,
+    text_result,
     tool_description,
 )
 
@@ -79,9 +79,8 @@ class WriteNote(BaseTool):
         except OSError as error:
             raise ToolError(f"The note {path} cannot be written: {error.strerror}.") from error
         message = f"{'Saved' if new else 'Replaced'} the note {path.name}."
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=message),),
+        return text_result(
+            message,
             summary="new" if new else f"+{block.added} −{block.removed}",
             display=(block,),
             data={"path": str(path)},

@@ -12,12 +12,12 @@ from tui_agent.plugin_api import (
     RepomapBuilt,
     RepomapUsed,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
     tool_description,
 )
 
@@ -67,9 +67,8 @@ class RepoMapTool(BaseTool):
             recent=tuple(ctx.state.explored)[-20:],
         )
         shown_map = await ctx.repomap.shown(request)
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=shown_map.text),),
+        return text_result(
+            shown_map.text,
             summary=f"{len(shown_map.files):,} of {counted(shown_map.total, 'file')}"
             + (", partial" if shown_map.partial else ""),
             display=(TextBlock(text=shown_map.text),),

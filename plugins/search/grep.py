@@ -18,12 +18,13 @@ from tui_agent.plugin_api import (
     Frozen,
     Reads,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     path_pattern,
+    printable,
+    text_result,
     tool_description,
 )
 
@@ -137,7 +138,7 @@ async def _render(result: Found, args: GrepArgs, env: Environment) -> Shown:
         selected = numbers[: args.max_results - shown.hits]
         if not selected:
             continue
-        rows = [_escape_unprintable(path), *_format_rows(lines, selected, args.context)]
+        rows = [printable(path), *_format_rows(lines, selected, args.context)]
         shown.lines += ["", *rows] if shown.lines else rows
         shown.files += 1
         shown.hits += len(selected)
@@ -178,11 +179,6 @@ def _shorten(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}… (+{len(line) - MAX_LINE} characters)"
 
 
-def _escape_unprintable(path: str) -> str:
-    text = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
 def _build_result(shown: Shown, result: Found, args: GrepArgs, ctx: ToolContext) -> ToolResult:
     hits = f"{shown.hits}{'+' if shown.full or result.more else ''} {'hit' if shown.hits == 1 else 'hits'}"
     notes = list(result.notes)
@@ -190,9 +186,8 @@ def _build_result(shown: Shown, result: Found, args: GrepArgs, ctx: ToolContext)
         notes.append("more hits than shown; narrow the search by path, glob or pattern")
     lines = shown.lines or [f"No match for {args.pattern}."]
     text = "\n".join([*lines, *(f"[{note}]" for note in notes)])
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=text),),
+    return text_result(
+        text,
         summary=hits if shown.hits else "no hits",
         display=(TextBlock(text=ctx.blobs.keep(text)),),
         data={"hits": shown.hits, "files": shown.files, "engine": result.engine},

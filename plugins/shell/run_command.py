@@ -14,11 +14,11 @@ from tui_agent.plugin_api import (
     TerminalBlock,
     TestFinished,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
     tool_description,
 )
 
@@ -92,9 +92,9 @@ class RunCommand(BaseTool):
         end = ending(result)
         text = shown(output)
         report = f"[{end}]\n{text}" if text else f"[{end}, no output]"
-        return ToolResult(
+        return text_result(
+            report + refusal(result),
             ok=result.exit_code == 0,
-            content=(TextContent(text=report + refusal(result)),),
             summary=end,
             display=(TerminalBlock(text=output.kept),) if text else (),
             data={

@@ -16,11 +16,11 @@ from tui_agent.plugin_api import (
     Runs,
     TerminalBlock,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
     tool_description,
 )
 
@@ -113,9 +113,9 @@ def _build_result(
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
     text = shown(output) + refusal(result)
-    return ToolResult(
+    return text_result(
+        "\n".join([*head, "", text] if text else head),
         ok=result.exit_code == 0,
-        content=(TextContent(text="\n".join([*head, "", text] if text else head)),),
         summary=summary,
         display=(TerminalBlock(text=output.kept),) if text else (),
         data={

@@ -11,12 +11,12 @@ from tui_agent.plugin_api import (
     Internal,
     MarkdownBlock,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
     tool_description,
 )
 
@@ -66,9 +66,8 @@ class ReadSkill(BaseTool):
             notes.append(f"[files of this skill: {', '.join(skill.files)}]")
         lines = text.count("\n") + 1
         shown = ctx.blobs.keep(text)
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text="\n\n".join((text, *notes))),),
+        return text_result(
+            "\n\n".join((text, *notes)),
             summary=counted(lines, "line"),
             display=(MarkdownBlock(text=shown) if skill.file.endswith(".md") else TextBlock(text=shown),),
             data={"skill": skill.name, "file": skill.file, "files": list(skill.files)},

@@ -6,10 +6,10 @@ from tui_agent.plugin_api import (
     Frozen,
     Internal,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolResult,
     ToolSpec,
+    text_result,
     tool_description,
 )
 
@@ -45,11 +45,10 @@ class ReadTodos(BaseTool):
         """Return the list in order."""
         items = ctx.state.todo
         if not items:
-            return ToolResult(ok=True, content=(TextContent(text="There are no todos."),), summary="none")
+            return text_result("There are no todos.", summary="none")
         text = rows(items, ids=True)
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=f"{progress(items)}\n{text}"),),
+        return text_result(
+            f"{progress(items)}\n{text}",
             summary=progress(items),
             display=(TextBlock(text=ctx.blobs.keep(rows(items))),),
         )

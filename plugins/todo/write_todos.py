@@ -10,7 +10,6 @@ from tui_agent.plugin_api import (
     Frozen,
     Internal,
     TextBlock,
-    TextContent,
     TodoItem,
     TodoStatus,
     TodoUpdated,
@@ -19,6 +18,7 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
     tool_description,
 )
 
@@ -70,9 +70,8 @@ class WriteTodos(BaseTool):
         items, note = _keep_one_in_progress(items)
         text = rows(items)
         listing = f"{progress(items)}\n{text}" if items else "The list is empty now."
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=f"{note}\n{listing}" if note else listing),),
+        return text_result(
+            f"{note}\n{listing}" if note else listing,
             summary=progress(items),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             events=(TodoUpdated(items=items, note=note),),

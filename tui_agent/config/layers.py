@@ -16,13 +16,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tui_agent.config import dotenv, hooks
+from tui_agent.config import dotenv
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.project import Project, projects, ruling
 from tui_agent.config.project_powers import refused_key
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings import Config, HookSettings, ModelProfile
+from tui_agent.config.trust import Project, projects, ruling
 from tui_agent.errors import ConfigError
 
 Tree = dict[str, Any]
@@ -117,16 +117,22 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Use the hooks of both files: a nearer layer adds to the others instead of replacing them."""
-    joined = hooks.joined(user_tree, project_tree)
+    """Use the hooks of both files, the user's first: a nearer layer adds to the others instead of replacing them."""
+    joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
         return
     layers.tree["hook"] = joined
     del layers.origins["hook"]
-    user_count = len(hooks.joined(user_tree, {}))
+    user_count = len(_hook_tables(user_tree))
     for number in range(len(joined)):
         origin = paths.user_config if number < user_count else paths.project_config
         layers.origins[f"hook.{number}"] = str(origin)
+
+
+def _hook_tables(tree: Tree) -> list[Any]:
+    """Return the hooks of one file. A value that is not a list is kept for validation to reject."""
+    value = tree.get("hook", [])
+    return value if isinstance(value, list) else [value]
 
 
 def _project_layer(project: Project, path: Path) -> Tree:
@@ -236,7 +242,9 @@ def _known_keys(key: str) -> list[str]:
     if not parent:
         return sorted(Config.model_fields)
     # The name of a model or the number of a hook stands between the table and the key.
-    table = {"models": ModelProfile, "hook": hooks.HookSettings}.get(parent[0]) if len(parent) == 2 else None
+    table: object = (
+        {"models": ModelProfile, "hook": HookSettings}.get(parent[0]) if len(parent) == 2 else None
+    )
     if len(parent) == 1 and parent[0] in Config.model_fields:
         table = Config.model_fields[parent[0]].annotation
     return sorted(table.model_fields) if isinstance(table, type) and issubclass(table, BaseModel) else []

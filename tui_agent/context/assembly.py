@@ -12,9 +12,15 @@ from typing import Final
 
 from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
 from tui_agent.context.rules import RULES, cut_rules
-from tui_agent.context.section_share import SectionShare, required_tokens, split_shares
 from tui_agent.context.summary import CutText
-from tui_agent.context.token_counts import Counted, History, sections_of
+from tui_agent.context.token_counts import (
+    Counted,
+    History,
+    SectionShare,
+    required_tokens,
+    sections_of,
+    split_shares,
+)
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import Fitted, Fitting
 from tui_agent.folds.context.window_limits import NOTHING, LearntWindow

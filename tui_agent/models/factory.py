@@ -18,9 +18,8 @@ from tui_agent.models import efforts, pricing
 from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.names import require_name
 from tui_agent.models.replay import Recording, ReplayClient
-from tui_agent.models.routes import Route, Routes
+from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import Effort, ModelInfo

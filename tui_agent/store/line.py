@@ -13,6 +13,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId
 from tui_agent.store.blobs import BlobStore
 
@@ -76,6 +77,12 @@ def decode(line: bytes, blobs: BlobStore | None = None) -> Record | None:
     except ValidationError:
         return _load_payload_blob(line, blobs) or _unknown_event(line)
     return event if event.v <= SCHEMA_VERSION else _unknown_event(line)
+
+
+def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
+    """Return the payload of a line's event; None if it is damaged or unknown."""
+    record = decode(line, blobs)
+    return record.payload if isinstance(record, Envelope) else None
 
 
 def version_of(line: bytes) -> int:

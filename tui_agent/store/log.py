@@ -1,14 +1,15 @@
-"""The single writer of a session's log.
+"""The single writer of a session's log, and its followers: first the history, then new records, in batches.
 
 Invariant: an event is one `write` of one whole line, or it is not in the log; readers see exactly the event
 that `append` returned; `seq` has gaps only where a line was damaged later and in the events a fork inherits.
-A lazy log stays in memory until something happens that is worth a session.
+A lazy log stays in memory until something happens that is worth a session. A follower pulls, so a slow one costs the
+writer nothing; it receives every record once, in order.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -18,6 +19,7 @@ from pydantic_core import to_json
 from tui_agent.errors import StoreError, StoreFull
 from tui_agent.folds.base import branch
 from tui_agent.folds.session.branches import Stretch, on_branch
+from tui_agent.ports.clock import Clock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
@@ -25,7 +27,6 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.fold_cache import Place
-from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
@@ -38,29 +39,51 @@ from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line reserved for the envelope around the payload."""
 QUIET: Final = frozenset(
-    {
-        "session.started",
-        "run.started",
-        "run.finished",
-        "settings.changed",
-        "command.rejected",
-        "agent.state_changed",
-        "plugin.loaded",
-        "plugin.failed",
-        "env.started",
-        "env.stopped",
-        "hook.ran",
-    }
+    """session.started run.started run.finished settings.changed command.rejected agent.state_changed
+    plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
 """Kinds of events in a session without any message; they alone do not create a log."""
 Hold = Callable[[], tuple[WriterLock, Opened]]
 """Acquire the session's lock and open (or create) its log."""
+BATCH = 2_000
+"""Most records that one `next` returns, so that a long history does not block the event loop."""
 
 
-class WallClock(Protocol):
-    """Source of `at`, in seconds since the epoch."""
+class LogFollower:
+    """Follows one log after `after`. One task at a time may use it, on the writer's event loop."""
 
-    def now(self) -> float: ...
+    def __init__(self, source: "SessionLog", after: int) -> None:
+        self._source = source
+        self._cursor = after
+        self._wake: anyio.Event | None = None
+        self._closed = False
+
+    async def next(self) -> Sequence[Record]:
+        """Return the records since the last call, at least one; empty once the log or the follower is closed."""
+        while not self._closed:
+            batch = self._source.next_after(self._cursor, BATCH)
+            if batch:
+                self._cursor = batch[-1].seq
+                return batch
+            if self._source.closed:
+                break
+            self._wake = anyio.Event()  # set without an await after the check above, so no record is missed
+            try:
+                await self._wake.wait()
+            finally:
+                self._wake = None
+        return ()
+
+    def close(self) -> None:
+        """Stop following; a waiting `next` returns empty."""
+        self._closed = True
+        self._source.drop(self)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake a waiting `next`: there may be new records."""
+        if self._wake is not None:
+            self._wake.set()
 
 
 class SessionLog:
@@ -76,7 +99,7 @@ class SessionLog:
         self,
         folder: Path,
         *,
-        clock: WallClock,
+        clock: Clock,
         redactor: Redactor,
         hold: Hold,
         ops: FileOps | None = None,

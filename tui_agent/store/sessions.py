@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, StoreError, UsageError
+from tui_agent.ports.clock import Clock
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import ForkChange
-from tui_agent.protocol.ids import SessionId
+from tui_agent.protocol.ids import SessionId, is_session_id
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.fold_cache import known_of
@@ -27,8 +28,7 @@ from tui_agent.store.index_rows import Stand
 from tui_agent.store.index_search import Found
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
-from tui_agent.store.log import Hold, SessionLog, WallClock
-from tui_agent.store.names import is_session_id
+from tui_agent.store.log import Hold, SessionLog
 from tui_agent.store.payload import Shrinker
 from tui_agent.store.reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
@@ -48,9 +48,7 @@ _MOVE_HINT = ", or move the data folder with --data-dir"
 class SessionStore:
     """All sessions in the folder `root` (the data folder's `sessions`)."""
 
-    def __init__(
-        self, root: Path, clock: WallClock, redactor: Redactor, *, ops: FileOps | None = None
-    ) -> None:
+    def __init__(self, root: Path, clock: Clock, redactor: Redactor, *, ops: FileOps | None = None) -> None:
         self.root = root
         self._clock = clock
         self._redactor = redactor
