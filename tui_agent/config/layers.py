@@ -200,7 +200,9 @@ def _parse_toml(text: str, path: Path) -> Tree:
     try:
         Config.model_validate(_fill_model_names(tree))
     except ValidationError as error:
-        raise ConfigError(*_describe_error(error, path, text, tree)) from error
+        key, problem = _explain(error, tree)
+        line = _find_line(text, key)
+        raise ConfigError(f"{path}, line {line}: {problem}" if line else f"{path}: {problem}") from error
     return tree
 
 
@@ -216,25 +218,23 @@ def _fill_model_names(tree: Tree) -> Tree:
     return {**tree, "models": completed}
 
 
-def _describe_error(error: ValidationError, path: Path, text: str, tree: Tree) -> tuple[str]:
+def _explain(error: ValidationError, tree: Tree) -> tuple[list[str], str]:
+    """Return the key that the first error is about, and what is wrong with it."""
     first = error.errors()[0]
-    loc = _key_parts(first["type"], first["loc"], tree)
-    line = _find_line(text, loc)
-    where = f"{path}, line {line}" if line else str(path)
-    return (f"{where}: {_explain(first['type'], '.'.join(loc), first['msg'], first.get('input'))}",)
-
-
-def _explain(kind: str, key: str, message: str, value: object) -> str:
-    if kind == "extra_forbidden":
+    # A missing key is not in the file, so its path is used as given.
+    parts = list(map(str, first["loc"])) if first["type"] == "missing" else _as_written(first["loc"], tree)
+    key = ".".join(parts)
+    if first["type"] == "extra_forbidden":
         known = _known_keys(key)
         matches = get_close_matches(key.rpartition(".")[2], known, n=1)
         if matches:
-            return f"unknown key '{key}'. Did you mean '{matches[0]}'?"
+            return parts, f"unknown key '{key}'. Did you mean '{matches[0]}'?"
         choices = f" (known: {', '.join(known)})" if known else ""
-        return f"unknown key '{key}'. Remove or correct it{choices}."
-    if kind == "missing":
-        return f"'{key}' is missing. Add it."
-    return f"'{key}' is {value!r}: {message[:1].lower()}{message[1:]}. Correct the value."
+        return parts, f"unknown key '{key}'. Remove or correct it{choices}."
+    if first["type"] == "missing":
+        return parts, f"'{key}' is missing. Add it."
+    message = first["msg"]
+    return parts, f"'{key}' is {first.get('input')!r}: {message[:1].lower()}{message[1:]}. Correct the value."
 
 
 def _known_keys(key: str) -> list[str]:
@@ -248,11 +248,6 @@ def _known_keys(key: str) -> list[str]:
     if len(parent) == 1 and parent[0] in Config.model_fields:
         table = Config.model_fields[parent[0]].annotation
     return sorted(table.model_fields) if isinstance(table, type) and issubclass(table, BaseModel) else []
-
-
-def _key_parts(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:
-    """Return the key that an error is about. A missing key is not in the file, so its path is used as given."""
-    return [str(part) for part in loc] if kind == "missing" else _as_written(loc, tree)
 
 
 def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
@@ -294,15 +289,10 @@ def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(_key_parts(first["type"], first["loc"], tree))
-        origin = origins.get(key) or next(
-            (o for k, o in origins.items() if k.startswith(f"{key.rsplit('.', 1)[0]}.")), ""
-        )
-        where = origin or "configuration"
-        raise ConfigError(
-            f"{where}: {_explain(first['type'], key, first['msg'], first.get('input'))}"
-        ) from error
+        parts, problem = _explain(error, tree)
+        key, table = ".".join(parts), ".".join(parts[:-1]) or ".".join(parts)
+        beside = (origin for name, origin in origins.items() if name.startswith(f"{table}."))
+        raise ConfigError(f"{origins.get(key) or next(beside, 'configuration')}: {problem}") from error
 
 
 def _options_layer(options: SessionOptions) -> Tree:

@@ -12,7 +12,7 @@ from typing import Any
 from tui_agent.models import chat_messages, faults, pricing
 from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.http import Exchange, HttpStreams
+from tui_agent.models.http import Exchange, HttpStreams, json_object
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
     Finished,
@@ -94,11 +94,7 @@ class ChatDialect:
 
     def event(self, data: bytes) -> list[ModelChunk]:
         """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
-        if data == b"[DONE]":
-            return []
-        chunk = json.loads(data)
-        if not isinstance(chunk, dict):
-            raise ValueError("a chunk that is no object")
+        chunk = json_object(data)
         if chunk.get("error"):
             return [faults.from_error(chunk["error"])]
         if not self._id:

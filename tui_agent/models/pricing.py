@@ -157,16 +157,6 @@ def providers() -> frozenset[str]:
     return frozenset(str(entry.get("litellm_provider")) for entry in price_map().values())
 
 
-def window(info: ModelInfo) -> int:
-    """Return a model's context window in tokens; 0 if unknown."""
-    return info.window or facts(info.model).window
-
-
-def price(info: ModelInfo) -> tuple[float | None, float | None, float | None]:
-    """Return the prices in USD per million tokens: input, output, cached input."""
-    return info.input_price, info.output_price, info.cached_price
-
-
 def cost(info: ModelInfo, usage: Usage) -> float | None:
     """Compute a request's cost in USD from the provider's token counts; None if a price is unknown.
 

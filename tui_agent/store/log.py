@@ -9,7 +9,7 @@ writer nothing; it receives every record once, in order.
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
@@ -19,7 +19,6 @@ from pydantic_core import to_json
 from tui_agent.errors import StoreError, StoreFull
 from tui_agent.folds.base import branch
 from tui_agent.folds.session.branches import Stretch, on_branch
-from tui_agent.ports.clock import Clock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
@@ -47,6 +46,12 @@ Hold = Callable[[], tuple[WriterLock, Opened]]
 """Acquire the session's lock and open (or create) its log."""
 BATCH = 2_000
 """Most records that one `next` returns, so that a long history does not block the event loop."""
+
+
+class WallClock(Protocol):
+    """Source of `at`, in seconds since the epoch."""
+
+    def now(self) -> float: ...
 
 
 class LogFollower:
@@ -99,14 +104,14 @@ class SessionLog:
         self,
         folder: Path,
         *,
-        clock: Clock,
+        clock: WallClock,
         redactor: Redactor,
         hold: Hold,
         ops: FileOps | None = None,
         lazily: bool = False,
     ) -> None:
         self.folder = folder
-        self._session = SessionId(folder.name)
+        self.session = SessionId(folder.name)
         self._clock = clock
         self._hold = hold
         self._lock: WriterLock | None = None
@@ -120,7 +125,8 @@ class SessionLog:
         """End of the newest event in the file; None until one is written in this run."""
         if not lazily:
             self._open_file()
-        self._before = self._last_seq
+        self.before = self._last_seq
+        """The last event of earlier runs; -1 in a new session."""
         self._recent = Recent()
         self._has_torn_end = False
         self._synced = 0
@@ -133,19 +139,9 @@ class SessionLog:
         self._names: dict[str | None, bytes] = {None: b"null"}
 
     @property
-    def session(self) -> SessionId:
-        """The session's id, which is its folder's name."""
-        return self._session
-
-    @property
     def last_seq(self) -> int:
         """The newest event's number; -1 for an empty log."""
         return self._last_seq
-
-    @property
-    def before(self) -> int:
-        """The last event of earlier runs; -1 in a new session."""
-        return self._before
 
     @property
     def stored_seq(self) -> int:
@@ -173,11 +169,11 @@ class SessionLog:
         `StoreError` for a payload that no reader would understand, or on a closed log.
         """
         if self._closed:
-            raise StoreError(f"The session {self._session} is closed; {payload.kind} was not recorded.")
+            raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
         if self._lock is None and payload.kind not in QUIET:
             self._open_file()
         raw = self._shrinker.prepare(payload, LINE_LIMIT - _ENVELOPE_ROOM)
-        header = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
+        header = (self._last_seq + 1, self._clock.now(), self._name(self.session), self._name(agent))
         cause_json = b"null" if cause is None else to_json(whole_characters(cause))
         line = seal(body(*header, self._parent_of(payload), cause_json, raw))
         event = _read_back(line[:-1], payload.kind, self.blobs)
@@ -293,7 +289,7 @@ class SessionLog:
                 self._move_to_new_file()
             except OSError as fault:
                 raise StoreError(
-                    f"The log of session {self._session} could not be made durable: {fault.strerror or fault}.",
+                    f"The log of session {self.session} could not be made durable: {fault.strerror or fault}.",
                     hint="Check the disk. Do not run anything with side effects until this works.",
                 ) from fault
 
