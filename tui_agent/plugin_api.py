@@ -10,7 +10,7 @@ Panes, commands and projections are lazy `"module:name"` references and are load
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -73,14 +73,15 @@ from tui_agent.protocol.display import (
     TreeNode,
 )
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
-from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage
+from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import counted, printable
 
 API_VERSION = 1
 
@@ -170,6 +171,21 @@ class PluginApi(Protocol):
         ...
 
 
+class BaseTool:
+    """A tool with an empty preview: inherit from it, set `spec`, and define `target`, `effects` and `run`."""
+
+    spec: ToolSpec
+
+    async def preview(self, args: Any, env: Environment) -> Preview:
+        """Return an empty preview: the call's row says enough. Override it to show what the user approves."""
+        return Preview(())
+
+
+def tool_description(module_file: str) -> str:
+    """Return the text of the `.md` file beside a tool's module; `module_file` is the module's `__file__`."""
+    return Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
+
+
 class BaseMiddleware:
     """A middleware that does nothing: inherit from it and override what you need."""
 
@@ -215,10 +231,19 @@ def act(state: SessionStateView, *wanted: AnyAction) -> Action:
 
 
 def text_result(
-    text: str, *, ok: bool = True, summary: str = "", display: Sequence[DisplayBlock] = ()
+    text: str,
+    *,
+    ok: bool = True,
+    summary: str = "",
+    display: Sequence[DisplayBlock] = (),
+    data: JsonMap | None = None,
+    events: Sequence[Payload] = (),
+    full_output: LongText | None = None,
 ) -> ToolResult:
     """Return a result with one text as its content for the model."""
-    return ToolResult(ok=ok, content=(TextContent(text=text),), summary=summary, display=tuple(display))
+    return ToolResult(
+        ok, (TextContent(text=text),), summary, tuple(display), data or {}, tuple(events), full_output
+    )
 
 
 __all__ = [
@@ -232,6 +257,7 @@ __all__ = [
     "Ask",
     "AskModel",
     "BaseMiddleware",
+    "BaseTool",
     "BlobMissing",
     "BlobText",
     "CallTools",
@@ -315,13 +341,16 @@ __all__ = [
     "act",
     "actions",
     "counted",
+    "image_type",
     "line_diff",
     "note_places",
     "path_pattern",
     "plain_letters",
+    "printable",
     "replace_private",
     "text_of_note",
     "text_result",
     "title_of_note",
+    "tool_description",
     "word_forms",
 ]

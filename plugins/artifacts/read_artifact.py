@@ -2,25 +2,24 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
     Artifact,
+    BaseTool,
     BlobMissing,
     Effect,
-    Environment,
     Frozen,
     Internal,
-    Preview,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
+    tool_description,
 )
 
 MOST_LINES = 1_000
@@ -39,10 +38,17 @@ class ReadArtifactArgs(Frozen):
     pattern: str = ""
 
 
-class ReadArtifact:
+class ReadArtifact(BaseTool):
     """Reads recorded outputs only. Secrets are redacted in them as they are in the log."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="read_artifact",
+            description=tool_description(__file__),
+            args=ReadArtifactArgs,
+            verb="read",
+            parallel_safe=True,
+        )
 
     def target(self, args: ReadArtifactArgs) -> str:
         """Return the artifact id with the pattern or the line range."""
@@ -53,10 +59,6 @@ class ReadArtifact:
     def effects(self, args: ReadArtifactArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only session data is read."""
         return (Internal(what="artifacts"),)
-
-    async def preview(self, args: ReadArtifactArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: ReadArtifactArgs, ctx: ToolContext) -> ToolResult:
         """Return the requested lines, up to `MOST_CHARS` characters."""
@@ -101,9 +103,8 @@ def _build_result(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: To
         notes = f"[lines {numbers[0]}-{last} of {len(rows)} of {artifact.id}"
     more = last < (matches[-1] if args.pattern else len(rows))
     body = "\n".join([*rows_shown, f"{notes}; read on with offset={last + 1}]" if more else f"{notes}]"])
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=body),),
+    return text_result(
+        body,
         summary=counted(len(rows_shown), "line"),
         display=(TextBlock(text=ctx.blobs.keep(body)),),
         data={"artifact_id": artifact.id, "first": numbers[0], "last": last, "lines": len(rows)},
@@ -115,9 +116,9 @@ def _empty_result(args: ReadArtifactArgs, artifact: Artifact, lines: int, match_
         message = f"No line of {artifact.id} contains {args.pattern!r}; it has {counted(lines, 'line')}."
     else:
         message = f"{artifact.id} has {counted(lines, 'line')}; line {args.offset} is past its end."
-    return ToolResult(
+    return text_result(
+        message,
         ok=False,
-        content=(TextContent(text=message),),
         summary="nothing",
         data={"artifact_id": artifact.id, "lines": lines},
     )
@@ -140,15 +141,3 @@ def _split_rows(text: str) -> Iterator[str]:
     for line in text.removesuffix("\n").split("\n"):
         for start in range(0, max(len(line), 1), ROW_CHARS):
             yield line[start : start + ROW_CHARS].removesuffix("\r")
-
-
-def make(description: str) -> ReadArtifact:
-    """Create the tool with its description for the model."""
-    ReadArtifact.spec = ToolSpec(
-        name="read_artifact",
-        description=description,
-        args=ReadArtifactArgs,
-        verb="read",
-        parallel_safe=True,
-    )
-    return ReadArtifact()

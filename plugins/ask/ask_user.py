@@ -1,21 +1,19 @@
 """ask_user: one question, answered by choosing an option or in the user's own words."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
-    Preview,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
+    tool_description,
 )
 
 MAX_OPTIONS = 9
@@ -30,10 +28,18 @@ class AskUserArgs(Frozen):
     options: tuple[str, ...] = Field(default=(), description="choices; the user may also answer freely")
 
 
-class AskUser:
+class AskUser(BaseTool):
     """Waits for the user's answer without a time limit."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="ask_user",
+            description=tool_description(__file__),
+            args=AskUserArgs,
+            verb="ask",
+            timeout=None,
+            needs=frozenset({"ask"}),
+        )
 
     def target(self, args: AskUserArgs) -> str:
         """Return the question's first line."""
@@ -42,10 +48,6 @@ class AskUser:
     def effects(self, args: AskUserArgs) -> tuple[Effect, ...]:
         """Return an internal effect: nothing outside the session changes."""
         return (Internal(what="question"),)
-
-    async def preview(self, args: AskUserArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: AskUserArgs, ctx: ToolContext) -> ToolResult:
         """Return the chosen option, the user's words, or both."""
@@ -63,23 +65,9 @@ class AskUser:
         chosen = options[answer.choice] if answer.choice is not None and answer.choice < len(options) else ""
         text = answer.text.strip()
         reply = "\n".join(dict.fromkeys(piece for piece in (chosen, text) if piece))
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=reply or "The user gave no answer."),),
+        return text_result(
+            reply or "The user gave no answer.",
             summary=(reply.split("\n")[0] or "no answer")[:60],
             display=(TextBlock(text=reply),) if reply else (),
             data={"choice": answer.choice, "answer": ctx.blobs.text(ctx.blobs.keep(reply))[:MAX_TOLD]},
         )
-
-
-def make(description: str) -> AskUser:
-    """Create the tool with its description for the model."""
-    AskUser.spec = ToolSpec(
-        name="ask_user",
-        description=description,
-        args=AskUserArgs,
-        verb="ask",
-        timeout=None,
-        needs=frozenset({"ask"}),
-    )
-    return AskUser()

@@ -1,21 +1,19 @@
 """present_plan: a plan that the user approves, edits or rejects before anything is changed."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
     MarkdownBlock,
-    Preview,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
+    tool_description,
 )
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
@@ -29,10 +27,18 @@ class PresentPlanArgs(Frozen):
     plan: str = Field(description="Markdown")
 
 
-class PresentPlan:
+class PresentPlan(BaseTool):
     """Waits for the answer. Text given with an approval is the edited plan; with a rejection, the reason."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="present_plan",
+            description=tool_description(__file__),
+            args=PresentPlanArgs,
+            verb="plan",
+            timeout=None,
+            needs=frozenset({"ask"}),
+        )
 
     def target(self, args: PresentPlanArgs) -> str:
         """Return the plan's first line."""
@@ -41,10 +47,6 @@ class PresentPlan:
     def effects(self, args: PresentPlanArgs) -> tuple[Effect, ...]:
         """Return an internal effect: nothing outside the session changes."""
         return (Internal(what="plan"),)
-
-    async def preview(self, args: PresentPlanArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
         """Return the user's decision on the plan."""
@@ -60,38 +62,23 @@ class PresentPlan:
         block = MarkdownBlock(text=ctx.blobs.keep(plan))
         if answer.choice is None or answer.choice >= REFUSED:
             decision = f"The user refused the plan: {words}" if words else "The user refused the plan."
-            return ToolResult(
+            return text_result(
+                f"{decision}\nChange nothing; revise the plan.",
                 ok=False,
-                content=(TextContent(text=f"{decision}\nChange nothing; revise the plan."),),
                 summary="refused",
                 display=(block,),
                 data={"plan": "refused"},
             )
         if words and words not in (plan, OPTIONS[answer.choice]):
-            return ToolResult(
-                ok=True,
-                content=(TextContent(text=f"The user edited the plan and approved this:\n\n{words}"),),
+            return text_result(
+                f"The user edited the plan and approved this:\n\n{words}",
                 summary="edited",
                 display=(MarkdownBlock(text=ctx.blobs.keep(words)),),
                 data={"plan": "edited"},
             )
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text="The user approved the plan. Carry it out."),),
+        return text_result(
+            "The user approved the plan. Carry it out.",
             summary="approved",
             display=(block,),
             data={"plan": "approved"},
         )
-
-
-def make(description: str) -> PresentPlan:
-    """Create the tool with its description for the model."""
-    PresentPlan.spec = ToolSpec(
-        name="present_plan",
-        description=description,
-        args=PresentPlanArgs,
-        verb="plan",
-        timeout=None,
-        needs=frozenset({"ask"}),
-    )
-    return PresentPlan()

@@ -11,11 +11,11 @@ from tui_agent.plugin_api import (
     LineDiff,
     Preview,
     SessionStateView,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     line_diff,
+    text_result,
 )
 
 from .text import decode, language_of
@@ -82,9 +82,8 @@ def result_of(change: FileChange, said: str, ctx: ToolContext) -> ToolResult:
     """Return the result of a written change for the model and the user."""
     block = change.block()
     stored_block = block.model_copy(update={"diff": ctx.blobs.keep(change.diff.text)})
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=said),),
+    return text_result(
+        said,
         summary=f"+{block.added} -{block.removed}",
         display=(stored_block,),
         data={"path": change.path, "added": block.added, "removed": block.removed, "size": len(change.data)},

@@ -1,27 +1,25 @@
 """glob: find files by a path pattern."""
 
 import time
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
-    Preview,
     Reads,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
     path_pattern,
+    printable,
+    text_result,
+    tool_description,
 )
-
-from .text import printable
 
 MAX_RESULTS = 300
 MAX_SECONDS = 20.0
@@ -34,10 +32,17 @@ class GlobArgs(Frozen):
     path: str = Field(default="", description="folder to search")
 
 
-class Glob:
+class Glob(BaseTool):
     """Finds files below a folder whose path matches a pattern; ignored files are left out."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="glob",
+            description=tool_description(__file__),
+            args=GlobArgs,
+            verb="find",
+            parallel_safe=True,
+        )
 
     def target(self, args: GlobArgs) -> str:
         """Return the pattern, and the folder if one is given."""
@@ -46,10 +51,6 @@ class Glob:
     def effects(self, args: GlobArgs) -> tuple[Effect, ...]:
         """Return a read of the names below the folder."""
         return (Reads(path=args.path or ".", deep=True),)
-
-    async def preview(self, args: GlobArgs, env: Environment) -> Preview:
-        """Return an empty preview: the pattern says enough."""
-        return Preview(())
 
     async def run(self, args: GlobArgs, ctx: ToolContext) -> ToolResult:
         """Return the matching paths in order, relative to the workspace root."""
@@ -76,16 +77,9 @@ class Glob:
         if timed_out:
             lines.append(f"[stopped after {MAX_SECONDS:g} s: some folders were not searched]")
         text = "\n".join(lines) or f"No file matches {args.pattern}."
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=text),),
+        return text_result(
+            text,
             summary=counted(len(paths), "file"),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             data={"files": len(paths)},
         )
-
-
-def make(description: str) -> Glob:
-    """Create the tool with its description for the model."""
-    Glob.spec = ToolSpec(name="glob", description=description, args=GlobArgs, verb="find", parallel_safe=True)
-    return Glob()

@@ -1,27 +1,26 @@
 """list_directory: the entries of one folder."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     EnvironmentFault,
     FileInfo,
     Frozen,
-    Preview,
     Reads,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    printable,
+    text_result,
+    tool_description,
 )
 
-from .text import printable, size_words
+from .text import size_words
 
 MAX_ENTRIES = 500
 LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
@@ -33,10 +32,17 @@ class ListDirectoryArgs(Frozen):
     path: str = Field(default=".", description="folder")
 
 
-class ListDirectory:
+class ListDirectory(BaseTool):
     """Lists folders first, with a trailing slash, then files with their size."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="list_directory",
+            description=tool_description(__file__),
+            args=ListDirectoryArgs,
+            verb="list",
+            parallel_safe=True,
+        )
 
     def target(self, args: ListDirectoryArgs) -> str:
         """Return the folder."""
@@ -45,10 +51,6 @@ class ListDirectory:
     def effects(self, args: ListDirectoryArgs) -> tuple[Effect, ...]:
         """Return the read of the folder."""
         return (Reads(path=args.path or "."),)
-
-    async def preview(self, args: ListDirectoryArgs, env: Environment) -> Preview:
-        """Return an empty preview: the path says enough."""
-        return Preview(())
 
     async def run(self, args: ListDirectoryArgs, ctx: ToolContext) -> ToolResult:
         """Return the entries, without version control folders and caches."""
@@ -67,9 +69,8 @@ class ListDirectory:
         if len(entries) > MAX_ENTRIES:
             lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; use glob to narrow it down]")
         text = "\n".join(lines) or "[the folder is empty]"
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=text),),
+        return text_result(
+            text,
             summary=counted(len(entries), "entry", "entries"),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             data={"path": args.path, "entries": len(entries)},
@@ -91,15 +92,3 @@ def _format_entry(item: FileInfo) -> str:
             return f"{name} (not a regular file)"
         case "file":
             return f"{name}  {size_words(item.size)}"
-
-
-def make(description: str) -> ListDirectory:
-    """Create the tool with its description for the model."""
-    ListDirectory.spec = ToolSpec(
-        name="list_directory",
-        description=description,
-        args=ListDirectoryArgs,
-        verb="list",
-        parallel_safe=True,
-    )
-    return ListDirectory()

@@ -3,11 +3,11 @@
 import asyncio
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     EnvironmentFault,
@@ -16,7 +16,6 @@ from tui_agent.plugin_api import (
     Frozen,
     ImageBlock,
     ImageContent,
-    Preview,
     Reads,
     TextBlock,
     TextContent,
@@ -25,9 +24,13 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     counted,
+    image_type,
+    printable,
+    text_result,
+    tool_description,
 )
 
-from .text import decode, image_type, kind_of, printable, size_words
+from .text import decode, kind_of, size_words
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000
@@ -43,10 +46,17 @@ class ReadFileArgs(Frozen):
     limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES, description="how many lines")
 
 
-class ReadFile:
+class ReadFile(BaseTool):
     """Reads text by lines and images as a whole, and records what was read so that it may be edited."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="read_file",
+            description=tool_description(__file__),
+            args=ReadFileArgs,
+            verb="read",
+            parallel_safe=True,
+        )
 
     def target(self, args: ReadFileArgs) -> str:
         """Return the path, with the line range if one is given."""
@@ -57,10 +67,6 @@ class ReadFile:
     def effects(self, args: ReadFileArgs) -> tuple[Effect, ...]:
         """Return the read of the file."""
         return (Reads(path=args.path),)
-
-    async def preview(self, args: ReadFileArgs, env: Environment) -> Preview:
-        """Return an empty preview: the path says enough."""
-        return Preview(())
 
     async def run(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
         """Return the requested lines within the module's limits, or the image."""
@@ -154,9 +160,8 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     body = "\n".join([*shown, *notes])
     whole = args.offset == 1 and last == total and not clipped
     block = ctx.blobs.keep(body)
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=body),),
+    return text_result(
+        body,
         summary=counted(len(shown), "line"),
         display=(TextBlock(text=block),),
         data={"path": content.path, "first": args.offset, "last": last, "lines": total},
@@ -192,11 +197,3 @@ def _read_event(content: FileContent, ctx: ToolContext, first: int, last: int, *
         whole=whole,
         call_id=ctx.call_id,
     )
-
-
-def make(description: str) -> ReadFile:
-    """Create the tool with its description for the model."""
-    ReadFile.spec = ToolSpec(
-        name="read_file", description=description, args=ReadFileArgs, verb="read", parallel_safe=True
-    )
-    return ReadFile()

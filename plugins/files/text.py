@@ -111,17 +111,6 @@ def kind_of(data: bytes) -> str:
     return "binary data"
 
 
-def image_type(data: bytes) -> str:
-    """Return the media type of an image that models accept; empty for anything else."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    return "image/webp" if data.startswith(b"RIFF") and data[8:12] == b"WEBP" else ""
-
-
 def language_of(path: str) -> str:
     """Guess the language from the file name, for syntax highlighting; empty if unknown."""
     return _LANGUAGES.get(PurePosixPath(path).suffix.lower().removeprefix("."), "")
@@ -134,13 +123,3 @@ def size_words(size: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
         size = size / 1000  # type: ignore[assignment]
     return f"{size:.1f} GB"
-
-
-def printable(path: str) -> str:
-    """Return the path with unprintable and unencodable characters escaped."""
-    text = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    return (
-        text
-        if text.isprintable()
-        else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-    )

@@ -1,10 +1,9 @@
 """write_file: create a file, or replace it as a whole."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     EnvironmentFault,
@@ -18,6 +17,7 @@ from tui_agent.plugin_api import (
     ToolSpec,
     Writes,
     counted,
+    tool_description,
 )
 
 from .file_changes import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
@@ -39,10 +39,13 @@ class SettledWrite(WriteFileArgs):
     exists: bool
 
 
-class WriteFile:
+class WriteFile(BaseTool):
     """Creates a file; replaces an existing one only if asked to, and only if it was read."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="write_file", description=tool_description(__file__), args=WriteFileArgs, verb="write"
+        )
 
     def target(self, args: WriteFileArgs) -> str:
         """Return the path."""
@@ -101,9 +104,3 @@ async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:
             hint="Change it with edit_file, or read it and set overwrite=true to replace it.",
         )
     return await changed(args.path if before is None else before.path, before, data)
-
-
-def make(description: str) -> WriteFile:
-    """Create the tool with its description for the model."""
-    WriteFile.spec = ToolSpec(name="write_file", description=description, args=WriteFileArgs, verb="write")
-    return WriteFile()

@@ -3,23 +3,22 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
     NOTE_BYTES,
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
-    Preview,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
+    tool_description,
 )
 
 from .note_ranking import MAX_BYTES, MAX_NOTES, Found, search
@@ -34,12 +33,17 @@ class SearchNotesArgs(Frozen):
     max_results: int = Field(default=5, ge=1, le=20)
 
 
-class SearchNotes:
+class SearchNotes(BaseTool):
     """Ranks paragraphs of notes by the query's words."""
 
-    spec: ClassVar[ToolSpec]
-
     def __init__(self, folder: Path) -> None:
+        self.spec = ToolSpec(
+            name="search_notes",
+            description=tool_description(__file__),
+            args=SearchNotesArgs,
+            verb="notes",
+            parallel_safe=True,
+        )
         self._folder = folder
 
     def target(self, args: SearchNotesArgs) -> str:
@@ -49,10 +53,6 @@ class SearchNotes:
     def effects(self, args: SearchNotesArgs) -> tuple[Effect, ...]:
         """Return an internal effect: notes belong to the product, not to the workspace."""
         return (Internal(what="notes"),)
-
-    async def preview(self, args: SearchNotesArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: SearchNotesArgs, ctx: ToolContext) -> ToolResult:
         """Return snippets with file:line, the best first."""
@@ -64,9 +64,8 @@ class SearchNotes:
         text = "\n\n".join([*(pieces or [_explain_empty(result)]), *_search_limits(result)])
         count = len(pieces)
         files = list(dict.fromkeys(snippet.file for snippet in result.snippets))
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=text),),
+        return text_result(
+            text,
             summary="none" if not count else "1 snippet" if count == 1 else f"{count} snippets",
             display=(TextBlock(text=ctx.blobs.keep(text)),) if count else (),
             data={"files": list(files), "scores": [snippet.score for snippet in result.snippets]},
@@ -100,11 +99,3 @@ def _search_limits(result: Found) -> list[str]:
 def _join_names(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def make(description: str, folder: Path) -> SearchNotes:
-    """Create the tool for a notes folder, with its description for the model."""
-    SearchNotes.spec = ToolSpec(
-        name="search_notes", description=description, args=SearchNotesArgs, verb="notes", parallel_safe=True
-    )
-    return SearchNotes(folder)

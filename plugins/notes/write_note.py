@@ -4,18 +4,17 @@ import asyncio
 import re
 from difflib import unified_diff
 from pathlib import Path
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
     NOTE_BYTES,
+    BaseTool,
     DiffBlock,
     Effect,
     Environment,
     Frozen,
     Preview,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
@@ -23,6 +22,8 @@ from tui_agent.plugin_api import (
     Writes,
     replace_private,
     text_of_note,
+    text_result,
+    tool_description,
 )
 
 MAX_TITLE = 100
@@ -35,12 +36,13 @@ class WriteNoteArgs(Frozen):
     text: str = Field(min_length=1, description="Markdown")
 
 
-class WriteNote:
+class WriteNote(BaseTool):
     """Writes one note: a file outside the workspace, and judged as such."""
 
-    spec: ClassVar[ToolSpec]
-
     def __init__(self, folder: Path) -> None:
+        self.spec = ToolSpec(
+            name="write_note", description=tool_description(__file__), args=WriteNoteArgs, verb="note"
+        )
         self._folder = folder
 
     def target(self, args: WriteNoteArgs) -> str:
@@ -77,9 +79,8 @@ class WriteNote:
         except OSError as error:
             raise ToolError(f"The note {path} cannot be written: {error.strerror}.") from error
         message = f"{'Saved' if new else 'Replaced'} the note {path.name}."
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=message),),
+        return text_result(
+            message,
             summary="new" if new else f"+{block.added} −{block.removed}",
             display=(block,),
             data={"path": str(path)},
@@ -125,9 +126,3 @@ def _title_hash(text: str) -> int:
 def body_of(title: str, text: str) -> str:
     """Return the note's text as it is written to the file."""
     return f"# {' '.join(title.split())}\n\n{text.strip()}\n"
-
-
-def make(description: str, folder: Path) -> WriteNote:
-    """Create the tool for a notes folder, with its description for the model."""
-    WriteNote.spec = ToolSpec(name="write_note", description=description, args=WriteNoteArgs, verb="note")
-    return WriteNote(folder)

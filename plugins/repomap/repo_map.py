@@ -1,26 +1,24 @@
 """repo_map: the files of the repository that matter for a question."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     MapShown,
     MapWish,
-    Preview,
     Reads,
     RepomapBuilt,
     RepomapUsed,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
+    tool_description,
 )
 
 MOST_TOKENS = 8000
@@ -36,10 +34,19 @@ class RepoMapArgs(Frozen):
     refresh: bool = Field(default=False, description="wait until every file is in the index")
 
 
-class RepoMapTool:
+class RepoMapTool(BaseTool):
     """Ranks the files of the workspace."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="repo_map",
+            description=tool_description(__file__),
+            args=RepoMapArgs,
+            verb="map",
+            timeout=150.0,
+            parallel_safe=True,
+            needs=frozenset(("repomap",)),
+        )
 
     def target(self, args: RepoMapArgs) -> str:
         """Return the question."""
@@ -48,10 +55,6 @@ class RepoMapTool:
     def effects(self, args: RepoMapArgs) -> tuple[Effect, ...]:
         """Return a read of the whole workspace."""
         return (Reads(path=".", deep=True),)
-
-    async def preview(self, args: RepoMapArgs, env: Environment) -> Preview:
-        """Return an empty preview: the question says enough."""
-        return Preview(())
 
     async def run(self, args: RepoMapArgs, ctx: ToolContext) -> ToolResult:
         """Return the map as text."""
@@ -64,9 +67,8 @@ class RepoMapTool:
             recent=tuple(ctx.state.explored)[-20:],
         )
         shown_map = await ctx.repomap.shown(request)
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=shown_map.text),),
+        return text_result(
+            shown_map.text,
             summary=f"{len(shown_map.files):,} of {counted(shown_map.total, 'file')}"
             + (", partial" if shown_map.partial else ""),
             display=(TextBlock(text=shown_map.text),),
@@ -88,17 +90,3 @@ def _built_events(shown_map: MapShown, *, refresh: bool) -> tuple[RepomapBuilt, 
 
 def _used_event(shown_map: MapShown, query: str) -> RepomapUsed:
     return RepomapUsed(query=query, tokens=shown_map.tokens, files=shown_map.files, injected=False)
-
-
-def make(description: str) -> RepoMapTool:
-    """Create the tool with its description for the model."""
-    RepoMapTool.spec = ToolSpec(
-        name="repo_map",
-        description=description,
-        args=RepoMapArgs,
-        verb="map",
-        timeout=150.0,
-        parallel_safe=True,
-        needs=frozenset(("repomap",)),
-    )
-    return RepoMapTool()

@@ -7,24 +7,25 @@ environment, so only files of the workspace, or files allowed for this call, can
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     EnvironmentFault,
     Frozen,
-    Preview,
     Reads,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     path_pattern,
+    printable,
+    text_result,
+    tool_description,
 )
 
 from . import python_search, ripgrep
@@ -60,10 +61,18 @@ class Shown:
     full: bool = False
 
 
-class Grep:
+class Grep(BaseTool):
     """Searches with ripgrep if it is installed, else with Python in a process that can be stopped."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="grep",
+            description=tool_description(__file__),
+            args=GrepArgs,
+            verb="search",
+            timeout=60,
+            parallel_safe=True,
+        )
 
     def target(self, args: GrepArgs) -> str:
         """Return the pattern, and where it is searched."""
@@ -73,10 +82,6 @@ class Grep:
     def effects(self, args: GrepArgs) -> tuple[Effect, ...]:
         """Return a read of everything below the path."""
         return (Reads(path=args.path or ".", deep=True),)
-
-    async def preview(self, args: GrepArgs, env: Environment) -> Preview:
-        """Return an empty preview: the pattern says enough."""
-        return Preview(())
 
     async def run(self, args: GrepArgs, ctx: ToolContext) -> ToolResult:
         """Return the matching lines with their numbers, by file in path order."""
@@ -133,7 +138,7 @@ async def _render(result: Found, args: GrepArgs, env: Environment) -> Shown:
         selected = numbers[: args.max_results - shown.hits]
         if not selected:
             continue
-        rows = [_escape_unprintable(path), *_format_rows(lines, selected, args.context)]
+        rows = [printable(path), *_format_rows(lines, selected, args.context)]
         shown.lines += ["", *rows] if shown.lines else rows
         shown.files += 1
         shown.hits += len(selected)
@@ -174,11 +179,6 @@ def _shorten(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}… (+{len(line) - MAX_LINE} characters)"
 
 
-def _escape_unprintable(path: str) -> str:
-    text = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
 def _build_result(shown: Shown, result: Found, args: GrepArgs, ctx: ToolContext) -> ToolResult:
     hits = f"{shown.hits}{'+' if shown.full or result.more else ''} {'hit' if shown.hits == 1 else 'hits'}"
     notes = list(result.notes)
@@ -186,18 +186,9 @@ def _build_result(shown: Shown, result: Found, args: GrepArgs, ctx: ToolContext)
         notes.append("more hits than shown; narrow the search by path, glob or pattern")
     lines = shown.lines or [f"No match for {args.pattern}."]
     text = "\n".join([*lines, *(f"[{note}]" for note in notes)])
-    return ToolResult(
-        ok=True,
-        content=(TextContent(text=text),),
+    return text_result(
+        text,
         summary=hits if shown.hits else "no hits",
         display=(TextBlock(text=ctx.blobs.keep(text)),),
         data={"hits": shown.hits, "files": shown.files, "engine": result.engine},
     )
-
-
-def make(description: str) -> Grep:
-    """Create the tool with its description for the model."""
-    Grep.spec = ToolSpec(
-        name="grep", description=description, args=GrepArgs, verb="search", timeout=60, parallel_safe=True
-    )
-    return Grep()

@@ -119,25 +119,22 @@ def _npm(output: str) -> Counts:
 
 
 def _jest(output: str) -> Counts:
-    line = re.findall(r"^Tests: +(.*\d+ total.*)$", output, re.MULTILINE)
-    if not line:
-        return Counts()
-    numbers = {
-        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", line[-1])
-    }
-    names = re.findall(r"^ +● (.+)$", output, re.MULTILINE)
-    skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
-    return Counts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
+    return _summary_line(r"^Tests: +(.*\d+ total.*)$", r"^ +● (.+)$", output)
 
 
 def _vitest(output: str) -> Counts:
-    line = re.findall(r"^ *Tests +(\d+ .*)\(\d+\)", output, re.MULTILINE)
-    if not line:
+    return _summary_line(r"^ *Tests +(\d+ .*)\(\d+\)", r"^ *FAIL +(.+)$", output)
+
+
+def _summary_line(pattern: str, failure: str, output: str) -> Counts:
+    """Read counts such as `1 failed, 2 passed` from the last line that matches `pattern`."""
+    lines = re.findall(pattern, output, re.MULTILINE)
+    if not lines:
         return Counts()
     numbers = {
-        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", line[-1])
+        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", lines[-1])
     }
-    names = re.findall(r"^ *FAIL +(.+)$", output, re.MULTILINE)
+    names = re.findall(failure, output, re.MULTILINE)
     skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
     return Counts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
 

@@ -1,6 +1,6 @@
 """Tool results for background jobs: the job's state and its output since the last read."""
 
-from tui_agent.plugin_api import JobReport, JsonMap, TerminalBlock, TextContent, ToolContext, ToolResult
+from tui_agent.plugin_api import JobReport, JsonMap, TerminalBlock, ToolContext, ToolResult, text_result
 
 from .output import shown, whole
 
@@ -17,9 +17,9 @@ def told(report: JobReport, ctx: ToolContext) -> ToolResult:
         "exit_code": report.exit_code,
         "bytes": len(report.output) + report.missed,
     }
-    return ToolResult(
+    return text_result(
+        f"[{report.job_id} {_describe_state(report)}]\n{body}",
         ok=report.state != "failed",
-        content=(TextContent(text=f"[{report.job_id} {_describe_state(report)}]\n{body}"),),
         summary=f"{report.job_id}, {_summarise_state(report)}",
         display=(TerminalBlock(text=output.kept),) if text else (),
         data=data,

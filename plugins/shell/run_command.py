@@ -1,10 +1,9 @@
 """run_command: a program with arguments, or a bash script if the command needs a shell."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     ExecResult,
@@ -15,11 +14,12 @@ from tui_agent.plugin_api import (
     TerminalBlock,
     TestFinished,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
+    tool_description,
 )
 
 from .command_words import all_words, plain_words
@@ -46,10 +46,18 @@ class RunCommandArgs(Frozen):
     background: bool = Field(default=False, description="run without waiting, e.g. a server or watcher")
 
 
-class RunCommand:
+class RunCommand(BaseTool):
     """Runs a command to its end, streams its output, and stops every process it started."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="run_command",
+            description=tool_description(__file__),
+            args=RunCommandArgs,
+            verb="run",
+            timeout=None,
+            needs=frozenset({"jobs"}),
+        )
 
     def target(self, args: RunCommandArgs) -> str:
         """Return the command as given."""
@@ -84,9 +92,9 @@ class RunCommand:
         end = ending(result)
         text = shown(output)
         report = f"[{end}]\n{text}" if text else f"[{end}, no output]"
-        return ToolResult(
+        return text_result(
+            report + refusal(result),
             ok=result.exit_code == 0,
-            content=(TextContent(text=report + refusal(result)),),
             summary=end,
             display=(TerminalBlock(text=output.kept),) if text else (),
             data={
@@ -127,16 +135,3 @@ def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
             return (command,), ""
     words = None if args.shell else plain_words(command)
     return (words, "") if words is not None else ((), command)
-
-
-def make(description: str) -> RunCommand:
-    """Create the tool with its description for the model."""
-    RunCommand.spec = ToolSpec(
-        name="run_command",
-        description=description,
-        args=RunCommandArgs,
-        verb="run",
-        timeout=None,
-        needs=frozenset({"jobs"}),
-    )
-    return RunCommand()

@@ -2,11 +2,11 @@
 
 import shlex
 from dataclasses import replace
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     ExecResult,
@@ -16,11 +16,12 @@ from tui_agent.plugin_api import (
     Runs,
     TerminalBlock,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
+    text_result,
+    tool_description,
 )
 
 from .command_words import plain_words
@@ -48,10 +49,17 @@ class SettledTests(RunTestsArgs):
     folder: str = ""
 
 
-class RunTests:
+class RunTests(BaseTool):
     """Runs a test program and counts passed and failed tests; refuses any other command."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="run_tests",
+            description=tool_description(__file__),
+            args=RunTestsArgs,
+            verb="test",
+            timeout=None,
+        )
 
     def target(self, args: RunTestsArgs) -> str:
         """Return the command, or the path to test."""
@@ -105,9 +113,9 @@ def _build_result(
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
     text = shown(output) + refusal(result)
-    return ToolResult(
+    return text_result(
+        "\n".join([*head, "", text] if text else head),
         ok=result.exit_code == 0,
-        content=(TextContent(text="\n".join([*head, "", text] if text else head)),),
         summary=summary,
         display=(TerminalBlock(text=output.kept),) if text else (),
         data={
@@ -142,11 +150,3 @@ async def _resolve_command(args: RunTestsArgs, env: Environment) -> TestCommand:
             hint="Use run_command for anything else.",
         )
     return TestCommand((*words, *((args.path,) if args.path else ())), framework)
-
-
-def make(description: str) -> RunTests:
-    """Create the tool with its description for the model."""
-    RunTests.spec = ToolSpec(
-        name="run_tests", description=description, args=RunTestsArgs, verb="test", timeout=None
-    )
-    return RunTests()

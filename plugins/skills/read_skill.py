@@ -1,24 +1,23 @@
 """read_skill: the instructions of a skill, or one of its other files."""
 
 import asyncio
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
     MarkdownBlock,
-    Preview,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
+    tool_description,
 )
 
 MAX_CHARS = 60_000
@@ -31,10 +30,18 @@ class ReadSkillArgs(Frozen):
     file: str = Field(default="", description="a file in the skill's folder; empty: its instructions")
 
 
-class ReadSkill:
+class ReadSkill(BaseTool):
     """Reads files of the session's skills and nothing else."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="read_skill",
+            description=tool_description(__file__),
+            args=ReadSkillArgs,
+            verb="skill",
+            parallel_safe=True,
+            needs=frozenset({"skills"}),
+        )
 
     def target(self, args: ReadSkillArgs) -> str:
         """Return the skill, and the file if one is given."""
@@ -43,10 +50,6 @@ class ReadSkill:
     def effects(self, args: ReadSkillArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only skills loaded into the session are read."""
         return (Internal(what=f"the skill {args.name}"),)
-
-    async def preview(self, args: ReadSkillArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
 
     async def run(self, args: ReadSkillArgs, ctx: ToolContext) -> ToolResult:
         """Return the text; for the instructions also the names of the other files."""
@@ -63,23 +66,9 @@ class ReadSkill:
             notes.append(f"[files of this skill: {', '.join(skill.files)}]")
         lines = text.count("\n") + 1
         shown = ctx.blobs.keep(text)
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text="\n\n".join((text, *notes))),),
+        return text_result(
+            "\n\n".join((text, *notes)),
             summary=counted(lines, "line"),
             display=(MarkdownBlock(text=shown) if skill.file.endswith(".md") else TextBlock(text=shown),),
             data={"skill": skill.name, "file": skill.file, "files": list(skill.files)},
         )
-
-
-def make(description: str) -> ReadSkill:
-    """Create the tool with its description for the model."""
-    ReadSkill.spec = ToolSpec(
-        name="read_skill",
-        description=description,
-        args=ReadSkillArgs,
-        verb="skill",
-        parallel_safe=True,
-        needs=frozenset({"skills"}),
-    )
-    return ReadSkill()

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 from contextlib import suppress
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     EnvironmentFault,
@@ -19,6 +19,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    tool_description,
 )
 
 from .evidence import Findings, read_findings
@@ -33,10 +34,20 @@ class DelegateReadonlyArgs(Frozen):
     task: str = Field(min_length=1, description="the question, and what is already known")
 
 
-class DelegateReadonly:
+class DelegateReadonly(BaseTool):
     """Runs an investigator agent and returns its findings."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="delegate_readonly",
+            description=tool_description(__file__),
+            args=DelegateReadonlyArgs,
+            verb="[Subtask]",
+            timeout=None,
+            parallel_safe=True,
+            parallel_among="subtasks",
+            needs=frozenset({"delegate"}),
+        )
 
     def target(self, args: DelegateReadonlyArgs) -> str:
         """Return the question."""
@@ -100,18 +111,3 @@ def _format_findings(findings: Findings) -> str:
     if findings.open_questions:
         lines += ["", "Open:", *(f"- {question}" for question in findings.open_questions)]
     return "\n".join([*lines, "", f"Confidence: {findings.confidence}"])
-
-
-def make(description: str) -> DelegateReadonly:
-    """Create the tool with its description for the model."""
-    DelegateReadonly.spec = ToolSpec(
-        name="delegate_readonly",
-        description=description,
-        args=DelegateReadonlyArgs,
-        verb="[Subtask]",
-        timeout=None,
-        parallel_safe=True,
-        parallel_among="subtasks",
-        needs=frozenset({"delegate"}),
-    )
-    return DelegateReadonly()

@@ -16,9 +16,9 @@ def result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, 
     if not report.success:
         answer["reason"] = report.reason
     return ToolResult(
+        content=(TextContent(text=json.dumps(answer, ensure_ascii=False, indent=1)),),
         ok=report.success,
         stopped=report.reason == "interrupted",
-        content=(TextContent(text=json.dumps(answer, ensure_ascii=False, indent=1)),),
         summary=_describe_outcome(report),
         display=display,
         data={**answer, **_usage_figures(report)},

@@ -1,10 +1,9 @@
 """spawn_subtask: a task for an agent with its own context."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
     Environment,
     Errand,
@@ -17,6 +16,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    tool_description,
 )
 
 from .reports import file_rows, result
@@ -38,10 +38,20 @@ class SpawnSubtaskArgs(Frozen):
     agent: str = Field(default="", description="a named agent")
 
 
-class SpawnSubtask:
+class SpawnSubtask(BaseTool):
     """Runs a delegate and returns its report."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="spawn_subtask",
+            description=tool_description(__file__),
+            args=SpawnSubtaskArgs,
+            verb="[Subtask]",
+            timeout=None,
+            parallel_safe=True,
+            parallel_among="subtasks",
+            needs=frozenset({"delegate"}),
+        )
 
     def target(self, args: SpawnSubtaskArgs) -> str:
         """Return the agent's name, if given, and the task."""
@@ -70,18 +80,3 @@ class SpawnSubtask:
             "files_modified": list(report.files_modified),
         }
         return result(report, answer, (MarkdownBlock(text=report.summary), *file_rows(report)))
-
-
-def make(description: str) -> SpawnSubtask:
-    """Create the tool with its description for the model."""
-    SpawnSubtask.spec = ToolSpec(
-        name="spawn_subtask",
-        description=description,
-        args=SpawnSubtaskArgs,
-        verb="[Subtask]",
-        timeout=None,
-        parallel_safe=True,
-        parallel_among="subtasks",
-        needs=frozenset({"delegate"}),
-    )
-    return SpawnSubtask()

@@ -1,18 +1,16 @@
 """read_todos: the current todo list."""
 
-from typing import ClassVar
-
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
-    Preview,
     TextBlock,
-    TextContent,
     ToolContext,
     ToolResult,
     ToolSpec,
+    text_result,
+    tool_description,
 )
 
 from .todo_text import progress, rows
@@ -22,10 +20,18 @@ class ReadTodosArgs(Frozen):
     """Arguments of read_todos: none."""
 
 
-class ReadTodos:
+class ReadTodos(BaseTool):
     """Shows the list with the items' ids."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="read_todos",
+            description=tool_description(__file__),
+            args=ReadTodosArgs,
+            verb="todos",
+            parallel_safe=True,
+            needs=frozenset({"state"}),
+        )
 
     def target(self, args: ReadTodosArgs) -> str:
         """Return an empty string: there is nothing to name."""
@@ -35,32 +41,14 @@ class ReadTodos:
         """Return an internal effect: only the session's own list is read."""
         return (Internal(what="todos"),)
 
-    async def preview(self, args: ReadTodosArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
-
     async def run(self, args: ReadTodosArgs, ctx: ToolContext) -> ToolResult:
         """Return the list in order."""
         items = ctx.state.todo
         if not items:
-            return ToolResult(ok=True, content=(TextContent(text="There are no todos."),), summary="none")
+            return text_result("There are no todos.", summary="none")
         text = rows(items, ids=True)
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=f"{progress(items)}\n{text}"),),
+        return text_result(
+            f"{progress(items)}\n{text}",
             summary=progress(items),
             display=(TextBlock(text=ctx.blobs.keep(rows(items))),),
         )
-
-
-def make(description: str) -> ReadTodos:
-    """Create the tool with its description for the model."""
-    ReadTodos.spec = ToolSpec(
-        name="read_todos",
-        description=description,
-        args=ReadTodosArgs,
-        verb="todos",
-        parallel_safe=True,
-        needs=frozenset({"state"}),
-    )
-    return ReadTodos()

@@ -1,18 +1,15 @@
 """write_todos: replace the whole todo list."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     Frozen,
     Internal,
-    Preview,
     TextBlock,
-    TextContent,
     TodoItem,
     TodoStatus,
     TodoUpdated,
@@ -21,6 +18,8 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     counted,
+    text_result,
+    tool_description,
 )
 
 from .todo_text import progress, rows
@@ -44,10 +43,17 @@ class WriteTodosArgs(Frozen):
     todos: tuple[Todo, ...]
 
 
-class WriteTodos:
+class WriteTodos(BaseTool):
     """Replaces the list. If several items are in progress, only the first stays so, and the model is told."""
 
-    spec: ClassVar[ToolSpec]
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name="write_todos",
+            description=tool_description(__file__),
+            args=WriteTodosArgs,
+            verb="todos",
+            needs=frozenset({"state"}),
+        )
 
     def target(self, args: WriteTodosArgs) -> str:
         """Return the number of items."""
@@ -57,10 +63,6 @@ class WriteTodos:
         """Return an internal effect: only the session's own list changes."""
         return (Internal(what="todos"),)
 
-    async def preview(self, args: WriteTodosArgs, env: Environment) -> Preview:
-        """Return an empty preview: this call never needs approval."""
-        return Preview(())
-
     async def run(self, args: WriteTodosArgs, ctx: ToolContext) -> ToolResult:
         """Return the new list in order."""
         items = _assign_ids(args.todos, ctx.state.todo)
@@ -68,9 +70,8 @@ class WriteTodos:
         items, note = _keep_one_in_progress(items)
         text = rows(items)
         listing = f"{progress(items)}\n{text}" if items else "The list is empty now."
-        return ToolResult(
-            ok=True,
-            content=(TextContent(text=f"{note}\n{listing}" if note else listing),),
+        return text_result(
+            f"{note}\n{listing}" if note else listing,
             summary=progress(items),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             events=(TodoUpdated(items=items, note=note),),
@@ -131,15 +132,3 @@ def _keep_one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, 
         repaired,
         f"Only one item can be in progress: “{current.content}” stays, the others are now pending.",
     )
-
-
-def make(description: str) -> WriteTodos:
-    """Create the tool with its description for the model."""
-    WriteTodos.spec = ToolSpec(
-        name="write_todos",
-        description=description,
-        args=WriteTodosArgs,
-        verb="todos",
-        needs=frozenset({"state"}),
-    )
-    return WriteTodos()

@@ -16,6 +16,7 @@ from tests.engine.long_histories import (
     words,
     work,
 )
+from tests.stubs.legal_history import check_pairs
 from tui_agent.context.summary import TITLE
 from tui_agent.folds.context.ledger import Ledger
 from tui_agent.protocol.commands import (
@@ -27,7 +28,7 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.events.context import (
     ContextPacked,
 )
-from tui_agent.protocol.messages import SummaryMessage, ToolMessage, check_pairs
+from tui_agent.protocol.messages import SummaryMessage, ToolMessage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import EchoTool, FakeModel, QuickClock, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.protocol.commands import AnswerQuestion, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.protocol.messages import check_pairs
 
 TURNS = 200
 WHOLE = re.compile(r"complete [0-9]+ words")

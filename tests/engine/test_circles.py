@@ -17,6 +17,7 @@ from tests.engine.long_histories import (
     turn,
     until,
 )
+from tests.stubs.legal_history import check_pairs
 from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.engine.compaction.circuit_breaker import APART, SAME_CALLS, TIGHT
 from tui_agent.engine.compaction.compactor import CIRCLES, OUT_OF_CIRCLES
@@ -25,7 +26,6 @@ from tui_agent.protocol.commands import GoOn, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets
 

@@ -23,6 +23,7 @@ from tests.engine.long_histories import (
     words,
     work,
 )
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.summary import STORY, TITLE
 from tui_agent.folds.context.compacted_history import REDUCED
@@ -33,7 +34,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import SettingsChanged
-from tui_agent.protocol.messages import ToolMessage, check_pairs
+from tui_agent.protocol.messages import ToolMessage
 
 
 async def test_a_turn_of_seventy_iterations_keeps_its_task_rules_and_todos(tmp_path: Path) -> None:

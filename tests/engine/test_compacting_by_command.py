@@ -19,6 +19,7 @@ from tests.engine.long_histories import (
     until,
     work,
 )
+from tests.stubs.legal_history import check_pairs
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.model import TextChunk
 from tui_agent.protocol.base import JsonMap
@@ -32,7 +33,7 @@ from tui_agent.protocol.events.context import (
     ContextPacked,
 )
 from tui_agent.protocol.events.session import CommandRejected
-from tui_agent.protocol.messages import Message, check_pairs
+from tui_agent.protocol.messages import Message
 
 
 async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back(tmp_path: Path) -> None:

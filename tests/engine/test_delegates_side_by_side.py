@@ -7,6 +7,7 @@ import anyio
 
 from tests.engine.harness import call, say
 from tests.engine.talks import Talks, results, rules, talking, told, turn, use
+from tests.stubs.legal_history import check_pairs
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.plugin_api import BaseMiddleware
@@ -18,7 +19,6 @@ from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.protocol.parts import ToolCallPart
 
 

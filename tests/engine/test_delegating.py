@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.engine.talks import Talks, results, rules, spawn, talking, told, tools, turn, use
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.folds.session.fold import SessionState
@@ -23,7 +24,6 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import IterationStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import Budgets
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
+from tests.stubs.legal_history import check_pairs
 from tui_agent.protocol.commands import GoOn, Revert, SubmitPrompt
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.messages import check_pairs
 
 
 def talks() -> Talks:

@@ -11,6 +11,7 @@ import pytest
 from tests.engine.harness import Bench, FakeModel, running, say
 from tests.engine.long_histories import PROMPT, of, words
 from tests.engine.talks import Talks, rules, spawn, tools, use
+from tests.stubs.legal_history import check_pairs
 from tui_agent.context.compaction_limits import Shrinking
 from tui_agent.context.summary import TITLE
 from tui_agent.engine.delegates.runner import LAST
@@ -21,7 +22,7 @@ from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import AgentId
-from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.store.files import SystemFiles
 from tui_agent.store.reader import read_records
 

@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, ask, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tui_agent.ports.model import Finished, ModelFault, TextChunk
 from tui_agent.protocol.commands import DecidePermission, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
-from tui_agent.protocol.messages import check_pairs
 
 
 def _answers() -> list[object]:

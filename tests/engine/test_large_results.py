@@ -8,6 +8,7 @@ from typing import ClassVar
 import pytest
 
 from tests.engine.harness import EchoTool, Words, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools.large_results import LARGE, LEAST, SEEN, limit_of
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
@@ -15,7 +16,7 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.messages import ToolMessage, check_pairs
+from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.files import SystemFiles
 from tui_agent.store.verify import verify

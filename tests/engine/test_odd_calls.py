@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.strict_history import faults_in
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.middleware.memory import WorkingMemory
@@ -16,7 +17,6 @@ from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPromp
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.protocol.parts import TextContent
 
 ODD = {

@@ -14,6 +14,7 @@ from tests.engine.long_histories import (
     turn,
     work,
 )
+from tests.stubs.legal_history import check_pairs
 from tui_agent.models.faults import fault
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -21,7 +22,6 @@ from tui_agent.protocol.events.context import (
     ContextReduced,
 )
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.messages import check_pairs
 
 
 async def test_an_overflow_is_answered_by_a_compaction_once(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from anyio import to_thread
 
 from tests.engine.harness import EchoTool, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.config.layers import load
 from tui_agent.config.options import SessionOptions
@@ -19,7 +20,7 @@ from tui_agent.protocol.commands import SetContextMode, SetMapChoice, SetRepoMap
 from tui_agent.protocol.events.context import ContextPacked, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.settings import MapChoice
 from tui_agent.wiring.repomap import SessionMaps, index_folder
 

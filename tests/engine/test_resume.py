@@ -8,13 +8,13 @@ import pytest
 
 from tests.engine.harness import EchoTool, ask, call, running, say
 from tests.stubs.golden import golden
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.store import said, store
 from tui_agent.protocol.commands import Queue, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import LogRepaired, RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.session.resume import Unfinished
 from tui_agent.store.reader import read_records
 

@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from tests.engine.harness import Bench, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import Interrupt, PlanRevert, Redo, Revert, SetPolicy, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import (
@@ -19,7 +20,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoUpdated
-from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from tests.engine.harness import EchoTool, Words, ask, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
 from tui_agent.ports.model import Finished, ModelFault, TextChunk
@@ -30,7 +31,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionReques
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserQueued
-from tui_agent.protocol.messages import ToolMessage, UserMessage, check_pairs
+from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.settings import PAUSING, AgentState, Budgets
 
 

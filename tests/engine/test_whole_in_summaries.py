@@ -27,6 +27,7 @@ from tests.engine.long_histories import (
     words,
     work,
 )
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assembly import PINNED_SHORT
 from tui_agent.context.compaction_limits import Shrinking
@@ -43,7 +44,7 @@ from tui_agent.protocol.events.context import ContextRestored
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SettingsChanged
-from tui_agent.protocol.messages import ToolMessage, UserMessage, check_pairs
+from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode
 

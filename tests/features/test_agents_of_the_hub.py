@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
+from tests.stubs.legal_history import check_pairs
 from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ToolError
@@ -18,7 +19,7 @@ from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.wiring.session import session
 

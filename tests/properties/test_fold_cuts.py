@@ -7,12 +7,12 @@ import pytest
 from tests.golden.make import LOGS
 from tests.stubs.folds import all_folds, apply_all
 from tests.stubs.golden import GOLDEN, golden
+from tests.stubs.legal_history import check_pairs
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.transcript.fold import Transcript, TranscriptView
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import check_pairs
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.scan import records
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
+from tests.stubs.legal_history import check_pairs
 from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.budgets import Room
 from tui_agent.context.summary import STORY
@@ -20,7 +21,6 @@ from tui_agent.protocol.messages import (
     ToolMessage,
     UserKind,
     UserMessage,
-    check_pairs,
 )
 from tui_agent.protocol.parts import (
     Content,

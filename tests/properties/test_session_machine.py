@@ -396,7 +396,7 @@ class SessionMachine(RuleBasedStateMachine):
             assert {each.id for each in wanted} == set(self.sessions)
         for plain in self.sessions.values():
             for event in plain.asked()[-1:]:
-                found = self.store.search(str(getattr(event.payload, "text", "")))
+                found = self.store.index.search(self.store.stands(), str(getattr(event.payload, "text", "")))
                 assert any(hit.seq == event.seq for hit in found), (plain.name, event.seq)
 
     @rule(where=WHERE)
@@ -414,7 +414,7 @@ class SessionMachine(RuleBasedStateMachine):
         assert any(blob.name[:12] in line for line in verify(plain.folder)) == lost
         self.open(plain)
         self.store.list()
-        self.store.search("number1x")
+        self.store.index.search(self.store.stands(), "number1x")
         self.run_turn(([], "Done."))
         self.check()
         self.close()

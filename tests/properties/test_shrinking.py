@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
+from tests.stubs.legal_history import check_pairs
 from tui_agent.context.compaction_limits import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import (
     STORY,
@@ -24,7 +25,6 @@ from tui_agent.protocol.messages import (
     SummaryMessage,
     ToolMessage,
     UserMessage,
-    check_pairs,
 )
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 

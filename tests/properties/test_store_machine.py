@@ -168,7 +168,10 @@ class StoreMachine(RuleBasedStateMachine):
         finally:
             if blocker is not None:
                 blocker.close()
-        found = [(hit.session, hit.seq) for hit in self.sessions.search(f"marked{self.log.last_seq - 1}")]
+        found = [
+            (hit.session, hit.seq)
+            for hit in self.sessions.index.search(self.sessions.stands(), f"marked{self.log.last_seq - 1}")
+        ]
         assert (self.name, self.log.last_seq) in found
 
     @rule()

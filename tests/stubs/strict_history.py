@@ -8,12 +8,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from tests.stubs.legal_history import check_pairs
 from tui_agent.models import chat_messages, responses
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.litellm_client import load
 from tui_agent.ports.model import ModelRequest
 from tui_agent.protocol.ids import RequestId
-from tui_agent.protocol.messages import Message, check_pairs
+from tui_agent.protocol.messages import Message
 from tui_agent.protocol.settings import ModelInfo
 
 MODEL = ModelInfo(profile="strict", provider="openai", model="strict", window=100_000, max_output=1_000)

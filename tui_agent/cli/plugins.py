@@ -10,9 +10,8 @@ from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import keep_disabled
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
-from tui_agent.plugin_host.discover import Found, discover
+from tui_agent.plugin_host.discover import Found, discover, usable_name
 from tui_agent.plugin_host.loader import PluginHost
-from tui_agent.plugin_host.manifest import usable_name
 from tui_agent.wiring.base import ground
 from tui_agent.wiring.plugins import plugin_places
 

@@ -12,8 +12,8 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.project import Project, projects
 from tui_agent.config.project_powers import power
+from tui_agent.config.trust import Project, projects
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

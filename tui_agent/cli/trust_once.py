@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.project import projects
+from tui_agent.config.trust import projects
 from tui_agent.errors import UsageError
 
 

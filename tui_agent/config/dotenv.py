@@ -4,21 +4,11 @@ Invariant: no interpolation and no commands; a value is the text between the quo
 """
 
 import re
-from pathlib import Path
 
-from tui_agent.config.files import read_small
 from tui_agent.errors import ConfigError
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
-
-
-def read(path: Path) -> dict[str, str]:
-    """Return the variables of a `.env` file; empty if it does not exist. Raises `ConfigError` with file and
-    line.
-    """
-    text = read_small(path)
-    return {} if text is None else parse(text, str(path))
 
 
 def parse(text: str, name: str = ".env") -> dict[str, str]:

@@ -14,24 +14,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from tui_agent.config import dotenv, hooks
+from tui_agent.config import dotenv
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.project import Project, projects, ruling
 from tui_agent.config.project_powers import refused_key
-from tui_agent.config.settings import (
-    CheckpointSettings,
-    Config,
-    ModelProfile,
-    RedactionSettings,
-    SandboxSettings,
-    SecretSettings,
-)
+from tui_agent.config.settings import Config, HookSettings, ModelProfile
+from tui_agent.config.trust import Project, projects, ruling
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.settings import Budgets
 
 Tree = dict[str, Any]
 
@@ -121,21 +113,26 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
         paths=final_paths,
         projects=folders,
         project=project,
-        plugins=not options.no_plugins,
     )
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Use the hooks of both files: a nearer layer adds to the others instead of replacing them."""
-    joined = hooks.joined(user_tree, project_tree)
+    """Use the hooks of both files, the user's first: a nearer layer adds to the others instead of replacing them."""
+    joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
         return
     layers.tree["hook"] = joined
     del layers.origins["hook"]
-    user_count = len(hooks.joined(user_tree, {}))
+    user_count = len(_hook_tables(user_tree))
     for number in range(len(joined)):
         origin = paths.user_config if number < user_count else paths.project_config
         layers.origins[f"hook.{number}"] = str(origin)
+
+
+def _hook_tables(tree: Tree) -> list[Any]:
+    """Return the hooks of one file. A value that is not a list is kept for validation to reject."""
+    value = tree.get("hook", [])
+    return value if isinstance(value, list) else [value]
 
 
 def _project_layer(project: Project, path: Path) -> Tree:
@@ -203,7 +200,9 @@ def _parse_toml(text: str, path: Path) -> Tree:
     try:
         Config.model_validate(_fill_model_names(tree))
     except ValidationError as error:
-        raise ConfigError(*_describe_error(error, path, text, tree)) from error
+        key, problem = _explain(error, tree)
+        line = _find_line(text, key)
+        raise ConfigError(f"{path}, line {line}: {problem}" if line else f"{path}: {problem}") from error
     return tree
 
 
@@ -219,51 +218,36 @@ def _fill_model_names(tree: Tree) -> Tree:
     return {**tree, "models": completed}
 
 
-def _describe_error(error: ValidationError, path: Path, text: str, tree: Tree) -> tuple[str]:
+def _explain(error: ValidationError, tree: Tree) -> tuple[list[str], str]:
+    """Return the key that the first error is about, and what is wrong with it."""
     first = error.errors()[0]
-    loc = _key_parts(first["type"], first["loc"], tree)
-    line = _find_line(text, loc)
-    where = f"{path}, line {line}" if line else str(path)
-    return (f"{where}: {_explain(first['type'], '.'.join(loc), first['msg'], first.get('input'))}",)
-
-
-def _explain(kind: str, key: str, message: str, value: object) -> str:
-    if kind == "extra_forbidden":
+    # A missing key is not in the file, so its path is used as given.
+    parts = list(map(str, first["loc"])) if first["type"] == "missing" else _as_written(first["loc"], tree)
+    key = ".".join(parts)
+    if first["type"] == "extra_forbidden":
         known = _known_keys(key)
         matches = get_close_matches(key.rpartition(".")[2], known, n=1)
         if matches:
-            return f"unknown key '{key}'. Did you mean '{matches[0]}'?"
+            return parts, f"unknown key '{key}'. Did you mean '{matches[0]}'?"
         choices = f" (known: {', '.join(known)})" if known else ""
-        return f"unknown key '{key}'. Remove or correct it{choices}."
-    if kind == "missing":
-        return f"'{key}' is missing. Add it."
-    return f"'{key}' is {value!r}: {message[:1].lower()}{message[1:]}. Correct the value."
+        return parts, f"unknown key '{key}'. Remove or correct it{choices}."
+    if first["type"] == "missing":
+        return parts, f"'{key}' is missing. Add it."
+    message = first["msg"]
+    return parts, f"'{key}' is {first.get('input')!r}: {message[:1].lower()}{message[1:]}. Correct the value."
 
 
 def _known_keys(key: str) -> list[str]:
     parent = key.split(".")[:-1]
     if not parent:
         return sorted(Config.model_fields)
-    if parent[0] == "models" and len(parent) == 2:
-        return sorted(ModelProfile.model_fields)
-    if parent == ["budgets"]:
-        return sorted(Budgets.model_fields)
-    if parent == ["checkpoints"]:
-        return sorted(CheckpointSettings.model_fields)
-    if parent == ["sandbox"]:
-        return sorted(SandboxSettings.model_fields)
-    if parent == ["secrets"]:
-        return sorted(SecretSettings.model_fields)
-    if parent == ["redaction"]:
-        return sorted(RedactionSettings.model_fields)
-    if parent[0] == "hook" and len(parent) == 2:
-        return sorted(hooks.HookSettings.model_fields)
-    return []
-
-
-def _key_parts(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:
-    """Return the key that an error is about. A missing key is not in the file, so its path is used as given."""
-    return [str(part) for part in loc] if kind == "missing" else _as_written(loc, tree)
+    # The name of a model or the number of a hook stands between the table and the key.
+    table: object = (
+        {"models": ModelProfile, "hook": HookSettings}.get(parent[0]) if len(parent) == 2 else None
+    )
+    if len(parent) == 1 and parent[0] in Config.model_fields:
+        table = Config.model_fields[parent[0]].annotation
+    return sorted(table.model_fields) if isinstance(table, type) and issubclass(table, BaseModel) else []
 
 
 def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
@@ -305,15 +289,10 @@ def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(_key_parts(first["type"], first["loc"], tree))
-        origin = origins.get(key) or next(
-            (o for k, o in origins.items() if k.startswith(f"{key.rsplit('.', 1)[0]}.")), ""
-        )
-        where = origin or "configuration"
-        raise ConfigError(
-            f"{where}: {_explain(first['type'], key, first['msg'], first.get('input'))}"
-        ) from error
+        parts, problem = _explain(error, tree)
+        key, table = ".".join(parts), ".".join(parts[:-1]) or ".".join(parts)
+        beside = (origin for name, origin in origins.items() if name.startswith(f"{table}."))
+        raise ConfigError(f"{origins.get(key) or next(beside, 'configuration')}: {problem}") from error
 
 
 def _options_layer(options: SessionOptions) -> Tree:

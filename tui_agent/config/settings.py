@@ -3,6 +3,7 @@
 Invariant: unknown keys are refused; every field has a description; no field holds a secret.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -15,34 +16,72 @@ from pydantic import (
     PrivateAttr,
     StringConstraints,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
-from tui_agent.config.hooks import HookSettings
 from tui_agent.config.paths import Paths
-from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.trust import Project
+from tui_agent.ports.hook import TIME_LIMIT_S, TOOL_EVENTS
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.events.hook import HookSource
+from tui_agent.protocol.events.hook import HookEvent, HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
 """A path in which `~` is expanded to the home folder."""
-
 HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
 """Text allowed in an HTTP header."""
-
 VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The full name of an environment variable."""
-
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
+EVERY = ("", "*")
+"""Matchers that match every tool."""
+LONGEST_S = 600.0
 
 
 class Table(BaseModel):
     """A table of a configuration file: frozen, and strict about its keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class HookSettings(Table):
+    """One `[[hook]]`: a command that runs on an event."""
+
+    event: HookEvent = Field(description="When: before_tool, after_tool, before_prompt, … (docs/hooks.md).")
+    command: str = Field(
+        description="Command line, run by bash in the workspace with JSON on its standard input.",
+        min_length=1,
+    )
+    matcher: str = Field(
+        "",
+        description="Regular expression for the whole tool name (run_command, write_file|edit); empty: every tool.",
+    )
+    timeout: float = Field(
+        TIME_LIMIT_S, gt=0, le=LONGEST_S, description="Seconds before the command is stopped."
+    )
+
+    @field_validator("matcher")
+    @classmethod
+    def _check_matcher(cls, matcher: str) -> str:
+        try:
+            re.compile("" if matcher in EVERY else matcher)
+        except re.error as error:
+            raise ValueError(f"not a valid regular expression: {error}") from error
+        return matcher
+
+    @model_validator(mode="after")
+    def _check_event(self) -> "HookSettings":
+        if self.matcher and self.event not in TOOL_EVENTS:
+            raise ValueError(f"matcher works with before_tool and after_tool only, not with {self.event}")
+        return self
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The compiled pattern for whole tool names; None: every tool."""
+        return None if self.matcher in EVERY else re.compile(self.matcher)
 
 
 class ModelProfile(Table):
@@ -259,7 +298,6 @@ class Config(Table):
     _paths: Paths | None = PrivateAttr(None)
     _projects: tuple[Project, ...] = PrivateAttr(())
     _project: Project | None = PrivateAttr(None)
-    _plugins: bool = PrivateAttr(True)
 
     @property
     def paths(self) -> Paths:
@@ -301,11 +339,6 @@ class Config(Table):
             for number, hook in enumerate(self.hook)
         )
 
-    @property
-    def plugins_enabled(self) -> bool:
-        """False with `--no-plugins`."""
-        return self._plugins
-
     def origin(self, key: str) -> str:
         """Return the layer that set a value: a file, `environment NAME`, `options`, or `default`.
 
@@ -323,10 +356,9 @@ class Config(Table):
         paths: Paths,
         projects: Sequence[Project],
         project: Project,
-        plugins: bool,
     ) -> "Config":
         """Return a copy that also knows where its values came from (for `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
-        copy._projects, copy._project, copy._plugins = tuple(projects), project, plugins
+        copy._projects, copy._project = tuple(projects), project
         return copy

@@ -2,17 +2,19 @@
 
 Invariant: asking writes nothing; a damaged or missing list trusts nothing; trust covers the content that was
 shown, never later changes. It belongs to the folder's real path: not to a parent, child, sibling or copy.
+Only the real environment decides which trust list is used, never a project's file.
 """
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.config.files import write_private
-from tui_agent.config.paths import PROJECT_FOLDER, Paths
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
 from tui_agent.config.project_files import ProjectFiles, key_of, look
 from tui_agent.config.project_powers import refused_config
 from tui_agent.errors import ConfigError
@@ -20,7 +22,6 @@ from tui_agent.errors import ConfigError
 Decision: TypeAlias = Literal["trusted", "without"]
 Standing: TypeAlias = Literal["nothing", "trusted", "without", "open"]
 """Trust state of a folder: it has no such files; they are used; the user left them out; undecided."""
-
 Mark: TypeAlias = Literal["", "new", "changed", "gone"]
 
 
@@ -123,3 +124,42 @@ def _write(paths: Paths, listed: Mapping[str, Decided]) -> None:
         for folder, decided in listed.items()
     }
     write_private(paths.trust, json.dumps({"folders": plain}, indent=1))
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder as the user named it, its files and their trust state."""
+
+    folder: Path
+    files: ProjectFiles
+    standing: Standing
+
+    @property
+    def trusted(self) -> bool:
+        """True if the project's files are used."""
+        return self.standing == "trusted"
+
+
+def projects(
+    options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
+) -> tuple[Project, ...]:
+    """Return the starting folder (`here`), the project and the working folder, nearest last; each is read
+    once.
+    """
+    paths = find(options.cwd, environ)
+    loaded: list[Project] = []
+    for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
+        files = look(folder)
+        if folder != paths.project and not any(file.name == ".env" for file in files.files):
+            continue  # outside the project only `.env` counts
+        state = standing(files, paths, options.trusted_once)
+        if state == "open" and options.ignore_project:
+            state = "without"
+        loaded.append(Project(folder, files, state))
+    return tuple(loaded)
+
+
+def ruling(looked: Sequence[Project], options: SessionOptions, environ: Mapping[str, str]) -> Project:
+    """Return the project whose `.tui_agent/` counts."""
+    folder = find(options.cwd, environ).project
+    return next(project for project in looked if project.folder == folder)

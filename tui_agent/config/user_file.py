@@ -8,7 +8,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
 
@@ -30,17 +30,9 @@ def keep_model(path: Path, model: str, base_url: str) -> None:
     after = before
     for key, value in _model_keys(model, base_url):
         after = _set_top_value(after, key, value)
-    try:
-        edited, expected = tomllib.loads(after), tomllib.loads(before)
-    except tomllib.TOMLDecodeError as error:
-        raise _manual_edit_error(path, model, base_url) from error
-    for key, value in _model_keys(model, base_url):
-        expected.pop(key, None)
-        if value:
-            expected[key] = value
-    if edited != expected:
-        raise _manual_edit_error(path, model, base_url)
-    _replace(target, after)
+    lines = ", ".join(model_lines(model, base_url))
+    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {lines}")
+    _replace_checked(target, before, after, dict(_model_keys(model, base_url)), fault)
 
 
 def keep_disabled(path: Path, names: tuple[str, ...]) -> None:
@@ -50,14 +42,7 @@ def keep_disabled(path: Path, names: tuple[str, ...]) -> None:
     line = f"plugins_disabled = {json.dumps(names)}"
     after = _set_top_line(before, "plugins_disabled", f"{line}\n" if names else "")
     fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {line}")
-    try:
-        edited, expected = tomllib.loads(after), tomllib.loads(before)
-    except tomllib.TOMLDecodeError as error:
-        raise fault from error
-    expected.pop("plugins_disabled", None)
-    if edited != ({**expected, "plugins_disabled": list(names)} if names else expected):
-        raise fault
-    _replace(target, after)
+    _replace_checked(target, before, after, {"plugins_disabled": list(names)}, fault)
 
 
 def keep_readable(path: Path, files: Sequence[str]) -> None:
@@ -106,9 +91,21 @@ def _model_keys(model: str, base_url: str) -> tuple[tuple[str, str], ...]:
     return ("model", model), ("base_url", base_url)
 
 
-def _manual_edit_error(path: Path, model: str, base_url: str) -> ConfigError:
-    lines = ", ".join(model_lines(model, base_url))
-    return ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {lines}")
+def _replace_checked(
+    path: Path, before: str, after: str, changes: Mapping[str, object], fault: ConfigError
+) -> None:
+    """Write the new text if it differs from the old one in these keys only (an empty value: removed), else raise."""
+    try:
+        edited, expected = tomllib.loads(after), tomllib.loads(before)
+    except tomllib.TOMLDecodeError as error:
+        raise fault from error
+    for key, value in changes.items():
+        expected.pop(key, None)
+        if value:
+            expected[key] = value
+    if edited != expected:
+        raise fault
+    _replace(path, after)
 
 
 def _set_top_value(text: str, key: str, value: str) -> str:

@@ -12,9 +12,15 @@ from typing import Final
 
 from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
 from tui_agent.context.rules import RULES, cut_rules
-from tui_agent.context.section_share import SectionShare, required_tokens, split_shares
 from tui_agent.context.summary import CutText
-from tui_agent.context.token_counts import Counted, History, sections_of
+from tui_agent.context.token_counts import (
+    Counted,
+    History,
+    SectionShare,
+    required_tokens,
+    sections_of,
+    split_shares,
+)
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import Fitted, Fitting
 from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
@@ -103,6 +109,31 @@ class Packed:
     last: int | None = None
 
 
+@dataclass(slots=True)
+class _Draft:
+    """A request while it is packed: its input, its limit, its pieces, and the size of each section so far."""
+
+    wanted: Wanted
+    room: Room
+    fragments: Sequence[Fragment]
+    texts: dict[str, str]
+    """The text of each fragment by id."""
+    counted: Sequence[Counted]
+    sections: Sequence[SectionName]
+    """The section of each counted message."""
+    shares: dict[SectionName, SectionShare]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all sections."""
+        return sum(share.tokens for share in self.shares.values())
+
+    @property
+    def required(self) -> int:
+        """The tokens of what is never shortened."""
+        return sum(self.shares[name].tokens for name in KEPT) + sum(map(required_tokens, self.counted))
+
+
 class Assembly:
     """Assembles one agent's requests. It caches only sizes of messages, texts and tools."""
 
@@ -146,9 +177,10 @@ class Assembly:
         for count, section in zip(counted, sections, strict=True):
             for name, share in split_shares(count, section):
                 shares[name].merge(share)
-        rules = self._cut_rules(wanted, room, counted, fragments, texts, shares)
+        draft = _Draft(wanted, room, fragments, texts, counted, sections, shares)
+        rules = self._cut_rules(draft)
         total_chars = sum(share.chars for share in shares.values())
-        fitted = self._fit(wanted, room, counted, sections, fragments, texts, shares)
+        fitted = self._fit(draft)
         total_chars -= sum(counted[index].chars - fitted.counted[index].chars for index in fitted.words)
         system = SEPARATOR.join(
             texts[fragment.id] for fragment in fragments if fragment.section != BEHIND and texts[fragment.id]
@@ -157,7 +189,7 @@ class Assembly:
             texts[fragment.id] for fragment in fragments if fragment.section == BEHIND and texts[fragment.id]
         ]
         messages = (*fitted.messages(), *_passing_messages(passing_texts))
-        manifest = self._manifest(wanted, room, shares, fragments, texts, system)
+        manifest = self._manifest(draft, system)
         added = tuple(CountedMessage(seq=count.message.seq, tokens=count.tokens) for count in counted[known:])
         return Packed(
             system,
@@ -170,26 +202,20 @@ class Assembly:
             last=room.last,
         )
 
-    def _cut_rules(
-        self,
-        wanted: Wanted,
-        room: Room,
-        counted: Sequence[Counted],
-        fragments: Sequence[Fragment],
-        texts: dict[str, str],
-        shares: dict[SectionName, SectionShare],
-    ) -> list[CutText]:
+    def _cut_rules(self, draft: _Draft) -> list[CutText]:
         """Cut the instructions to their share if the content that must be kept does not fit the window."""
-        share, budget = shares["instructions"], room.budget("instructions")
+        wanted, room, texts = draft.wanted, draft.room, draft.texts
+        share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.last is None:
             return []
-        required = sum(shares[name].tokens for name in KEPT) + sum(map(required_tokens, counted))
         limit = self._raw(budget, wanted)
-        if required <= self._raw(room.last, wanted) or share.tokens <= limit:
+        if draft.required <= self._raw(room.last, wanted) or share.tokens <= limit:
             return []
         cuts = list[CutText]()
         ids = [
-            fragment.id for fragment in fragments if fragment.section == "instructions" and texts[fragment.id]
+            fragment.id
+            for fragment in draft.fragments
+            if fragment.section == "instructions" and texts[fragment.id]
         ]
         rule_texts = [texts[name] for name in ids]
         chars, tokens = sum(map(len, rule_texts)), sum(map(self._size, rule_texts))
@@ -212,22 +238,14 @@ class Assembly:
         finally:
             self._history = history
 
-    def _fit(
-        self,
-        wanted: Wanted,
-        room: Room,
-        counted: Sequence[Counted],
-        sections: Sequence[SectionName],
-        fragments: Sequence[Fragment],
-        texts: dict[str, str],
-        shares: dict[SectionName, SectionShare],
-    ) -> Fitted:
+    def _fit(self, draft: _Draft) -> Fitted:
         """Shorten or drop what does not fit, lowest section first."""
+        wanted, room, counted, texts = draft.wanted, draft.room, draft.counted, draft.texts
         if room.tokens is None:
             return Fitted(list(counted))
         limit, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
         portion = max(1, round(limit * PORTION))
-        required = sum(shares[name].tokens for name in KEPT) + sum(map(required_tokens, counted))
+        required = draft.required
         pinned = frozenset(index for index, count in enumerate(counted) if count.message.seq in wanted.pinned)
         fitted = Fitted(list(counted), pinned=pinned)
         model, learnt = wanted.model, wanted.learnt
@@ -237,31 +255,27 @@ class Assembly:
             self._fitting.cut_words(fitted, over, over + round(limit * WORDS_PORTION))
         # If content that is never shortened fills the room, shorten the answer instead, to leave room for work.
         limit = max(limit, min(last, required - _freed_tokens(counted, fitted) + portion))
-        excess = sum(share.tokens for share in shares.values()) - limit - _freed_tokens(counted, fitted)
-        for fragment in [candidate for candidate in fragments if candidate.section == BEHIND]:
-            if excess > 0 and texts[fragment.id]:
+        excess = draft.tokens - limit - _freed_tokens(counted, fitted)
+        for fragment in draft.fragments:
+            if fragment.section == BEHIND and excess > 0 and texts[fragment.id]:
                 size = self._size(texts[fragment.id])
-                share = shares[fragment.section]
+                share = draft.shares[fragment.section]
                 share.chars, share.tokens = share.chars - len(texts[fragment.id]), share.tokens - size
                 share.dropped += 1
                 texts[fragment.id] = ""
                 excess -= size
         if excess > 0:
-            self._fitting.fit(fitted, sections, room, excess, -(-excess // portion) * portion)
-        over = sum(share.tokens for share in shares.values()) - last - _freed_tokens(counted, fitted)
+            self._fitting.fit(fitted, draft.sections, room, excess, -(-excess // portion) * portion)
+        over = draft.tokens - last - _freed_tokens(counted, fitted)
         if over > 0:
             self._fitting.cut_words(fitted, over, over + round(limit * WORDS_PORTION))
-        self._record_changes(fitted, counted, sections, shares)
+        self._record_changes(fitted, draft)
         return fitted
 
     @staticmethod
-    def _record_changes(
-        fitted: Fitted,
-        counted: Sequence[Counted],
-        sections: Sequence[SectionName],
-        shares: dict[SectionName, SectionShare],
-    ) -> None:
+    def _record_changes(fitted: Fitted, draft: _Draft) -> None:
         """Record in the sections what was shortened, cut and dropped."""
+        counted, sections, shares = draft.counted, draft.sections, draft.shares
         for section, positions in fitted.short.items():
             for index in positions:
                 shares[section].short += 1
@@ -278,15 +292,8 @@ class Assembly:
             share.tokens -= fitted.counted[index].tokens
             share.dropped += 1
 
-    def _manifest(
-        self,
-        wanted: Wanted,
-        room: Room,
-        shares: dict[SectionName, SectionShare],
-        fragments: Sequence[Fragment],
-        texts: dict[str, str],
-        system: str,
-    ) -> ContextPacked:
+    def _manifest(self, draft: _Draft, system: str) -> ContextPacked:
+        wanted, room, texts, shares = draft.wanted, draft.room, draft.texts, draft.shares
         model = wanted.model.model
         sections = tuple(
             Section(
@@ -310,7 +317,7 @@ class Assembly:
                 tokens=self.tokens.scaled(self._size(texts[fragment.id]), model),
                 section=fragment.section,
             )
-            for fragment in fragments
+            for fragment in draft.fragments
         )
         return ContextPacked(
             request_id=wanted.request_id,
@@ -323,7 +330,7 @@ class Assembly:
             mode=wanted.mode,
             sections=sections,
             fragments=records,
-            counted_tokens=sum(share.tokens for share in shares.values()),
+            counted_tokens=draft.tokens,
             tokenizer=self.tokens.name,
             prefix_digest=_digest(system),
             session_context_injected=bool(shares["session_context"].chars),

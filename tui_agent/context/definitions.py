@@ -19,37 +19,8 @@ MOST_PLACES: Final = 3
 MOST_LINES: Final = 60
 MOST_BYTES: Final = 500_000
 _SOURCES = frozenset(
-    [
-        "py",
-        "pyi",
-        "js",
-        "jsx",
-        "mjs",
-        "cjs",
-        "ts",
-        "tsx",
-        "go",
-        "rs",
-        "java",
-        "c",
-        "h",
-        "cc",
-        "cpp",
-        "hpp",
-        "cxx",
-        "hh",
-        "rb",
-        "sh",
-        "bash",
-        "cs",
-        "php",
-        "kt",
-        "swift",
-        "scala",
-        "lua",
-        "ex",
-        "exs",
-    ]
+    """py pyi js jsx mjs cjs ts tsx go rs java c h cc cpp hpp cxx hh rb sh bash cs php kt swift scala lua ex
+    exs""".split()  # noqa: SIM905 - read as prose
 )
 _DEFINES = (
     r"^\s*(?:(?:export|default|public|private|protected|static|final|abstract|async|pub(?:\([^)]*\))?|unsafe|override"

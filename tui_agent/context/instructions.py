@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from anyio import to_thread
 
+from tui_agent.config.files import read_regular
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import text_preview
@@ -242,19 +243,12 @@ def _read_plain(
 ) -> bool:
     """Read a file outside the workspace; return False if it does not exist. Blocking."""
     try:
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
-        descriptor = os.open(path, flags)
+        data = read_regular(path, MAX_READ_BYTES + 1, 0 if links else os.O_NOFOLLOW) or b""
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         reading.notes.append(f"{shown} is left out: {error.strerror}.")
         return True
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            data = file.read(MAX_READ_BYTES + 1) if path.is_file() else b""
-        except OSError as error:
-            reading.notes.append(f"{shown} is left out: {error.strerror}.")
-            return True
     if len(data) > MAX_READ_BYTES:
         reading.notes.append(f"{shown} is left out: it is larger than {MAX_READ_BYTES // 1_000_000} MB.")
     else:

@@ -7,11 +7,10 @@ add to or remove from lists, so that none is lost.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from pydantic import JsonValue
 
-from tui_agent.context.check_results import is_check, is_fault
-from tui_agent.context.failing_tests import runs_all, still_failing
 from tui_agent.folds.context.memory import after_update, of_command, of_places, plain, texts, told
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview
@@ -36,6 +35,105 @@ _DEFINES = re.compile(
 _WORDS = re.compile(r"[^\W_]+")
 _FROM_A_FILE = 6
 """Maximum symbols kept per file."""
+_EVERYTHING: Final = frozenset({".", "./", "./..."})
+_RUNNERS: Final = frozenset(
+    """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
+    vitest mocha ava tap cargo nextest go run test exec""".split()  # noqa: SIM905 - read as prose
+)
+_TAKES_A_WORD: Final = frozenset(
+    {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
+)
+"""Options whose next word is not the name of a test."""
+_CHECKERS: Final = frozenset(
+    """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
+    black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
+    rubocop phpstan""".split()  # noqa: SIM905 - read as prose
+)
+_WITH_VERB: Final = frozenset(("cargo", "go", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig"))
+"""Programs that check something if given one of these verbs."""
+_VERBS: Final = frozenset(
+    ("build", "check", "clippy", "vet", "lint", "typecheck", "compile", "verify", "fmt")
+)
+_ASKS: Final = frozenset(
+    ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
+)
+"""Programs that use status 1 to answer no."""
+_STARTERS: Final = frozenset(
+    ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
+)
+_ENDS = re.compile(r"&&|\|\||;|\n")
+_SETS = re.compile(r"\w+=")
+
+
+def is_check(command: str) -> bool:
+    """Return True if a command with status 0 proves something: it builds, or checks the code."""
+    words = _last_command_words(command)
+    if not words or "|" in command:
+        return False
+    name = words[0].rpartition("/")[2]
+    return name in _CHECKERS or (name in _WITH_VERB and not _VERBS.isdisjoint(words[1:]))
+
+
+def is_fault(command: str, status: int, output: str) -> bool:
+    """Return True if a command with a nonzero status failed; a search without matches did not."""
+    if status != 1:
+        return True
+    words = _last_command_words(command.rpartition("|")[2])
+    is_query = bool(words) and (words[0].rpartition("/")[2] in _ASKS or words[:2] == ["git", "diff"])
+    return not is_query and bool(output.strip())
+
+
+def _last_command_words(command: str) -> list[str]:
+    """Return the words of a line's last command, without runners and variables before it."""
+    words = _ENDS.split(command.strip())[-1].split()
+    while words and (words[0] in _STARTERS or _SETS.match(words[0])):
+        words = words[1:]
+    return words
+
+
+def still_failing(held: Sequence[str], run: TestFinished, most: int) -> list[str]:
+    """Return the failing tests after `run`, at most `most`; `held` failed before it. Those of this run come first."""
+    passes = run.exit_code == 0
+    new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
+    names_tests = passes or bool(run.failures)
+    earlier = [
+        name
+        for name in held
+        if name not in new_failures and not (names_tests and _is_covered(name, run.command))
+    ]
+    return [*new_failures, *earlier][:most]
+
+
+def runs_all(command: str) -> bool:
+    """Return True if a test command does not select tests."""
+    return not _selected_tests(command)
+
+
+def _run_failure(command: str) -> str:
+    return f"`{command}` failed"
+
+
+def _is_covered(name: str, command: str) -> bool:
+    """Return True if the run includes this test."""
+    selected = _selected_tests(command)
+    if not selected or name == _run_failure(command):
+        return True
+    if name.startswith("`"):  # a run without test names: a smaller run proves nothing about it
+        return False
+    return any(word in name or name in word for word in selected)
+
+
+def _selected_tests(command: str) -> list[str]:
+    """Return the words of a test command that select tests; empty if it runs all."""
+    selected, words = list[str](), iter(command.split())
+    for word in words:
+        if word in _TAKES_A_WORD:
+            next(words, "")
+        elif word.startswith("-") or word in _EVERYTHING:
+            continue
+        elif word.rpartition("/")[2] not in _RUNNERS:
+            selected.append(word.removeprefix("./").rstrip("/."))
+    return [word for word in selected if word]
 
 
 def begun(memory: JsonMap, asked: str) -> JsonMap:

@@ -25,49 +25,8 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*(?:\(\))?")
 _TRAILING = ".,;:!?)]}…\u2019\u201d"
 _NAME = re.compile(r"[^/]*[^/.]\.[a-z][a-z0-9]{0,4}")
 _COMMON = frozenset(
-    [
-        "c",
-        "cc",
-        "cfg",
-        "conf",
-        "cpp",
-        "cs",
-        "css",
-        "csv",
-        "go",
-        "h",
-        "hpp",
-        "html",
-        "ini",
-        "java",
-        "js",
-        "json",
-        "jsx",
-        "kt",
-        "lock",
-        "log",
-        "md",
-        "mjs",
-        "php",
-        "png",
-        "py",
-        "rb",
-        "rs",
-        "rst",
-        "scss",
-        "sh",
-        "sql",
-        "svg",
-        "swift",
-        "toml",
-        "ts",
-        "tsx",
-        "txt",
-        "vue",
-        "xml",
-        "yaml",
-        "yml",
-    ]
+    """c cc cfg conf cpp cs css csv go h hpp html ini java js json jsx kt lock log md mjs php png py rb rs rst
+    scss sh sql svg swift toml ts tsx txt vue xml yaml yml""".split()  # noqa: SIM905 - read as prose
 )
 
 _ELSEWHERE: Final = tuple(

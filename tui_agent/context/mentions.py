@@ -14,14 +14,14 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
-from tui_agent.context.even_shares import shared
 from tui_agent.context.mention_parser import Possible, Wanted, possible
+from tui_agent.context.priorities import shared
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolPlace
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.parts import ImageContent
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.parts import ImageContent, image_type
+from tui_agent.protocol.unicode_text import counted, printable
 
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
@@ -168,7 +168,7 @@ async def _read_mention(reading: Wanted, info: FileInfo, sources: Sources) -> _L
 async def _directory_mention(reading: Wanted, path: str, sources: Sources) -> Mention:
     entries = [info for info in await sources.env.listdir(path) if info.path.rpartition("/")[2] != ".git"]
     names = [info.path.rpartition("/")[2] + ("/" if info.kind == "directory" else "") for info in entries]
-    shown = "\n".join(_printable(name) for name in names[:MAX_ENTRIES])
+    shown = "\n".join(printable(name) for name in names[:MAX_ENTRIES])
     more = len(names) - MAX_ENTRIES
     note = f"\n[{more:,} more; to list them use list_directory]" if more > 0 else ""
     shown_path = "." if path in ("", ".") else f"{path}/"
@@ -369,17 +369,6 @@ def _decode(data: bytes) -> tuple[str, str] | None:
     return data.decode("utf-8", "replace"), "[UTF-8 with invalid bytes]"
 
 
-def image_type(data: bytes) -> str:
-    """Return the media type of an image that models accept; empty for anything else."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    return "image/webp" if data.startswith(b"RIFF") and data[8:12] == b"WEBP" else ""
-
-
 def _with_tokens(mention: Mention) -> Mention:
     size = len(mention.text) if isinstance(mention.text, str) else mention.text.size
     return mention.model_copy(update={"tokens": -(-size // 4)})
@@ -391,14 +380,5 @@ def _is_same(first: Mention, second: Mention) -> bool:
 
 
 def _quote(text: str) -> str:
-    escaped = _printable(text).replace("&", "&amp;").replace('"', "&quot;")
+    escaped = printable(text).replace("&", "&amp;").replace('"', "&quot;")
     return f'"{escaped}"'
-
-
-def _printable(text: str) -> str:
-    plain = text.encode("utf-8", "backslashreplace").decode()
-    return (
-        plain
-        if plain.isprintable()
-        else "".join(char if char.isprintable() else repr(char)[1:-1] for char in plain)
-    )

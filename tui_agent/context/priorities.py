@@ -77,3 +77,13 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
     """Return, for each size, the sum of those after it."""
     total = sum(sizes)
     return [total - so_far for so_far in accumulate(sizes)]
+
+
+def shared(needs: Sequence[int], room: int) -> list[int]:
+    """Return the share of each need: the need itself if it is at most an even share, else an even part of the rest."""
+    rooms, room = [0] * len(needs), max(0, room)
+    by_need = sorted(range(len(needs)), key=needs.__getitem__)
+    for done, index in enumerate(by_need):
+        rooms[index] = min(needs[index], room // (len(needs) - done))
+        room -= rooms[index]
+    return rooms

@@ -6,7 +6,7 @@ Invariant: pure. The nearest and the user's own instructions are cut last, the f
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.even_shares import shared
+from tui_agent.context.priorities import shared
 from tui_agent.context.summary import CutText
 from tui_agent.context.truncation import head_and_tail
 

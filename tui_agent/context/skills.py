@@ -45,13 +45,9 @@ class SkillShelf:
         self._user = user
         self._project = project
         self._skills: dict[str, _Skill] = {}
-        self._records: tuple[SkillRecord, ...] = ()
-        self.refresh()
-
-    @property
-    def records(self) -> tuple[SkillRecord, ...]:
+        self.records: tuple[SkillRecord, ...] = ()
         """All skills found, by name; of two with the same name the project's is used."""
-        return self._records
+        self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:
         """Load the skills again. Blocking."""
@@ -70,8 +66,8 @@ class SkillShelf:
                 skills[record.name] = skill
             records.append(record)
         self._skills = skills
-        self._records = tuple(sorted(records, key=lambda record: (record.name, record.origin)))
-        return self._records
+        self.records = tuple(sorted(records, key=lambda record: (record.name, record.origin)))
+        return self.records
 
     def read(self, name: str, file: str = "") -> SkillText:
         """Return the body of a skill, or one of its files. Blocking. Raises `ToolError`."""

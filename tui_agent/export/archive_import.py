@@ -23,9 +23,9 @@ from pydantic import ValidationError
 from tui_agent.errors import CheckpointError, StoreError, StoreFull, UsageError
 from tui_agent.export.archive import BLOBS, BUNDLE, MANIFEST, Manifest, Member
 from tui_agent.export.bundle import STORE, shadow_of
+from tui_agent.protocol.ids import is_session_id
 from tui_agent.store.files import FOLDER_MODE
 from tui_agent.store.line import decode
-from tui_agent.store.names import is_session_id
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.sessions import REMOVED
 

@@ -9,12 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from pydantic import JsonValue
-
 from tui_agent.models import chat_messages, faults, pricing
 from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.http import Exchange, HttpStreams
+from tui_agent.models.http import Exchange, HttpStreams, json_object
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
     Finished,
@@ -93,15 +91,10 @@ class ChatDialect:
         self._info = info
         self._done = False
         self._id = ""
-        self._details: list[dict[str, Any]] = []
 
     def event(self, data: bytes) -> list[ModelChunk]:
         """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
-        if data == b"[DONE]":
-            return []
-        chunk = json.loads(data)
-        if not isinstance(chunk, dict):
-            raise ValueError("a chunk that is no object")
+        chunk = json_object(data)
         if chunk.get("error"):
             return [faults.from_error(chunk["error"])]
         if not self._id:
@@ -142,8 +135,6 @@ class ChatDialect:
             out.append(_parse_call({"index": 0, "function": delta["function_call"]}))
         if finish and not self._done:
             self._done = True
-            if self._details:
-                out.append(ReasoningChunk("", opaque={"details": _merge_details(self._details)}))
             out.append(self._finish_chunk(finish))
 
     def _finish_chunk(self, finish: str) -> ModelChunk:
@@ -180,20 +171,6 @@ def _parse_call(call: dict[str, Any]) -> ToolCallChunk:
         name=function.get("name") or None,
         arguments=arguments,
     )
-
-
-def _merge_details(details: list[dict[str, Any]]) -> list[JsonValue]:
-    """Merge the pieces of `reasoning_details` into blocks: texts with the same index are joined."""
-    blocks: list[dict[str, Any]] = []
-    for piece in details:
-        last = blocks[-1] if blocks else None
-        if last is None or (last.get("index"), last.get("type")) != (piece.get("index"), piece.get("type")):
-            blocks.append(dict(piece))
-            continue
-        for name, value in piece.items():
-            is_text = name in ("text", "summary", "data") and isinstance(last.get(name), str)
-            last[name] = last[name] + value if is_text and isinstance(value, str) else value
-    return [*blocks]
 
 
 def _join_blocks(content: object) -> str:

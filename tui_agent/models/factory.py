@@ -1,6 +1,7 @@
-"""Resolution of model names, and creation of model clients.
+"""Resolution of model names and reasoning efforts, and creation of model clients.
 
-Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request. A client
+Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request. An effort
+that a provider does not support is rejected, never dropped silently. A client
 is made from a `ModelInfo` alone, so a resumed session uses the same model. Slow imports happen only when a client
 that needs them is created.
 """
@@ -12,15 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from tui_agent.config.settings import ModelProfile
-from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS
+from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS, ClientName
 from tui_agent.errors import ConfigError
-from tui_agent.models import efforts, pricing
+from tui_agent.models import pricing
 from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.names import require_name
 from tui_agent.models.replay import Recording, ReplayClient
-from tui_agent.models.routes import Route, Routes
+from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import Effort, ModelInfo
@@ -34,15 +34,11 @@ MAX_OUTPUT_CAP = 32_768
 """Maximum output if the profile sets none: some vendors count reserved output as used."""
 SHARE_OF_WINDOW = 4
 """Such a default is at most this fraction (one quarter) of the window, to leave room for the input."""
-
 REPLAY_WINDOW = 200_000
-
 NO_MODEL = "none"
 """Profile and provider of a session without a model; `ModelInfo.fault` has the reason."""
-
 _WITH_PATHS = ("scripted:", "chaos:")
 """Prefixes of names that contain a file path, in which any character is allowed."""
-
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
@@ -248,7 +244,7 @@ class ModelFactory:
             model=profile.model,
             base_url=self._routes.address(route, base_url),
             effort=effort,
-            effective_effort=efforts.effective(route.client, bare, map_name, effort),
+            effective_effort=effective(route.client, bare, map_name, effort),
             window=window,
             max_output=profile.max_output or _default_max_output(known.max_output, window),
             input_price=_first_known(profile.input_price, known.input_price),
@@ -284,3 +280,36 @@ def _parse_chaos(name: str) -> tuple[int, str]:
     if not seed.lstrip("-").isdigit() or not inner:
         raise ConfigError(f"'{name}' is not a valid chaos model.", hint="Example: chaos:7:demo")
     return int(seed), inner
+
+
+def effective(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
+    """Return the value to send, or None to send nothing. Raises `ConfigError` if the effort is not supported.
+
+    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all.
+    """
+    if effort is None or client in ("scripted", "replay", "chaos"):
+        return None
+    if client == "openai-responses":
+        return "low" if effort == "minimal" else effort
+    if effort == "none":
+        return None
+    if client == "openai-chat":
+        raise ConfigError(
+            f"The provider openai-chat cannot send a reasoning effort ('{effort}') to {model}.",
+            hint="Remove the reasoning effort, or use the provider openai-responses or litellm.",
+        )
+    return _litellm_effort(model, vendor, effort)
+
+
+def _litellm_effort(model: str, vendor: str, effort: Effort) -> str:
+    known = pricing.facts(model, vendor)
+    if known.known and not known.reasoning:
+        raise ConfigError(
+            f"The model {model} does not support a reasoning effort ('{effort}').",
+            hint="Remove the reasoning effort.",
+        )
+    if effort == "xhigh" and pricing.supports(model, vendor, "xhigh_reasoning_effort") is not True:
+        return "high"
+    if effort == "minimal" and pricing.supports(model, vendor, "minimal_reasoning_effort") is not True:
+        return "low"
+    return effort

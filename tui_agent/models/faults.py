@@ -1,23 +1,22 @@
-"""Conversion of a provider's errors (status, body, headers) to one typed fault.
+"""Conversion of a provider's errors (status, body, headers) to one typed fault, and the wait before the next request.
 
-Invariant: the provider's own words are kept unchanged in `original`; our messages never contain a key.
+Invariant: the provider's own words are kept unchanged in `original`; our messages never contain a key. A wait is never shorter than
+the provider asked for, never longer than `LONGEST`; a longer one is refused.
 """
 
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
-from tui_agent.models.backoff import LONGEST
 from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
 
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "transport", "timeout", "cut", "empty")
 )
-
 ORIGINAL_LIMIT = 4_000
-
 OVERFLOW = re.compile(
     "|".join(
         (
@@ -52,7 +51,6 @@ OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 """Provider messages for a request that does not fit the context window."""
-
 _SAYS_WINDOW = re.compile(
     "|".join(
         (
@@ -69,7 +67,6 @@ _SAYS_WINDOW = re.compile(
     re.IGNORECASE,
 )
 """Provider messages that state the size of the context window."""
-
 _OVERLOADED = re.compile(
     r"overloaded|at capacity|server is busy|temporarily unavailable|try again later", re.I
 )
@@ -85,7 +82,6 @@ _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|funds|credits?)|billing|credit balance|payment required", re.I
 )
 _LIMIT = re.compile(r"rate[_ -]?limit|too many requests|tokens per min|requests per min", re.I)
-
 _HINTS: Mapping[FaultKind, str] = {
     "auth": "Check the key and the variable that holds it (tui-agent doctor).",
     "rate_limit": "You reached the provider's rate limit: try again later, or choose another model.",
@@ -138,21 +134,14 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
 _QUOTA_HINT = "Check the account's credit with the provider."
 
 
-def from_error(error: object, *, now: float = 0.0) -> ModelFault:
+def from_error(error: object) -> ModelFault:
     """Create the fault of an error object sent inside a stream."""
     body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
     status = _inner_status(error)
     message = words(body)
     kind = kind_of(status or 0, f"{message} {body}")
-    return ModelFault(
-        kind=kind,
-        message=f"The provider stopped with an error: {message[:500]}",
-        retry_after=retry_after({}, now),
-        status=status,
-        original=body[:ORIGINAL_LIMIT],
-        hint=_HINTS.get(kind, ""),
-        window=window_in(kind, body),
-    )
+    stopped = fault(kind, f"The provider stopped with an error: {message[:500]}", original=body)
+    return replace(stopped, status=status)
 
 
 def window_in(kind: FaultKind, text: str) -> int:
@@ -231,3 +220,23 @@ def _parse_number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if value is not None and 0 <= value < 1e9 else None
+
+
+BASE = 1.0
+LONGEST = 60.0
+SPREAD = 0.25
+ATTEMPTS = 6
+"""Number of requests after which a transient fault is final."""
+
+
+def wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
+    """Return the seconds to wait before the next request, or None to give up.
+
+    `attempt` is the number of the failed request, from 1; `jitter` a random number in [0, 1). The wait doubles from one
+    second, varied by 25 %; the provider's `retry_after` is a minimum. None also if the wait would exceed 60 s.
+    """
+    if attempt >= ATTEMPTS:
+        return None
+    backoff: float = min(BASE * 2 ** (attempt - 1), LONGEST / (1 + SPREAD)) * (1 + SPREAD * (2 * jitter - 1))
+    longest = max(backoff, retry_after or 0.0)
+    return longest if longest <= LONGEST else None

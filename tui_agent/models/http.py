@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 from pydantic import JsonValue
@@ -97,6 +97,14 @@ def encoded(body: JsonMap) -> Iterator[bytes]:
 
 def _encode_json(value: JsonValue) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """Parse an event or a whole answer; `[DONE]` is an empty object. Raises `ValueError` for anything else."""
+    value = {} if data == b"[DONE]" else json.loads(data)
+    if not isinstance(value, dict):
+        raise ValueError("JSON that is no object")
+    return value
 
 
 Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]

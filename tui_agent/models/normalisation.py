@@ -14,45 +14,24 @@ from tui_agent.protocol.base import JsonMap
 _DECODER = json.JSONDecoder()
 
 ALIASES = {
-    "bash": "run_command",
-    "shell": "run_command",
-    "sh": "run_command",
-    "terminal": "run_command",
-    "exec": "run_command",
-    "execute": "run_command",
-    "execute_command": "run_command",
-    "exec_command": "run_command",
-    "shell_command": "run_command",
-    "run_shell": "run_command",
-    "run_shell_command": "run_command",
-    "read": "read_file",
-    "view": "read_file",
-    "cat": "read_file",
-    "open_file": "read_file",
-    "view_file": "read_file",
-    "write": "write_file",
-    "create_file": "write_file",
-    "edit": "edit_file",
-    "str_replace": "edit_file",
-    "replace_in_file": "edit_file",
-    "str_replace_editor": "edit_file",
-    "ls": "list_directory",
-    "list": "list_directory",
-    "list_dir": "list_directory",
-    "list_files": "list_directory",
-    "search": "grep",
-    "search_files": "grep",
-    "search_text": "grep",
-    "ripgrep": "grep",
-    "find_files": "glob",
-    "find": "glob",
-    "test": "run_tests",
-    "todo_write": "write_todos",
-    "update_todos": "write_todos",
-    "todowrite": "write_todos",
-    "todo_read": "read_todos",
-    "ask": "ask_user",
-    "ask_question": "ask_user",
+    alias: tool
+    for tool, aliases in {
+        "run_command": (
+            "bash shell sh terminal exec execute execute_command exec_command shell_command run_shell "
+            "run_shell_command"
+        ),
+        "read_file": "read view cat open_file view_file",
+        "write_file": "write create_file",
+        "edit_file": "edit str_replace replace_in_file str_replace_editor",
+        "list_directory": "ls list list_dir list_files",
+        "grep": "search search_files search_text ripgrep",
+        "glob": "find_files find",
+        "run_tests": "test",
+        "write_todos": "todo_write update_todos todowrite",
+        "read_todos": "todo_read",
+        "ask_user": "ask ask_question",
+    }.items()
+    for alias in aliases.split()
 }
 """Common names that models use for our tools. A tool with exactly that name takes precedence."""
 

@@ -35,7 +35,6 @@ class Facts:
     input_price: float | None = None
     output_price: float | None = None
     cached_price: float | None = None
-    cache_write_price: float | None = None
     images: bool = False
     reasoning: bool | None = None
     mode: str = ""
@@ -118,7 +117,6 @@ def facts(model: str, vendor: str = "") -> Facts:
         input_price=_price(entry, "input_cost_per_token"),
         output_price=_price(entry, "output_cost_per_token"),
         cached_price=_price(entry, "cache_read_input_token_cost"),
-        cache_write_price=_price(entry, "cache_creation_input_token_cost"),
         images=entry.get("supports_vision") is True,
         reasoning=entry.get("supports_reasoning") is True,
         mode=str(entry.get("mode") or ""),
@@ -157,25 +155,6 @@ def vendor_of(model: str) -> str:
 def providers() -> frozenset[str]:
     """Return the names of all providers in the map."""
     return frozenset(str(entry.get("litellm_provider")) for entry in price_map().values())
-
-
-def models_of(vendor: str) -> list[str]:
-    """Return the vendor's chat models in the map."""
-    return sorted(
-        key.removeprefix(f"{vendor}/")
-        for key, entry in price_map().items()
-        if entry.get("litellm_provider") == vendor and entry.get("mode") in ("chat", "responses")
-    )
-
-
-def window(info: ModelInfo) -> int:
-    """Return a model's context window in tokens; 0 if unknown."""
-    return info.window or facts(info.model).window
-
-
-def price(info: ModelInfo) -> tuple[float | None, float | None, float | None]:
-    """Return the prices in USD per million tokens: input, output, cached input."""
-    return info.input_price, info.output_price, info.cached_price
 
 
 def cost(info: ModelInfo, usage: Usage) -> float | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tui_agent.models import chat_messages, faults, pricing
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.http import Exchange, HttpStreams
+from tui_agent.models.http import Exchange, HttpStreams, json_object
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
     Finished,
@@ -156,11 +156,7 @@ class ResponsesDialect:
 
     def event(self, data: bytes) -> list[ModelChunk]:
         """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
-        if data == b"[DONE]":
-            return []
-        event = json.loads(data)
-        if not isinstance(event, dict):
-            raise ValueError("an event that is no object")
+        event = json_object(data)
         match event.get("type"):
             case "response.output_text.delta":
                 self._streamed.add(_output_index(event))
@@ -188,9 +184,7 @@ class ResponsesDialect:
 
     def whole(self, body: bytes) -> list[ModelChunk]:
         """Parse an answer that was not streamed."""
-        response = json.loads(body)
-        if not isinstance(response, dict):
-            raise ValueError("an answer that is no object")
+        response = json_object(body)
         if response.get("error"):
             return [faults.from_error(response["error"])]
         out: list[ModelChunk] = []

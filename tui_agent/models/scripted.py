@@ -7,7 +7,7 @@ where it was. An unexpected request fails with the entry, what it expected, and 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from anyio.lowlevel import checkpoint
@@ -223,15 +223,7 @@ def _size(chunk: ModelChunk) -> int:
 
 def _build_fault(failure: ScriptedFault) -> ModelFault:
     plain = fault(failure.kind, failure.message, retry_after=failure.retry_after, original=failure.message)
-    return ModelFault(
-        kind=plain.kind,
-        message=plain.message,
-        retry_after=plain.retry_after,
-        status=failure.status,
-        original=plain.original,
-        hint=plain.hint,
-        window=plain.window,
-    )
+    return replace(plain, status=failure.status)
 
 
 def _finish(answer: ScriptedAnswer) -> FinishReason:

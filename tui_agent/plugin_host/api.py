@@ -50,23 +50,13 @@ class OwnedApi:
     def __init__(
         self, plugin: str, folder: Path | None, taken: Mapping[str, str], notes: Path | None = None
     ) -> None:
-        self._notes = notes
-        self._plugin = plugin
+        self.notes_folder = notes
+        self.plugin = plugin
         self._folder = folder
         self._taken = taken
         self._open = True
         self.offers = Offers()
         self.names: list[str] = []
-
-    @property
-    def plugin(self) -> str:
-        """The registering plugin's name."""
-        return self._plugin
-
-    @property
-    def notes_folder(self) -> Path | None:
-        """The folder of this project's notes."""
-        return self._notes
 
     def close(self) -> None:
         """Make later registrations raise: `register` has returned."""
@@ -76,76 +66,72 @@ class OwnedApi:
         """Register a tool for agents."""
         spec = getattr(tool, "spec", None)
         if not isinstance(spec, ToolSpec):
-            raise PluginError(f"{type(tool).__name__} of {self._plugin} has no `spec` of type ToolSpec.")
+            raise PluginError(f"{type(tool).__name__} of {self.plugin} has no `spec` of type ToolSpec.")
         for method in ("target", "effects", "preview", "run"):
             if not callable(getattr(tool, method, None)):
-                raise PluginError(f"The tool {spec.name} of {self._plugin} has no method `{method}`.")
+                raise PluginError(f"The tool {spec.name} of {self.plugin} has no method `{method}`.")
         self._reserve("tool", spec.name)
-        self.offers.tools.append(OfferedTool(self._plugin, cast(AnyTool, tool)))
+        self.offers.tools.append(OfferedTool(self.plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
         """Add a middleware to the chain; a lower `order` is further out."""
         self._reserve("middleware", middleware.name)
-        self.offers.middlewares.append(OfferedMiddleware(self._plugin, order, middleware))
+        self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
         """Register an agent of the hub."""
         self._reserve("agent", name)
-        self.offers.agents.append(
-            OfferedAgent(self._plugin, name, _require_callable(make, name), description)
-        )
+        self.offers.agents.append(OfferedAgent(self.plugin, name, _require_callable(make, name), description))
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
         """Register a provider with models `provider/model`. Raises `PluginError` if the name is taken."""
         self._reserve("model", provider)
         if provider in CLIENTS or provider in VENDORS:
             raise PluginError(
-                f"The model provider {provider} of {self._plugin} has the name of a built-in one.",
+                f"The model provider {provider} of {self.plugin} has the name of a built-in one.",
                 hint="Choose another name.",
             )
-        self.offers.models.append(OfferedModel(self._plugin, provider, _require_callable(make, provider)))
+        self.offers.models.append(OfferedModel(self.plugin, provider, _require_callable(make, provider)))
 
     def environment(self, name: str, make: Callable[[str], Environment]) -> None:
         """Register an environment."""
         self._reserve("environment", name)
-        self.offers.environments.append(OfferedEnvironment(self._plugin, name, _require_callable(make, name)))
+        self.offers.environments.append(OfferedEnvironment(self.plugin, name, _require_callable(make, name)))
 
     def command(self, name: str, target: str, *, help: str) -> None:
         """Register a slash command; `target` is `"module:name"`."""
         self._reserve("command", name)
-        self.offers.commands.append(LazyRef(self._plugin, name, _require_target(target), help))
+        self.offers.commands.append(LazyRef(self.plugin, name, _require_target(target), help))
 
     def pane(self, name: str, target: str, *, title: str) -> None:
         """Register a pane; `target` is `"module:name"` of a widget class in the plugin's `tui/` folder."""
         self._reserve("pane", name)
-        self.offers.panes.append(LazyRef(self._plugin, name, _require_target(target), title))
+        self.offers.panes.append(LazyRef(self.plugin, name, _require_target(target), title))
 
     def projection(self, name: str, target: str) -> None:
         """Register a fold; `target` is `"module:name"` of a class without arguments."""
         self._reserve("projection", name)
-        self.offers.projections.append(LazyRef(self._plugin, name, _require_target(target)))
+        self.offers.projections.append(LazyRef(self.plugin, name, _require_target(target)))
 
     def theme(self, path: str) -> None:
         """Register a theme file; a relative path starts at the plugin's folder."""
-        given = Path(path)
-        full = given if given.is_absolute() or self._folder is None else self._folder / given
+        full = (self._folder or Path()) / path
         if not full.is_file():
-            raise PluginError(f"The theme {path} of {self._plugin} is not a file.")
+            raise PluginError(f"The theme {path} of {self.plugin} is not a file.")
         self._reserve("theme", full.stem)
-        self.offers.themes.append(OfferedTheme(self._plugin, full))
+        self.offers.themes.append(OfferedTheme(self.plugin, full))
 
     def policy_table(self, path: str) -> None:
         """Register a table of programs; a relative path starts at the plugin's folder."""
-        given = Path(path)
-        full = given if given.is_absolute() or self._folder is None else self._folder / given
+        full = (self._folder or Path()) / path
         try:
             text = full.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise PluginError(
-                f"The table of programs {path} of {self._plugin} cannot be read: {error}."
+                f"The table of programs {path} of {self.plugin} cannot be read: {error}."
             ) from error
         self._check_open()
-        self.offers.policy_tables.append(OfferedPolicyTable(self._plugin, full, text))
+        self.offers.policy_tables.append(OfferedPolicyTable(self.plugin, full, text))
         self.names.append(f"policy_table:{full.name}")
 
     def language(
@@ -158,7 +144,7 @@ class OwnedApi:
         query: str = "",
     ) -> None:
         """Add a language to the repository map. Raises `PluginError` if it cannot be used."""
-        label = f"The language {name} of {self._plugin}"
+        label = f"The language {name} of {self.plugin}"
         if not suffixes or any(not suffix or set("./\\") & set(suffix) for suffix in suffixes):
             raise PluginError(
                 f"{label} has no usable suffixes: {', '.join(suffixes)}.", hint="Leave out the dot."
@@ -177,7 +163,7 @@ class OwnedApi:
             _require_target(grammar) if grammar else "",
             query,
         )
-        self.offers.languages.append(OfferedLanguage(self._plugin, language))
+        self.offers.languages.append(OfferedLanguage(self.plugin, language))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Subscribe to a kind of event after it is stored (`"*"`: every kind), or answer at a hook event."""
@@ -189,28 +175,28 @@ class OwnedApi:
             )
         self._check_open()
         if point is None:
-            self.offers.hooks.append(OfferedHook(self._plugin, event, _require_callable(target, event)))
+            self.offers.hooks.append(OfferedHook(self.plugin, event, _require_callable(target, event)))
         elif not inspect.iscoroutinefunction(target):
-            raise PluginError(f"The function that {self._plugin} registers for {event} is not `async def`.")
+            raise PluginError(f"The function that {self.plugin} registers for {event} is not `async def`.")
         else:
-            self.offers.asked.append(OfferedAsked(self._plugin, point, target))
+            self.offers.asked.append(OfferedAsked(self.plugin, point, target))
         self.names.append(f"hook:{event}")
 
     def _check_open(self) -> None:
         if not self._open:
-            raise PluginError(f"{self._plugin} registers something after its register() has returned.")
+            raise PluginError(f"{self.plugin} registers something after its register() has returned.")
 
     def _reserve(self, kind: str, name: str) -> None:
         self._check_open()
         if not _WORD.fullmatch(name):
             raise PluginError(
-                f"The {kind} name {name!r} of {self._plugin} is not valid. Use letters, digits, _ and -."
+                f"The {kind} name {name!r} of {self.plugin} is not valid. Use letters, digits, _ and -."
             )
         key = f"{kind}:{name}"
-        owner = self._plugin if key in self.names else self._taken.get(key)
+        owner = self.plugin if key in self.names else self._taken.get(key)
         if owner is not None:
             raise PluginError(
-                f"The {kind} {name} of {self._plugin} is already registered by {owner}.",
+                f"The {kind} {name} of {self.plugin} is already registered by {owner}.",
                 hint="Choose another name, or disable one of them.",
             )
         self.names.append(key)

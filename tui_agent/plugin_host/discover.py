@@ -1,21 +1,30 @@
 """Discovery of plugins without importing them.
 
 Invariant: the order is fixed: bundled, entry points, user, project, `--plugin-dir`; within one place by name.
+A manifest with a wrong field is a fault that names the file and the field.
 A project's own folder is never read: `project` is a copy of the trusted files.
 """
 
+import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.manifest import MANIFEST, read_manifest, usable_name
 
 Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option"]
-
 ENTRY_POINTS = "tui_agent.plugins"
+MANIFEST = "plugin.toml"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_KNOWN = frozenset({"name", "version", "api", "description"})
+
+
+def usable_name(name: str) -> bool:
+    """Return True for a valid plugin and module name: lower-case letters, digits, _, a letter first, at most 40."""
+    return _NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +75,34 @@ def found_at(path: Path, source: Source) -> Found:
     if path.is_file():
         return _check_name(Found(path.stem, source, path))
     try:
-        manifest = read_manifest(path, path.name)
+        found = Found(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
     except PluginError as error:
         return Found(path.name, source, path, fault=str(error))
     if not (path / "__init__.py").is_file():
-        return Found(
-            manifest.name, source, path, fault=f"{path} has no __init__.py with a function register."
-        )
-    return _check_name(
-        Found(
-            manifest.name,
-            source,
-            path,
-            version=manifest.version,
-            api=manifest.api,
-            description=manifest.description,
-        )
-    )
+        fault = f"{path} has no __init__.py with a function register."
+        return Found(found.name, source, path, fault=fault)
+    return _check_name(found)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the checked fields of a folder's `plugin.toml`, which describes a plugin; empty without the file."""
+    path = folder / MANIFEST
+    try:
+        with path.open("rb") as file:
+            fields = tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PluginError(f"{path} cannot be read: {error}.") from error
+    unknown = sorted(set(fields) - _KNOWN)
+    if unknown:
+        raise PluginError(f"{path} has unknown fields: {', '.join(unknown)}.")
+    if "api" in fields and type(fields["api"]) is not int:
+        raise PluginError(f"{path}: api must be a whole number.")
+    for key in ("name", "version", "description"):
+        if not isinstance(fields.get(key, ""), str):
+            raise PluginError(f"{path}: {key} must be text.")
+    return fields
 
 
 def _check_name(found: Found) -> Found:

@@ -4,25 +4,56 @@ Invariant: a plugin is in `LoadedPlugins` completely or not at all; anything it 
 other plugins are loaded.
 """
 
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Collection
-from contextlib import redirect_stdout
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from tui_agent import __version__
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.discover import Found, PluginPlaces, discover
-from tui_agent.plugin_host.limit import TookTooLong, time_limit
 from tui_agent.plugin_host.modules import forget, import_entry, import_from, import_target
 from tui_agent.plugin_host.offers import LazyRef, Offers
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 LOAD_LIMIT_S = 10.0
+AGAIN_S = 0.2
+"""Interval for repeated interruptions, in case foreign code catches the first one."""
+
+
+class TookTooLong(BaseException):
+    """Raised in code that exceeded its time; a `BaseException`, so that the code does not catch it by accident."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `TookTooLong` in the block after this many seconds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    armed = True
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        if armed:
+            raise TookTooLong
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    try:
+        try:
+            yield
+        finally:
+            armed = False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, remaining, interval)
+        signal.signal(signal.SIGALRM, previous)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ Invariant: a plugin's offers are taken over completely or not at all; a name bel
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeAlias
 
@@ -143,16 +143,6 @@ class Offers:
 
     def add_all(self, other: "Offers") -> None:
         """Add what one plugin registered; middlewares are kept sorted by order, in order of arrival if equal."""
-        self.tools += other.tools
-        self.middlewares = sorted([*self.middlewares, *other.middlewares], key=lambda item: item.order)
-        self.agents += other.agents
-        self.models += other.models
-        self.environments += other.environments
-        self.commands += other.commands
-        self.panes += other.panes
-        self.projections += other.projections
-        self.themes += other.themes
-        self.policy_tables += other.policy_tables
-        self.languages += other.languages
-        self.hooks += other.hooks
-        self.asked += other.asked
+        for kind in fields(Offers):
+            getattr(self, kind.name).extend(getattr(other, kind.name))
+        self.middlewares.sort(key=lambda offered: offered.order)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -118,7 +118,8 @@ class Tool(Protocol[ArgsT]):
     A failing tool raises `ToolError` with a message for the model. It must not swallow cancellation.
     """
 
-    spec: ClassVar[ToolSpec]
+    @property
+    def spec(self) -> ToolSpec: ...
 
     def target(self, args: ArgsT) -> str:
         """Return the object for the call's row: a path, a pattern, a command."""

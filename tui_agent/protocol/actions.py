@@ -6,7 +6,7 @@ readable `message`), `to_memory` for a model (with the raw exception if the acti
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter
 
@@ -19,13 +19,16 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 class ActionBase(Frozen):
     """Base of every action. `exception` is the raw exception if the action failed."""
 
+    template: ClassVar[str] = "{action}"
+    """The form of `message`, with the names of fields."""
+
     action: str
     exception: str = ""
 
     @property
     def message(self) -> str:
         """A short line for people."""
-        return self.action
+        return self.template.format_map(self.__dict__)
 
     def to_dict(self) -> JsonMap:
         """Return everything as plain JSON: `action`, `message`, `args`."""
@@ -48,75 +51,57 @@ def _preview_json(value: object, dumped: JsonValue) -> JsonValue:
 class CmdRun(ActionBase):
     """Run a command line. With `shell` None its form decides whether a shell is used."""
 
+    template = "Running: {command}"
     action: Literal["run"] = "run"
     command: str
     shell: bool | None = None
-
-    @property
-    def message(self) -> str:
-        return f"Running: {self.command}"
 
 
 class IPythonRunCell(ActionBase):
     """Run a notebook cell."""
 
+    template = "Running a notebook cell"
     action: Literal["run_cell"] = "run_cell"
     code: str
-
-    @property
-    def message(self) -> str:
-        return "Running a notebook cell"
 
 
 class FileRead(ActionBase):
     """Read a file from line `first_line` on; `lines` 0 means as many as fit."""
 
+    template = "Reading {path}"
     action: Literal["read"] = "read"
     path: str
     first_line: int = 1
     lines: int = 0
 
-    @property
-    def message(self) -> str:
-        return f"Reading {self.path}"
-
 
 class FileWrite(ActionBase):
     """Write a complete file; replace an existing one only with `overwrite`."""
 
+    template = "Writing {path}"
     action: Literal["write"] = "write"
     path: str
     content: LongText
     overwrite: bool = False
 
-    @property
-    def message(self) -> str:
-        return f"Writing {self.path}"
-
 
 class BrowseURL(ActionBase):
     """Read a web page."""
 
+    template = "Browsing {url}"
     action: Literal["browse"] = "browse"
     url: str
-
-    @property
-    def message(self) -> str:
-        return f"Browsing {self.url}"
 
 
 class AddTask(ActionBase):
     """Add a task and its subtasks to the task tree; an empty `parent` adds it at the top."""
 
+    template = "Added the task: {goal}"
     action: Literal["add_task"] = "add_task"
     goal: str
     parent: str = ""
     subtasks: tuple[str, ...] = ()
     id: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Added the task: {self.goal}"
 
 
 class ModifyTask(ActionBase):
@@ -134,12 +119,9 @@ class ModifyTask(ActionBase):
 class AgentFinish(ActionBase):
     """Report that the task is done."""
 
+    template = "The task is done."
     action: Literal["finish"] = "finish"
     text: LongText = ""
-
-    @property
-    def message(self) -> str:
-        return "The task is done."
 
 
 class AgentReject(ActionBase):
@@ -169,13 +151,10 @@ class Message(ActionBase):
 class ToolRun(ActionBase):
     """Call any other tool."""
 
+    template = "Calling {name}"
     action: Literal["tool"] = "tool"
     name: str
     arguments: JsonMap = {}
-
-    @property
-    def message(self) -> str:
-        return f"Calling {self.name}"
 
 
 AnyAction: TypeAlias = Annotated[

@@ -1,5 +1,6 @@
-"""Types of identifiers. Ids are created only by an injected `ports.clock.Ids`, never here."""
+"""Types of identifiers, and the check of a session's. Ids are created only by an injected `ports.clock.Ids`, never here."""
 
+import re
 from typing import NewType
 
 SessionId = NewType("SessionId", str)
@@ -15,7 +16,14 @@ RequestId = NewType("RequestId", str)
 """The id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)
 """A background job's id (`job-1`, `job-2`, …), unique on its branch of the session."""
-
 MAIN_AGENT = AgentId("main")
 COMPACTION_AGENT = AgentId("compaction")
 """The agent that summarises histories. Its requests belong to no conversation."""
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+def is_session_id(name: str) -> bool:
+    """Return True if a word is a valid session id, and so a valid name of a session's folder."""
+    return _ID.fullmatch(name) is not None

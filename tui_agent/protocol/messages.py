@@ -1,17 +1,16 @@
 """The provider-neutral history that is sent to a model.
 
-Invariant of a legal history (checked by `check_pairs`): every tool call is answered by exactly one `ToolMessage`
+Invariant of a legal history: every tool call is answered by exactly one `ToolMessage`
 before the next user or assistant message.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.parts import Content, ModelPart, ToolCallPart
+from tui_agent.protocol.parts import Content, ModelPart
 
 UserKind: TypeAlias = Literal["said", "mentions", "map", "passing", "restored", "instructions"]
 """Origin of a user message.
@@ -84,29 +83,3 @@ class SummaryMessage(Frozen):
 Message: TypeAlias = Annotated[
     UserMessage | AssistantMessage | ToolMessage | SummaryMessage, Field(discriminator="role")
 ]
-
-
-def check_pairs(messages: Sequence[Message]) -> list[str]:
-    """Return the faults of a history, one sentence each; empty if every call is followed by its one
-    result."""
-    faults: list[str] = []
-    open_calls: dict[CallId, str] = {}
-    seen_ids: set[CallId] = set()
-    for position, message in enumerate(messages):
-        if isinstance(message, ToolMessage):
-            if open_calls.pop(message.call_id, None) is None:
-                faults.append(f"message {position}: a result for {message.call_id}, which has no open call")
-            continue
-        if open_calls:
-            faults.append(f"message {position}: calls without a result: {', '.join(sorted(open_calls))}")
-            open_calls = {}
-        if isinstance(message, AssistantMessage):
-            for part in message.parts:
-                if isinstance(part, ToolCallPart):
-                    if part.call_id in seen_ids:
-                        faults.append(f"message {position}: call id {part.call_id} is used twice")
-                    seen_ids.add(part.call_id)
-                    open_calls[part.call_id] = part.name
-    if open_calls:
-        faults.append(f"end: calls without a result: {', '.join(sorted(open_calls))}")
-    return faults

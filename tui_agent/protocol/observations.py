@@ -4,7 +4,7 @@ Invariant: `observation_from_dict(observation.to_dict()) == observation`.
 """
 
 from functools import cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
@@ -14,13 +14,16 @@ from tui_agent.protocol.base import Frozen, JsonMap, LongText, text_preview
 class ObservationBase(Frozen):
     """Base of every observation. `content` is the result as the model saw it."""
 
+    template: ClassVar[str] = "{observation}"
+    """The form of `message`, with the names of fields."""
+
     observation: str
     content: LongText = ""
 
     @property
     def message(self) -> str:
         """A short line for people."""
-        return self.observation
+        return self.template.format_map(self.__dict__)
 
     def to_dict(self) -> JsonMap:
         """Return everything as plain JSON: `observation`, `message`, `content`, `extras`."""
@@ -56,34 +59,25 @@ class CmdOutput(ObservationBase):
 class BrowserOutput(ObservationBase):
     """A web page as text."""
 
+    template = "Read {url}"
     observation: Literal["browse"] = "browse"
     url: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Read {self.url}"
 
 
 class FileRead(ObservationBase):
     """The content of a file, or some of its lines."""
 
+    template = "Read {path}"
     observation: Literal["read"] = "read"
     path: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Read {self.path}"
 
 
 class FileWrite(ObservationBase):
     """The result of writing or editing a file."""
 
+    template = "Wrote {path}"
     observation: Literal["write"] = "write"
     path: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Wrote {self.path}"
 
 
 class Error(ObservationBase):

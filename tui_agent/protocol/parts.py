@@ -29,6 +29,17 @@ class ImageContent(Frozen):
     name: str = ""
 
 
+def image_type(data: bytes) -> str:
+    """Return the media type of an image that models accept; empty for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data.startswith(b"RIFF") and data[8:12] == b"WEBP" else ""
+
+
 Content: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="kind")]
 
 
@@ -75,14 +86,6 @@ class PatchPart(Frozen):
 ModelPart: TypeAlias = Annotated[
     ReasoningPart | TextPart | ToolCallPart | PatchPart, Field(discriminator="kind")
 ]
-
-
-class ToolResultPart(Frozen):
-    """The result of a call as the model sees it."""
-
-    kind: Literal["tool_result"] = "tool_result"
-    call_id: CallId
-    content: tuple[Content, ...]
 
 
 class Usage(Frozen):

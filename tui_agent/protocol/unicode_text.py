@@ -233,6 +233,14 @@ def _latin_lookalike(character: str) -> str:
     return ""
 
 
+def printable(name: str) -> str:
+    """Return a path or name with unprintable and unencodable characters escaped."""
+    text = name.encode("utf-8", "backslashreplace").decode()
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def counted(count: int, noun: str, many: str = "") -> str:
     """Return a count with its noun: `1 file`, `3,000 files`; `many` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"

@@ -1,4 +1,4 @@
-"""Creation and lookup of forks, and copying a parent's events into a fork before the parent is removed.
+"""Forks: creating and finding them and their relatives, and copying a parent's events before the parent is removed.
 
 Invariant: a fork's log appears completely or not at all; copying changes nothing that a reader of the fork
 sees.
@@ -7,6 +7,7 @@ sees.
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 from tui_agent.store.chunks import line_at, pieces
 from tui_agent.store.files import FOLDER_MODE, FileOps, sync_path, write_all, write_file
 from tui_agent.store.line import body, seal
-from tui_agent.store.lineage import CRC_PLACE, blobs_of, lineage, origin_of
+from tui_agent.store.lineage import CRC_PLACE, Origin, blobs_of, lineage, origin_of
 from tui_agent.store.payload import Shrinker
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, sifted_lines
@@ -139,3 +140,35 @@ def named_in(log: Iterable[bytes], folder: Path) -> frozenset[str]:
         for digest in _WHOLE_PAYLOAD.findall(piece):
             digests.update(_DIGEST.findall(blobs.find(digest.decode()) or b""))
     return frozenset(digest.decode() for digest in digests)
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A session of a family. `origin` is where it was forked from; None if it is not a fork."""
+
+    folder: Path
+    origin: Origin | None
+
+
+def family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
+    """Return a session's relatives among `folders`, and itself: the oldest available first, parents before
+    forks.
+    """
+    oldest = folder
+    visited = {folder.name}
+    while (origin := origin_of(oldest)) is not None:
+        if origin.parent in visited or not (origin.folder / EVENTS).is_file():
+            break
+        visited.add(origin.parent)
+        oldest = origin.folder
+    forks = by_parent(folders)
+    relatives: dict[str, Relative] = {}
+    pending = [oldest]
+    while pending:
+        current = pending.pop(0)
+        if current.name not in relatives:
+            relatives[current.name] = Relative(current, origin_of(current))
+            pending.extend(forks.get(current.name, []))
+    if folder.name not in relatives:
+        relatives[folder.name] = Relative(folder, origin_of(folder))
+    return tuple(relatives.values())

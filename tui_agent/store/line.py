@@ -7,13 +7,13 @@ before that field. Bytes that do not match their checksum are never decoded as a
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId
 from tui_agent.store.blobs import BlobStore
 
@@ -25,13 +25,6 @@ _LINE_START = b'{"v":'
 _VERSION = re.compile(rb'\{"v":(\d{1,9}),')
 _LINE_END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _SALVAGE_TRIES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line that cannot be an event; `number` counts from 1."""
-
-    number: int
 
 
 @cache
@@ -84,6 +77,12 @@ def decode(line: bytes, blobs: BlobStore | None = None) -> Record | None:
     except ValidationError:
         return _load_payload_blob(line, blobs) or _unknown_event(line)
     return event if event.v <= SCHEMA_VERSION else _unknown_event(line)
+
+
+def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
+    """Return the payload of a line's event; None if it is damaged or unknown."""
+    record = decode(line, blobs)
+    return record.payload if isinstance(record, Envelope) else None
 
 
 def version_of(line: bytes) -> int:

@@ -14,11 +14,11 @@ from tui_agent.errors import StoreError
 from tui_agent.folds.session.branches import Move, Stretch, on_branch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
+from tui_agent.protocol.ids import is_session_id
 from tui_agent.store.blobs import BlobStore, Redacting
 from tui_agent.store.chunks import first_line, line_at, lines_with
 from tui_agent.store.files import FileOps
-from tui_agent.store.line import decode, salvage
-from tui_agent.store.names import is_session_id
+from tui_agent.store.line import decode, decode_payload, salvage
 
 NEWEST: Final = 1 << 62
 """A number greater than that of every event."""
@@ -79,10 +79,9 @@ class Origin:
 def origin_of(folder: Path) -> Origin | None:
     """Return where a session was forked from; None if it is not a fork."""
     try:
-        record = decode(first_line(folder))
+        payload = decode_payload(first_line(folder))
     except OSError:
         return None
-    payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, SessionForked):
         return None
     parent = payload.parent_session

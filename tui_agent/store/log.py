@@ -1,8 +1,9 @@
-"""The single writer of a session's log.
+"""The single writer of a session's log, and its followers: first the history, then new records, in batches.
 
 Invariant: an event is one `write` of one whole line, or it is not in the log; readers see exactly the event
 that `append` returned; `seq` has gaps only where a line was damaged later and in the events a fork inherits.
-A lazy log stays in memory until something happens that is worth a session.
+A lazy log stays in memory until something happens that is worth a session. A follower pulls, so a slow one costs the
+writer nothing; it receives every record once, in order.
 """
 
 import threading
@@ -25,7 +26,6 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.fold_cache import Place
-from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
@@ -38,29 +38,57 @@ from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line reserved for the envelope around the payload."""
 QUIET: Final = frozenset(
-    {
-        "session.started",
-        "run.started",
-        "run.finished",
-        "settings.changed",
-        "command.rejected",
-        "agent.state_changed",
-        "plugin.loaded",
-        "plugin.failed",
-        "env.started",
-        "env.stopped",
-        "hook.ran",
-    }
+    """session.started run.started run.finished settings.changed command.rejected agent.state_changed
+    plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
 """Kinds of events in a session without any message; they alone do not create a log."""
 Hold = Callable[[], tuple[WriterLock, Opened]]
 """Acquire the session's lock and open (or create) its log."""
+BATCH = 2_000
+"""Most records that one `next` returns, so that a long history does not block the event loop."""
 
 
 class WallClock(Protocol):
     """Source of `at`, in seconds since the epoch."""
 
     def now(self) -> float: ...
+
+
+class LogFollower:
+    """Follows one log after `after`. One task at a time may use it, on the writer's event loop."""
+
+    def __init__(self, source: "SessionLog", after: int) -> None:
+        self._source = source
+        self._cursor = after
+        self._wake: anyio.Event | None = None
+        self._closed = False
+
+    async def next(self) -> Sequence[Record]:
+        """Return the records since the last call, at least one; empty once the log or the follower is closed."""
+        while not self._closed:
+            batch = self._source.next_after(self._cursor, BATCH)
+            if batch:
+                self._cursor = batch[-1].seq
+                return batch
+            if self._source.closed:
+                break
+            self._wake = anyio.Event()  # set without an await after the check above, so no record is missed
+            try:
+                await self._wake.wait()
+            finally:
+                self._wake = None
+        return ()
+
+    def close(self) -> None:
+        """Stop following; a waiting `next` returns empty."""
+        self._closed = True
+        self._source.drop(self)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake a waiting `next`: there may be new records."""
+        if self._wake is not None:
+            self._wake.set()
 
 
 class SessionLog:
@@ -83,7 +111,7 @@ class SessionLog:
         lazily: bool = False,
     ) -> None:
         self.folder = folder
-        self._session = SessionId(folder.name)
+        self.session = SessionId(folder.name)
         self._clock = clock
         self._hold = hold
         self._lock: WriterLock | None = None
@@ -97,7 +125,8 @@ class SessionLog:
         """End of the newest event in the file; None until one is written in this run."""
         if not lazily:
             self._open_file()
-        self._before = self._last_seq
+        self.before = self._last_seq
+        """The last event of earlier runs; -1 in a new session."""
         self._recent = Recent()
         self._has_torn_end = False
         self._synced = 0
@@ -110,19 +139,9 @@ class SessionLog:
         self._names: dict[str | None, bytes] = {None: b"null"}
 
     @property
-    def session(self) -> SessionId:
-        """The session's id, which is its folder's name."""
-        return self._session
-
-    @property
     def last_seq(self) -> int:
         """The newest event's number; -1 for an empty log."""
         return self._last_seq
-
-    @property
-    def before(self) -> int:
-        """The last event of earlier runs; -1 in a new session."""
-        return self._before
 
     @property
     def stored_seq(self) -> int:
@@ -150,11 +169,11 @@ class SessionLog:
         `StoreError` for a payload that no reader would understand, or on a closed log.
         """
         if self._closed:
-            raise StoreError(f"The session {self._session} is closed; {payload.kind} was not recorded.")
+            raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
         if self._lock is None and payload.kind not in QUIET:
             self._open_file()
         raw = self._shrinker.prepare(payload, LINE_LIMIT - _ENVELOPE_ROOM)
-        header = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
+        header = (self._last_seq + 1, self._clock.now(), self._name(self.session), self._name(agent))
         cause_json = b"null" if cause is None else to_json(whole_characters(cause))
         line = seal(body(*header, self._parent_of(payload), cause_json, raw))
         event = _read_back(line[:-1], payload.kind, self.blobs)
@@ -270,7 +289,7 @@ class SessionLog:
                 self._move_to_new_file()
             except OSError as fault:
                 raise StoreError(
-                    f"The log of session {self._session} could not be made durable: {fault.strerror or fault}.",
+                    f"The log of session {self.session} could not be made durable: {fault.strerror or fault}.",
                     hint="Check the disk. Do not run anything with side effects until this works.",
                 ) from fault
 

@@ -32,23 +32,8 @@ Walked: TypeAlias = (
 )
 
 _VERBATIM = frozenset(
-    [
-        "kind",
-        "blob_sha256",
-        "digest",
-        "before",
-        "after",
-        "commit",
-        "prefix_digest",
-        "call_id",
-        "request_id",
-        "question_id",
-        "queue_id",
-        "run_id",
-        "provider_id",
-        "parent_crc",
-        "session",
-    ]
+    """kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id
+    provider_id parent_crc session""".split()  # noqa: SIM905 - read as prose
 )
 """Fields that are copied unchanged: identifiers and hashes."""
 _UNREDACTED = frozenset(("signature", "opaque"))

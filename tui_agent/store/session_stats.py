@@ -26,7 +26,7 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, Turn
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.chunks import pieces_from
-from tui_agent.store.line import decode, intact
+from tui_agent.store.line import decode, decode_payload, intact
 from tui_agent.store.scan import lines, seq_of
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
@@ -116,14 +116,12 @@ def figures(folder: Path, size: int, blobs: BlobStore, known: Figures | None = N
 
 
 def _read_title(line: bytes, blobs: BlobStore) -> str:
-    record = decode(line, blobs)
-    payload = record.payload if isinstance(record, Envelope) else None
+    payload = decode_payload(line, blobs)
     return payload.title if isinstance(payload, SessionTitled) else ""
 
 
 def _read_workspace(line: bytes, blobs: BlobStore) -> str:
-    record = decode(line, blobs)
-    match record.payload if isinstance(record, Envelope) else None:
+    match decode_payload(line, blobs):
         case SessionForked(changed=changed):
             return changed.workspace
         case WorkspaceMoved(workspace=workspace):
@@ -140,8 +138,7 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
         return float(match[1])
     if b'"payload_blob":"' not in line:
         return None
-    record = decode(line, blobs)
-    payload = record.payload if isinstance(record, Envelope) else None
+    payload = decode_payload(line, blobs)
     return payload.cost_usd if isinstance(payload, ModelResponded | ModelFailed) else None
 
 
@@ -170,8 +167,7 @@ def _is_undone(line: bytes, branch_end: int | None) -> bool:
 
 
 def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int | None:
-    record = decode(line, blobs)
-    payload = record.payload if isinstance(record, Envelope) else None
+    payload = decode_payload(line, blobs)
     return payload.to_seq if isinstance(payload, SessionHeadMoved) else branch_end
 
 
@@ -195,8 +191,7 @@ def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore)
     if line.startswith((b"turn.finished", *_SETTLED, *_REQUESTS), start) or (
         later.ended and line.startswith(b"tool.finished", start)
     ):
-        record = decode(line, blobs)
-        match record.payload if isinstance(record, Envelope) else None:
+        match decode_payload(line, blobs):
             case TurnFinished() if later.ended:
                 return later.ended
             case TurnFinished(reason="interrupted") if not later.has_content:

@@ -17,18 +17,16 @@ from pathlib import Path
 from tui_agent.errors import SessionNotFound, StoreError, UsageError
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import ForkChange
-from tui_agent.protocol.ids import SessionId
+from tui_agent.protocol.ids import SessionId, is_session_id
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.fold_cache import known_of
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
 from tui_agent.store.index import SessionIndex
 from tui_agent.store.index_rows import Stand
-from tui_agent.store.index_search import Found
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
-from tui_agent.store.names import is_session_id
 from tui_agent.store.payload import Shrinker
 from tui_agent.store.reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
@@ -249,10 +247,6 @@ class SessionStore:
         except OSError as fault:
             raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
         return [stand for stand in states if stand is not None]
-
-    def search(self, text: str, workspace: str | None = None, limit: int = 50) -> Sequence[Found]:
-        """Return the events (of one workspace) that contain all words of a text, newest session first."""
-        return self.index.search(self.stands(), text, workspace, limit)
 
     def latest(self, workspace: str | None) -> SessionId | None:
         """Return the last used session of a workspace; one without messages only if all are empty."""

@@ -90,7 +90,7 @@ def summarise(folder: Path, known: Figures | None = None) -> SessionSummary | No
     origin = start.payload if start is not None and isinstance(start.payload, SessionForked) else None
     if start is None:
         start = last if isinstance(last, Envelope) else None
-        workspace = _newer_field(newer_record, "workspace") or _find_workspace(path, size)
+        workspace = _newer_field(newer_record, "workspace") or _find_workspace(path)
         title = _newer_field(newer_record, "title")
     return SessionSummary(
         id=SessionId(folder.name),
@@ -138,10 +138,10 @@ def _newer_field(record: UnknownEvent | None, field: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _find_workspace(path: Path, size: int) -> str:
+def _find_workspace(path: Path) -> str:
     """Return the workspace from any event that contains it."""
     for mark in _WORKSPACE_MARKS:
-        for payload, _ in _search_backwards(path, size, mark):
+        for payload in _search_backwards(path, mark):
             match payload:
                 case SessionStarted(workspace=workspace):
                     return workspace
@@ -186,16 +186,13 @@ def _inherited_workspace(parents: Sequence[Strand]) -> str:
 
 def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
     """Return the folder that a parent had moved to by the time of the fork; empty if it had not."""
-    for payload, seq in _search_backwards(path, path.stat().st_size, _MOVE_MARK):
-        if isinstance(payload, WorkspaceMoved) and (stretches is None or on_branch(seq, stretches)):
-            return payload.workspace
-    return ""
+    moves = _search_backwards(path, _MOVE_MARK, stretches)
+    return next((move.workspace for move in moves if isinstance(move, WorkspaceMoved)), "")
 
 
 def _inherited_title(parents: Sequence[Strand]) -> str:
     for strand in reversed(parents):
-        path = strand.folder / EVENTS
-        title = _newest_title(path, path.stat().st_size, strand.kept)
+        title = _newest_title(strand.folder / EVENTS, strand.kept)
         if title:
             return title
     start = _first_event(parents[0].folder) if parents else None
@@ -246,32 +243,30 @@ def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
     return None
 
 
-def _newest_title(path: Path, size: int, stretches: Sequence[Stretch] | None = None) -> str:
+def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
     """Return the newest title (on these stretches)."""
-    for payload, seq in _search_backwards(path, size, _TITLE_MARK):
-        if isinstance(payload, SessionTitled) and (stretches is None or on_branch(seq, stretches)):
-            return payload.title
-    return ""
+    titles = _search_backwards(path, _TITLE_MARK, stretches)
+    return next((titled.title for titled in titles if isinstance(titled, SessionTitled)), "")
 
 
 def _fork_workspace(path: Path) -> str:
     """Return the workspace of a fork that has its own log copy; empty if it has no own workspace."""
-    for payload, _ in _search_backwards(path, path.stat().st_size, _FORK_MARK):
-        if isinstance(payload, SessionForked) and payload.changed.workspace:
-            return payload.changed.workspace
-    return ""
+    forks = (fork.changed for fork in _search_backwards(path, _FORK_MARK) if isinstance(fork, SessionForked))
+    return next((changed.workspace for changed in forks if changed.workspace), "")
 
 
-def _search_backwards(path: Path, size: int, mark: bytes) -> Iterator[tuple[Payload, int]]:
-    """Yield events of one kind with their `seq`, by searching the bytes from the end without parsing the log."""
-    if size == 0:
+def _search_backwards(
+    path: Path, mark: bytes, stretches: Sequence[Stretch] | None = None
+) -> Iterator[Payload]:
+    """Yield events of one kind (on these stretches), by searching the bytes from the end without parsing the log."""
+    if not path.stat().st_size:
         return
     with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        end = size
+        end = len(data)
         while (position := data.rfind(mark, 0, end)) >= 0:
             start = data.rfind(b"\n", 0, position) + 1
             line_end = data.find(b"\n", position)
-            record = decode(data[start : line_end if line_end >= 0 else size])
-            if isinstance(record, Envelope):
-                yield record.payload, record.seq
+            record = decode(data[start : line_end if line_end >= 0 else len(data)])
+            if isinstance(record, Envelope) and (stretches is None or on_branch(record.seq, stretches)):
+                yield record.payload
             end = position

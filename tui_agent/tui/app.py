@@ -35,7 +35,7 @@ from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
-    from tui_agent.ports.app_session import AppSession
+    from tui_agent.ports.session import AppSession
     from tui_agent.session.engine_handle import EngineHandle
     from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.controller.session_controller import SessionController

@@ -17,7 +17,7 @@ from tui_agent.folds.session.jobs import JobsView
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.views import Views
-from tui_agent.ports.app_session import AppSession
+from tui_agent.ports.session import AppSession
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record

@@ -1,5 +1,7 @@
 """Composition of a session's settings: of a new session, and changes to a resumed one."""
 
+from functools import partial
+
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
@@ -30,8 +32,14 @@ def _initial_model(base: Ground, models: ModelFactory) -> ModelInfo:
     config = base.config
     if not config.model and not config.base_url:
         return models.absent()
+    return _resolve(base, models, config.model, config.base_url, config.reasoning_effort)
+
+
+def _resolve(
+    base: Ground, models: ModelFactory, name: str, base_url: str, effort: Effort | None
+) -> ModelInfo:
     try:
-        return models.resolve(config.model, config.base_url, config.reasoning_effort)
+        return models.resolve(name, base_url, effort)
     except ConfigError as error:
         if base.options.client not in CHOOSERS:
             raise
@@ -41,16 +49,9 @@ def _initial_model(base: Ground, models: ModelFactory) -> ModelInfo:
 def take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> None:
     """Apply the changes of a fork. If the client can choose another model, an unusable one does not prevent opening."""
     options = base.options
-
-    def resolve(name: str, base_url: str, effort: Effort | None) -> ModelInfo:
-        try:
-            return models.resolve(name, base_url, effort)
-        except ConfigError as error:
-            if options.client not in CHOOSERS:
-                raise
-            return models.absent(str(error))
-
-    take_on_settings(recorder, resolve, model_given=bool(options.model or options.base_url))
+    take_on_settings(
+        recorder, partial(_resolve, base, models), model_given=bool(options.model or options.base_url)
+    )
 
 
 def apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:

@@ -11,9 +11,9 @@ from tui_agent.config import trust
 from tui_agent.config.layers import load
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.project import projects
 from tui_agent.config.project_files import MAX_BYTES, MAX_FILES, ProjectFiles, look
 from tui_agent.config.settings import Config
+from tui_agent.config.trust import projects
 from tui_agent.errors import ConfigError
 from tui_agent.plugin_host.copies import lay_out
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
+from tests.stubs.legal_history import check_pairs
 from tui_agent.context.assembly import Assembly, Packed, Wanted
 from tui_agent.context.tokens import Tokens
 from tui_agent.ports.middleware import Fragment
@@ -18,7 +19,6 @@ from tui_agent.protocol.messages import (
     SummaryMessage,
     ToolMessage,
     UserMessage,
-    check_pairs,
 )
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ContextMode, ModelInfo

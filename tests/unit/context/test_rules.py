@@ -1,7 +1,7 @@
 """Instructions that the window does not hold: which stay, what is cut of which, and what a person is told."""
 
 from tui_agent.context.assembly import Assembly, Wanted
-from tui_agent.context.even_shares import shared
+from tui_agent.context.priorities import shared
 from tui_agent.context.rules import RULES, cut_rules
 from tui_agent.folds.context.cut_labels import too_long
 from tui_agent.ports.middleware import Fragment

@@ -1,5 +1,6 @@
 """What a history lets go of, and how it comes back."""
 
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
 from tui_agent.folds.context.compacted_history import RESTORED, WHOLE, calls_of
 from tui_agent.folds.context.compacted_rows import CountedTokens, forgotten_view
@@ -23,7 +24,7 @@ from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage, check_pairs
+from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart
 
 

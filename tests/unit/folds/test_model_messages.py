@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
 from tui_agent.folds.context.model_messages import INTERRUPTED, ModelMessages
 from tui_agent.protocol.base import BlobText
@@ -18,7 +19,6 @@ from tui_agent.protocol.messages import (
     SummaryMessage,
     ToolMessage,
     UserMessage,
-    check_pairs,
 )
 from tui_agent.protocol.parts import ImageContent, TextContent, TextPart
 

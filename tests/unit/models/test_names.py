@@ -6,7 +6,7 @@ from tests.unit.models.test_factory import factory
 from tui_agent.config.vendors import VENDORS
 from tui_agent.errors import ConfigError
 from tui_agent.models import pricing
-from tui_agent.models.names import looks_secret
+from tui_agent.models.routes import looks_secret
 
 SECRETS = [
     "sk-ant-" + "a1B2" * 6,

@@ -277,14 +277,14 @@ async def test_changes_declare_exactly_their_path(bench):
 
 @given(data=st.binary(max_size=200).filter(lambda data: b"\0" not in data), new=st.text(max_size=5))
 def test_an_edit_changes_nothing_but_its_place(data: bytes, new: str):
-    text_match, content = module_of("files", "text_match"), module_of("files", "text")
+    edit, content = module_of("files", "edit_file"), module_of("files", "text")
     decoded = content.decode(data)
     if decoded is None:
         return
     assert content.encode(decoded, decoded.text) == data
     middle = decoded.text[len(decoded.text) // 3 : len(decoded.text) // 2]
-    places = text_match.find(decoded.text, middle) if middle else []
+    places = edit.find(decoded.text, middle) if middle else []
     if len(places) == 1 and "\r" not in decoded.text:
         place = places[0]
-        edited = text_match.replaced(decoded.text, places, new)
+        edited = edit.replaced(decoded.text, places, new)
         assert edited == decoded.text[: place.start] + new + decoded.text[place.end :]

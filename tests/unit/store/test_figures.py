@@ -209,7 +209,7 @@ def test_a_long_log_is_listed_without_being_counted_and_counted_when_the_index_r
     sessions = long_log(tmp_path)
     found = shown(sessions, "ses_1")
     assert (found.figures, found.title, found.state, found.model) == (None, "long", "failed", "m")
-    sessions.search("go")
+    sessions.index.search(sessions.stands(), "go")
     assert of(sessions) == (2, 1.0, "failed")
     assert shown(sessions, "ses_1").title == "long"
 

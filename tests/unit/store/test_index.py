@@ -55,7 +55,7 @@ def talked(root: Path, count: int = 4) -> SessionStore:
 
 
 def hits(sessions: SessionStore, text: str, workspace: str | None = None) -> list[tuple[str, int]]:
-    return [(found.session, found.seq) for found in sessions.search(text, workspace)]
+    return [(found.session, found.seq) for found in sessions.index.search(sessions.stands(), text, workspace)]
 
 
 def plain(sessions: SessionStore) -> list[SessionSummary]:
@@ -73,7 +73,7 @@ def test_messages_answers_calls_and_results_are_found_newest_session_first(tmp_p
     assert hits(sessions, "FALLT login_1") == [("ses_001", 2)]
     assert hits(sessions, "needle2") == [("ses_002", 2)]
     assert hits(sessions, "title 3") == [("ses_003", 1)]
-    (found,) = sessions.search("keyerror 2")
+    (found,) = sessions.index.search(sessions.stands(), "keyerror 2")
     assert (found.title, found.workspace, found.kind) == ("title 2", "/work/0", "tool.finished")
     assert "KeyError 2" in found.snippet
 

@@ -15,7 +15,7 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.store.chunks import first_line
-from tui_agent.store.family import Relative, family
+from tui_agent.store.forks import Relative, family
 from tui_agent.store.line import decode
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.summary import SessionSummary, summarise

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tui_agent.config.files import read_regular
 from tui_agent.config.git import ask_git, repository_of
 from tui_agent.config.repository import Repository
 from tui_agent.folds.text.gitignore import Rules
@@ -260,10 +261,6 @@ def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
 def _read_settings(path: str) -> str:
     """Return the text of a settings file; empty if it cannot be read."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return (read_regular(path, MAX_BYTES, os.O_NOFOLLOW) or b"").decode("utf-8", "replace")
     except OSError:
         return ""
-    try:
-        return os.read(fd, MAX_BYTES).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(fd).st_mode) else ""
-    finally:
-        os.close(fd)

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.context.repomap.commits import Commits
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
@@ -35,6 +34,37 @@ CREATE TABLE edges(id INTEGER PRIMARY KEY, outs BLOB NOT NULL, ins BLOB NOT NULL
 CREATE TABLE commits(id INTEGER PRIMARY KEY, sha TEXT UNIQUE NOT NULL, files TEXT NOT NULL);
 CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 """
+
+
+class Commits:
+    """The commits of an open index."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def known(self) -> dict[str, int]:
+        """Return the row ids of the stored commits by hash."""
+        return dict(self._db.execute("SELECT sha, id FROM commits"))
+
+    def put(self, sha: str, words: str, files: Sequence[str]) -> None:
+        """Store the words of a message and the files that the commit changed."""
+        cursor = self._db.execute("INSERT INTO commits(sha,files) VALUES(?,?)", (sha, json.dumps(files)))
+        self._db.execute("INSERT INTO messages(rowid,text) VALUES(?,?)", (cursor.lastrowid, words))
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Remove these commits."""
+        rows = [(row_id,) for row_id in ids]
+        self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
+        self._db.executemany("DELETE FROM commits WHERE id=?", rows)
+
+    def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
+        """Return BM25 score, words and files of commits with matching messages, best first."""
+        rows = self._db.execute(
+            "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
+            " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
+            (expression, most),
+        )
+        return [(score, text, json.loads(files)) for score, text, files in rows]
 
 
 class Found(NamedTuple):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
-from tui_agent.context.repomap.budget import detailed_files, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.cancellation import Ending
 from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
 from tui_agent.context.repomap.file_list import Listing
@@ -21,7 +20,7 @@ from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.related_files import completed
-from tui_agent.context.repomap.rendering import rendered
+from tui_agent.context.repomap.rendering import detailed_files, rendered, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.scan import Scan
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap import history, worker
 from tui_agent.context.repomap import indexer as indexing
 from tui_agent.context.repomap.cancellation import Ending
-from tui_agent.context.repomap.file_list import Entry, Listing, examine
+from tui_agent.context.repomap.file_list import Entry, Listing
 from tui_agent.context.repomap.file_scan import Look
 from tui_agent.context.repomap.index_db import place
 from tui_agent.context.repomap.indexer import UNSETTLED
@@ -174,16 +174,6 @@ class RepoMap:
             ask,
             partial=partial,
         )
-
-    def touched(self, paths: Sequence[str]) -> None:
-        """Index files that were just written or removed, so that the next map includes them."""
-        with self._lock:
-            if self._index.open() is None:
-                return
-            names = [name for name in paths if self._may_list(name)]
-            entries = examine(self.root, sorted(names), self._may_list, (0, 0)).entries
-            existing = {entry.path for entry in entries}
-            self._index_files([*entries], [name for name in names if name not in existing])
 
     def wait(self, seconds: float) -> bool:
         """Wait until no worker is running; return False on timeout."""

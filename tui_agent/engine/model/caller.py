@@ -24,8 +24,7 @@ from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.models.assembler import Assembler
-from tui_agent.models.backoff import wait
-from tui_agent.models.faults import transient
+from tui_agent.models.faults import transient, wait
 from tui_agent.models.pricing import cost
 from tui_agent.ports.agent import Ask
 from tui_agent.ports.middleware import Fragment, Middleware

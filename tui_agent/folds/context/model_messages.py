@@ -1,6 +1,6 @@
 """The history that one agent's model sees.
 
-Invariant: whenever no call is open the view is legal (`protocol.messages.check_pairs`): each call of an
+Invariant: whenever no call is open the view is legal: each call of an
 answer is followed by its one result, and messages sent meanwhile come after the results.
 """
 

@@ -7,155 +7,102 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Field
 
-from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events import (
+    agent,
+    context,
+    env,
+    files,
+    hook,
+    instructions,
+    job,
+    model,
+    plugin,
+    policy,
+    session,
+    todo,
+    tool,
+    turn,
+)
+from tui_agent.protocol.events import eval as evaluation
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.context import (
-    ContextCompacted,
-    ContextCut,
-    ContextLearnt,
-    ContextPacked,
-    ContextPinned,
-    ContextReduced,
-    ContextRestored,
-    ContextStuck,
-    ContextWarned,
-    MemoryUpdated,
-    RepomapBuilt,
-    RepomapUsed,
-)
-from tui_agent.protocol.events.env import EnvStarted, EnvStopped
-from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
-from tui_agent.protocol.events.files import (
-    CheckpointPlanned,
-    CheckpointRestored,
-    CheckpointRestoring,
-    CheckpointTaken,
-    FileChanged,
-    FileRead,
-)
-from tui_agent.protocol.events.hook import HookRan
-from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
-from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
-from tui_agent.protocol.events.model import (
-    ModelDelta,
-    ModelFailed,
-    ModelRequested,
-    ModelResponded,
-    ModelRetried,
-)
-from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
-from tui_agent.protocol.events.session import (
-    CommandRejected,
-    ErrorRaised,
-    LogRepaired,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    SessionContextLoaded,
-    SessionEnded,
-    SessionForked,
-    SessionHeadMoved,
-    SessionStarted,
-    SessionTitled,
-    SettingsChanged,
-    WorkspaceMoved,
-)
-from tui_agent.protocol.events.todo import TodoUpdated
-from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
-from tui_agent.protocol.events.turn import (
-    IterationFinished,
-    IterationStarted,
-    QuestionAnswered,
-    QuestionAsked,
-    TurnFinished,
-    TurnStarted,
-    UserMessageReceived,
-    UserQueued,
-    UserShellFinished,
-    UserShellProgress,
-    UserShellStarted,
-    UserSteered,
-    UserUnqueued,
-)
 
 CorePayload: TypeAlias = Annotated[
-    SessionStarted
-    | SessionTitled
-    | SessionForked
-    | WorkspaceMoved
-    | SessionHeadMoved
-    | SessionContextLoaded
-    | SessionEnded
-    | RunStarted
-    | RunResumed
-    | RunFinished
-    | SettingsChanged
-    | CommandRejected
-    | ErrorRaised
-    | LogRepaired
-    | UserMessageReceived
-    | UserQueued
-    | UserUnqueued
-    | UserSteered
-    | UserShellStarted
-    | UserShellProgress
-    | UserShellFinished
-    | TurnStarted
-    | TurnFinished
-    | IterationStarted
-    | IterationFinished
-    | QuestionAsked
-    | QuestionAnswered
-    | ModelRequested
-    | ModelDelta
-    | ModelResponded
-    | ModelRetried
-    | ModelFailed
-    | ToolCalled
-    | ToolStarted
-    | ToolProgress
-    | ToolFinished
-    | JobStarted
-    | JobProgress
-    | JobFinished
-    | PermissionRequested
-    | PermissionDecided
-    | PermissionRevoked
-    | HookRan
-    | FileRead
-    | FileChanged
-    | CheckpointTaken
-    | CheckpointPlanned
-    | CheckpointRestored
-    | CheckpointRestoring
-    | ContextPacked
-    | ContextWarned
-    | ContextCompacted
-    | ContextCut
-    | ContextLearnt
-    | ContextReduced
-    | ContextRestored
-    | ContextPinned
-    | ContextStuck
-    | MemoryUpdated
-    | InstructionsLoaded
-    | SkillsLoaded
-    | RepomapBuilt
-    | RepomapUsed
-    | AgentSpawned
-    | AgentStateChanged
-    | AgentFinished
-    | TodoUpdated
-    | EnvStarted
-    | EnvStopped
-    | PluginLoaded
-    | PluginFailed
-    | PluginEvent
-    | TestFinished
-    | VerifierFinished
-    | EvalCaseStarted
-    | EvalScored,
+    session.SessionStarted
+    | session.SessionTitled
+    | session.SessionForked
+    | session.WorkspaceMoved
+    | session.SessionHeadMoved
+    | session.SessionContextLoaded
+    | session.SessionEnded
+    | session.RunStarted
+    | session.RunResumed
+    | session.RunFinished
+    | session.SettingsChanged
+    | session.CommandRejected
+    | session.ErrorRaised
+    | session.LogRepaired
+    | turn.UserMessageReceived
+    | turn.UserQueued
+    | turn.UserUnqueued
+    | turn.UserSteered
+    | turn.UserShellStarted
+    | turn.UserShellProgress
+    | turn.UserShellFinished
+    | turn.TurnStarted
+    | turn.TurnFinished
+    | turn.IterationStarted
+    | turn.IterationFinished
+    | turn.QuestionAsked
+    | turn.QuestionAnswered
+    | model.ModelRequested
+    | model.ModelDelta
+    | model.ModelResponded
+    | model.ModelRetried
+    | model.ModelFailed
+    | tool.ToolCalled
+    | tool.ToolStarted
+    | tool.ToolProgress
+    | tool.ToolFinished
+    | job.JobStarted
+    | job.JobProgress
+    | job.JobFinished
+    | policy.PermissionRequested
+    | policy.PermissionDecided
+    | policy.PermissionRevoked
+    | hook.HookRan
+    | files.FileRead
+    | files.FileChanged
+    | files.CheckpointTaken
+    | files.CheckpointPlanned
+    | files.CheckpointRestored
+    | files.CheckpointRestoring
+    | context.ContextPacked
+    | context.ContextWarned
+    | context.ContextCompacted
+    | context.ContextCut
+    | context.ContextLearnt
+    | context.ContextReduced
+    | context.ContextRestored
+    | context.ContextPinned
+    | context.ContextStuck
+    | context.MemoryUpdated
+    | instructions.InstructionsLoaded
+    | instructions.SkillsLoaded
+    | context.RepomapBuilt
+    | context.RepomapUsed
+    | agent.AgentSpawned
+    | agent.AgentStateChanged
+    | agent.AgentFinished
+    | todo.TodoUpdated
+    | env.EnvStarted
+    | env.EnvStopped
+    | plugin.PluginLoaded
+    | plugin.PluginFailed
+    | plugin.PluginEvent
+    | evaluation.TestFinished
+    | evaluation.VerifierFinished
+    | evaluation.EvalCaseStarted
+    | evaluation.EvalScored,
     Field(discriminator="kind"),
 ]
 

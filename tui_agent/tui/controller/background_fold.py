@@ -6,7 +6,7 @@ Invariant: it takes the place of what is shown only once it has every event that
 import asyncio
 
 from tui_agent.folds.views import ViewName, Views
-from tui_agent.ports.app_session import AppSession
+from tui_agent.ports.session import AppSession
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.views import ViewName, Views
-from tui_agent.ports.app_session import AppSession
+from tui_agent.ports.session import AppSession
 from tui_agent.protocol.envelope import Record
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.tui.actions import Action

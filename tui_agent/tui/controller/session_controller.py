@@ -16,7 +16,7 @@ from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.folds.session.jobs import JobsView, without_engine
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
-from tui_agent.ports.app_session import AppSession
+from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME

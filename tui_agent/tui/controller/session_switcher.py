@@ -16,7 +16,7 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.session.cached_views import begun
 from tui_agent.folds.views import Views
-from tui_agent.ports.app_session import AppSession, HeldSession
+from tui_agent.ports.session import AppSession, HeldSession
 from tui_agent.protocol.commands import Close
 from tui_agent.tui.actions import BY_NAME, BY_SLASH
 from tui_agent.tui.controller.background_fold import BackgroundFold

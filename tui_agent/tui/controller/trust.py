@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.project import Project, projects
+from tui_agent.config.trust import Project, projects
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.controller.host import SessionHost

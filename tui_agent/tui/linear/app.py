@@ -59,7 +59,7 @@ from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
 
 if TYPE_CHECKING:
-    from tui_agent.ports.app_session import AppSession
+    from tui_agent.ports.session import AppSession
     from tui_agent.session.engine_handle import EngineHandle
 
 Say = Callable[[str], None]

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from tui_agent.config import trust
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find
-from tui_agent.config.project import projects
 from tui_agent.config.project_powers import power
+from tui_agent.config.trust import projects
 from tui_agent.errors import ConfigError
 from tui_agent.tui.modals.trust import Answer
 from tui_agent.tui.text import clean_line

@@ -9,10 +9,9 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFile
 from tui_agent.config.project_powers import power
-from tui_agent.config.trust import Mark
+from tui_agent.config.trust import Mark, Project
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.viewer import Viewer

@@ -134,18 +134,6 @@ def test_an_index_that_grew_says_what_a_new_one_says(root: Path, repo_map: Maps)
     assert "coupon_tax" in view.text
 
 
-def test_a_file_that_was_touched_counts_from_the_next_map_on(root: Path, repo_map: Maps) -> None:
-    mapped = repo_map(root)
-    mapped.map("receipt", refresh=True)
-    (root / "shop/mail.py").write_text("def send_invoice(address): ...\n")
-    (root / "shop/new.py").write_text("def invoice(): ...\n")
-    mapped.touched(["shop/mail.py", "shop/new.py", ".env"])
-    assert set(paths(mapped.map("invoice"))[:2]) == {"shop/mail.py", "shop/new.py"}
-    (root / "shop/new.py").unlink()
-    mapped.touched(["shop/new.py"])
-    assert "shop/new.py" not in mapped.map("invoice").text
-
-
 def test_pinned_hidden_and_recent_files(root: Path, repo_map: Maps) -> None:
     mapped = repo_map(root)
     mapped.map(refresh=True)

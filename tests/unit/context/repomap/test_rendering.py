@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from tui_agent.context.repomap.budget import room_of, symbols_at
-from tui_agent.context.repomap.rendering import clean, rendered
+from tui_agent.context.repomap.rendering import clean, rendered, room_of, symbols_at
 from tui_agent.context.repomap.views import RankedFile, Symbol
 
 
