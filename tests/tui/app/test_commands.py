@@ -139,7 +139,7 @@ async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys:
         for text in keys:
             await driven.type(text)
             await driven.press("enter") if text == "demo bug" else await driven.press("escape", "enter")
-        assert "A demo runs in a workspace of its own" in driven.text()
+        assert "A demo runs in its own workspace" in driven.text()
         assert "tui-agent demo bugfix" in driven.text()
         assert driven.session.submitted == [] and not driven.app.left
 

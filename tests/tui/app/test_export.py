@@ -65,7 +65,7 @@ async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:
         driven.app.prompt.editor.put("/export docx")
         await driven.press("escape", "enter")
         assert len(program.asked) == 1
-        assert "/export takes one of html, markdown" in driven.text()
+        assert "The format can be html, markdown" in driven.text()
 
 
 async def test_why_there_is_no_export_is_said() -> None:
@@ -89,10 +89,10 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         await driven.press("escape", "enter")
         (words,) = [one for one in asked if one[0] == "bug"]
         assert words[:3] == ("bug", driven.app.session_id, "--json")
-        assert "Written to /data/reports/bug-1.md." in driven.text()
+        assert "Report saved to /data/reports/bug-1.md." in driven.text()
         told = words[words.index("--terminal") + 1]
         assert told.startswith("ok: terminal: 120×40, true colour, TERM xterm-256color")
         assert words[words.index("--model") + 1] == "claude-sonnet-4-5"
         assert driven.app.note.display and not [one for one in driven.app._timers if one._interval == NOTE_S]
         await driven.press("escape")
-        assert "Written to" not in driven.text()
+        assert "Report saved" not in driven.text()

@@ -1,9 +1,8 @@
 """The registry of actions: complete, consistent, and the source of every list of keys."""
 
-from pathlib import Path
-
 import pytest
 
+from docs.generate_keys import PAGE, page
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.actions import (
@@ -11,7 +10,6 @@ from tui_agent.tui.actions import (
     BY_SLASH,
     commands,
     footer,
-    keys_markdown,
 )
 from tui_agent.tui.commands.registry import HANDLERS
 from tui_agent.tui.widgets.key_settings import apply_key_settings
@@ -61,8 +59,7 @@ def test_no_two_actions_of_the_app_share_a_key() -> None:
 
 
 def test_the_document_of_keys_is_the_registry() -> None:
-    path = Path(__file__).resolve().parents[3] / "docs" / "keys.md"
-    assert path.read_text(encoding="utf-8") == keys_markdown(), "write docs/keys.md anew from keys_markdown()"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m docs.generate_keys`"
 
 
 def test_the_footer_names_what_applies_most_useful_first() -> None:

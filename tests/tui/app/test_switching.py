@@ -106,7 +106,7 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
 
 async def answer(driven: Driven, key: str) -> None:
     await driven.until(lambda: isinstance(driven.app.screen, Confirm))
-    assert isinstance(driven.app.screen, Confirm) and "Call this session nights?" in driven.text()
+    assert isinstance(driven.app.screen, Confirm) and "Rename this session to nights?" in driven.text()
     driven.app.screen.hear_now()
     await driven.press(key)
 
@@ -135,7 +135,7 @@ async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) 
         driven.app.spawn = lambda options: opened.append(options) or held_back()  # type: ignore[func-returns-value]
         await send(driven, way)
         await driven.until(lambda: driven.app.note.display)
-        assert f"There is no session {way.split()[1]}." in driven.text()
+        assert f"No session {way.split()[1]}." in driven.text()
         assert not opened and driven.session.submitted == []
         await send(driven, "goes on here")
         assert said(driven.session.submitted) == ["goes on here"]
@@ -148,7 +148,7 @@ async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more(
         driven.app.spawn = lambda options: asked.append(options.session) or other  # type: ignore[func-returns-value]
         await send(driven, "/session ses_t")
         await driven.until(lambda: driven.app.note.display)
-        assert "2 sessions begin with ses_t: ses_two, ses_three. Give more of the id." in driven.text()
+        assert "2 sessions begin with ses_t: ses_two, ses_three. Type more of the id." in driven.text()
         await send(driven, "/session ses_tw")
         await driven.until(lambda: driven.app.session_id == "ses_two")
         assert asked == ["ses_two"]

@@ -5,10 +5,11 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config import layers
+from tui_agent.config.git import ask_git
+from tui_agent.config.repository import find_repository
 from tui_agent.config.secrets import Keys
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
-from tui_agent.tui.commands.folder import folder_facts
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import Server, first_choices, ready_choices, servers
@@ -175,6 +176,18 @@ class StartPage:
             policy=policy,
         )
         host.frame.reshape()
+
+
+def folder_facts(root: Path) -> str:
+    """Return `git main, clean`, or an empty string outside a repository. Blocking: call it in a thread."""
+    repository = find_repository(root)
+    if repository is None:
+        return ""
+    branch = f"git {repository.branch or 'detached'}"
+    changed = ask_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+    if changed is None:
+        return branch
+    return f"{branch}, {len(changed.splitlines())} changed" if changed else f"{branch}, clean"
 
 
 def known_keys(context: AppContext) -> frozenset[str]:
