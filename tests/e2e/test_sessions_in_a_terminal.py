@@ -121,7 +121,7 @@ def test_a_second_window_looks_on_at_a_held_session(
     with start("--session", recorded, *mock) as first:
         first.until_text("turn 1")
         with start("--session", recorded, *mock) as second:
-            second.until_text("Enter look on (read only)")
+            second.until_text("Enter watch (read only)")
             second.press_until("\r", lambda screen: "REPLAY" in screen, "the replay")
             second.until_text("Hello from the mock.")
             first.send("once more\r")

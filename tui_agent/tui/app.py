@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from textual import events, on
 from textual.app import SuspendNotSupported
@@ -186,7 +186,7 @@ class AgentApp(Frame, inherit_bindings=False):
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
             )
         else:
-            self.controller.submitter.sent(event)
+            self.controller.submitter.send(event)
 
     @on(Prompt.Drafted)
     def _drafted(self, event: Prompt.Drafted) -> None:
@@ -254,7 +254,7 @@ class AgentApp(Frame, inherit_bindings=False):
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
         without = (
-            self.controller.questions.without
+            self.controller.questions.hidden_keys
             if asked is not None and self.controller is not None
             else frozenset()
         )
@@ -280,7 +280,7 @@ class AgentApp(Frame, inherit_bindings=False):
 
     # -- leaving ---------------------------------------------------------------------------------------------------
 
-    def leave(self, reason: str = "quit") -> None:
+    def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
         """Close the session in order, then the app."""
         if self.left:
             self.exit(self.return_status)
@@ -310,7 +310,7 @@ class AgentApp(Frame, inherit_bindings=False):
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
-    async def _leave(self, reason: str) -> None:
+    async def _leave(self, reason: Literal["quit", "signal"]) -> None:
         if self.controller is not None:
             self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
             what = "the session is being closed, and its background jobs" if self.ended_jobs else ""

@@ -25,7 +25,7 @@ from tui_agent.tui.actions import Action
 from tui_agent.tui.cli_client import Ask, JsonRow
 from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.panes.note import Level, Note
-from tui_agent.tui.prompt.editor import PromptText
+from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.startup import FirstLook
 from tui_agent.tui.widgets.keymap import KeyMap
@@ -156,7 +156,7 @@ class AppContext(Protocol):
     @property
     def app(self) -> ScreenPort: ...
     @property
-    def prompt(self) -> PromptText: ...
+    def prompt(self) -> Editor: ...
     @property
     def chat(self) -> ChatPort: ...
     @property

@@ -55,7 +55,7 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         driven.session.feed(TurnStarted(turn=3), UserMessageReceived(text="still heard"))
         await driven.settle()
         assert (
-            f"The task list could not take in event {seq}, todo.updated (KeyError: 'map"
+            f"The task list could not use event {seq}, todo.updated (KeyError: 'map"
             in driven.app.note.text
         )
         assert "/bug" in driven.app.note.text and driven.app.note.display
@@ -72,7 +72,7 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         assert not driven.app.note.display and written.read_text() == before
         driven.session.feed(TurnFinished(turn=3, reason="finished"))
         await driven.settle()
-        assert "the task list lacks something: /bug" in driven.text()
+        assert "the task list is incomplete: /bug" in driven.text()
 
 
 async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() -> None:

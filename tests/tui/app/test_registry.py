@@ -100,10 +100,10 @@ async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnStarted(turn=3))
         await driven.settle()
-        driven.app.prompt.editor.put(f"{slash} zzz")
+        driven.app.prompt.editor.put_text(f"{slash} zzz")
         await driven.press("enter")
         assert driven.session.submitted == []
-        assert f"A turn is running. {slash} can be used after it; Esc stops it." in driven.text()
+        assert f"A turn is running. Press Esc to stop it, then use {slash}." in driven.text()
         assert driven.app.prompt.editor.text == f"{slash} zzz"
 
 

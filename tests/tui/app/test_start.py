@@ -212,7 +212,7 @@ async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(
     path.write_text('modle = "x"\n')
     refused = FakeSession(failure=ConfigError("unknown key 'modle'."))
     async with open_app(session=refused, environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
-        await shown(driven, "correct the configuration, then /new")
+        await shown(driven, "fix the configuration, then /new")
         path.write_text('policy = "plan"\n')
         driven.app.spawn = lambda _: FakeSession(empty_session("m"))
         await driven.type("/new")

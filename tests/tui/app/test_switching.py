@@ -206,7 +206,7 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
         driven.app.spawn = lambda _: locked
         await send(driven, "/session ses_b")
         await driven.until(lambda: isinstance(driven.app.screen, Confirm))
-        await driven.until(lambda: "Enter look on (read only)" in driven.text())
+        await driven.until(lambda: "Enter watch (read only)" in driven.text())
         assert "in use by process 7" in driven.text() and isinstance(driven.app.screen, Confirm)
         driven.app.screen.hear_now()
         await driven.press("enter")
