@@ -55,8 +55,7 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         driven.session.feed(TurnStarted(turn=3), UserMessageReceived(text="still heard"))
         await driven.settle()
         assert (
-            f"The task list could not use event {seq}, todo.updated (KeyError: 'map"
-            in driven.app.note.text
+            f"The task list could not use event {seq}, todo.updated (KeyError: 'map" in driven.app.note.text
         )
         assert "/bug" in driven.app.note.text and driven.app.note.display
         assert "still heard" in await uncovered(driven) and views.state.view().busy

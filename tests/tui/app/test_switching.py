@@ -42,7 +42,7 @@ async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way
         driven.app.spawn = lambda _: second
         await send(driven, way)
         await send(driven, "my words")
-        assert driven.session.submitted == [] and "your message goes out" in driven.text()
+        assert driven.session.submitted == [] and "your message is sent" in driven.text()
         await send(driven, "/rename nights")
         await driven.type("not yet")
         assert second.gate is not None
