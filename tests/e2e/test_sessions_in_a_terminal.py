@@ -89,7 +89,7 @@ def test_resume_without_an_id_finds_a_session_and_opens_it(
         terminal.send("\x1b")
         terminal.until_text("Ask for a change")
         terminal.send("/session ses_mistyped\r")
-        terminal.until_text("There is no session ses_mistyped.")
+        terminal.until_text("No session ses_mistyped.")
 
 
 def test_a_session_is_renamed_and_deleted_from_the_list(

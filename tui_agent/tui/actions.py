@@ -116,10 +116,10 @@ def key_name(key: str) -> str:
     """Return a Textual key name as it is printed on a keyboard: `ctrl+p` becomes `Ctrl+P`."""
     if " " in key:
         return " ".join(key_name(part) for part in key.split())
-    return "+".join(_printed(part) for part in key.split("+"))
+    return "+".join(_part_name(part) for part in key.split("+"))
 
 
-def _printed(part: str) -> str:
+def _part_name(part: str) -> str:
     if part in _PRINTED or len(part) == 1:
         return _PRINTED.get(part, part.upper())
     try:

@@ -88,7 +88,7 @@ async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() ->
             await driven.settle()
             assert text in await uncovered(driven)
         assert "could not be drawn (RuntimeError: no such colour)" in driven.app.note.text
-        assert "the header lacks something" in driven.text()
+        assert "the header is incomplete" in driven.text()
 
 
 async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
@@ -178,7 +178,7 @@ async def test_what_breaks_beside_a_page_is_said_on_it(line: str, name: str, tmp
     async with open_app(golden("night_shift"), options=options, outside=breaks) as driven:
         await driven.type(line)
         await driven.press("escape", "enter")
-        await driven.until(lambda: f"{name} broke: RuntimeError('no such thing')" in driven.text())
+        await driven.until(lambda: f"{name} failed: RuntimeError('no such thing')" in driven.text())
         written = screen_faults(tmp_path)
         await driven.until(lambda: written.is_file() and f" {name}\n" in written.read_text())
         await driven.press("escape")

@@ -132,7 +132,7 @@ def test_questions_messages_steering_and_stopping() -> None:
     assert isinstance(started, Envelope)
     linear.tell(started)
     assert isinstance(linear.take("also this"), Steer)
-    assert linear.take("/what") is None and "/quit leaves" in said[-1]
+    assert linear.take("/what") is None and "/quit quits" in said[-1]
 
 
 async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:

@@ -127,7 +127,7 @@ async def test_an_unknown_command_is_said_and_kept() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/modle")
         await driven.press("enter")
-        assert "There is no /modle. Did you mean /model or /models? /help lists all." in driven.text()
+        assert "Unknown command /modle. Did you mean /model or /models? /help lists all." in driven.text()
         assert driven.app.prompt.editor.text == "/modle"
 
 

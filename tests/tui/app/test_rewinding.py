@@ -233,7 +233,7 @@ async def test_revert_on_a_message_goes_back_to_before_that_message() -> None:
         assert entry is not None
         chat.widget.post_message(EntryAction(entry.id, "revert"))
         await driven.pilot.pause()
-        assert "Go back to before “the first thing”" in driven.text()
+        assert "Revert to before “the first thing”" in driven.text()
         await driven.press("enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert revert.to_seq == first - 1

@@ -152,7 +152,7 @@ async def test_arrows_enter_and_the_mouse_choose() -> None:
     async with open_app(empty_session(), outside=outside, environ={"OPENAI_API_KEY": "k"}) as driven:
         await shown(driven, "Without a key")
         await driven.press("down", "down", "enter")
-        assert "Own server" in driven.text() and "wants ANTHROPIC_API_KEY" in driven.text()
+        assert "Own server" in driven.text() and "needs ANTHROPIC_API_KEY" in driven.text()
         await driven.press("escape")
         rows = driven.rows()
         y = next(at for at, row in enumerate(rows) if "OpenAI" in row)

@@ -116,9 +116,9 @@ def _in_force(context: AppContext) -> InForce:
 
 def next_policy(context: AppContext, argument: str) -> None:
     """Use the next policy of plan, ask, accept-edits; bypass is chosen only by name."""
-    cycle = ("plan", "ask", "accept-edits")
+    order = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
-    context.set_policy(cycle[(cycle.index(now) + 1) % len(cycle)] if now in cycle else "ask")
+    context.set_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
 
 
 def limit_cost(context: AppContext, argument: str) -> None:

@@ -48,9 +48,9 @@ class DefaultModel:
     def is_default(self, model: ModelInfo) -> bool:
         """Return True if it is the default already."""
         config = self._context.config
-        return config is not None and (config.model, config.base_url) == self._setting(model)
+        return config is not None and (config.model, config.base_url) == self._config_values(model)
 
-    def _setting(self, model: ModelInfo) -> tuple[str, str]:
+    def _config_values(self, model: ModelInfo) -> tuple[str, str]:
         """Return the name for the configuration, and the address if the name does not imply it."""
         name = model.profile or model.model
         vendor = VENDORS.get(name.partition("/")[0])
@@ -62,7 +62,7 @@ class DefaultModel:
     def lines(self) -> list[str]:
         """Return the lines to write for the present model; none without a model."""
         settings = self._context.state.settings
-        return model_lines(*self._setting(settings.model)) if settings and settings.model.model else []
+        return model_lines(*self._config_values(settings.model)) if settings and settings.model.model else []
 
     async def write(self) -> None:
         """Save the present model in the user's file."""
@@ -70,7 +70,7 @@ class DefaultModel:
         if context.config is None or settings is None or not settings.model.model:
             return
         path = context.config.paths.user_config
-        name, address = self._setting(settings.model)
+        name, address = self._config_values(settings.model)
         try:
             await asyncio.to_thread(lambda: keep_model(path, name, address))
             context.config = layers.load(context.app.options, context.app.environ)

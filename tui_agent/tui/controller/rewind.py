@@ -176,10 +176,10 @@ class RewindActions:
         if not entries or editor.text:
             return
 
-        async def put() -> None:
+        async def put_back() -> None:
             editor.put_text(await self._host.reader.read_text(entries[0].text), returned=True)
 
-        self._host.worker(put(), "give back")
+        self._host.worker(put_back(), "give back")
 
 
 def _line(entry: UserEntry) -> str:

@@ -225,7 +225,7 @@ class Prompt(Vertical):
         elif token.kind == "argument":
             self._offer(argument_candidates(token, self.choices))
         else:
-            self._offer(file_candidates(token.query, self.files.paths, self._symbols.matching(token.query)))
+            self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
             if self._symbols.needs_search(token.query):
                 self._symbols.timer = self.set_timer(PAUSE_S, partial(self._look_for_symbols, token.query))
             if self.files.is_stale:

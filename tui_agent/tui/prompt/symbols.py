@@ -39,7 +39,7 @@ class Symbols:
         self._found: Sequence[Symbol] = ()
         self._looked_at = float("-inf")
 
-    def matching(self, query: str) -> Sequence[Symbol]:
+    def find(self, query: str) -> Sequence[Symbol]:
         """Return the found symbols that contain the query; none if they were found for another one."""
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
