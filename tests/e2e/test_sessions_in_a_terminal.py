@@ -89,7 +89,7 @@ def test_resume_without_an_id_finds_a_session_and_opens_it(
         terminal.send("\x1b")
         terminal.until_text("Ask for a change")
         terminal.send("/session ses_mistyped\r")
-        terminal.until_text("There is no session ses_mistyped.")
+        terminal.until_text("No session ses_mistyped.")
 
 
 def test_a_session_is_renamed_and_deleted_from_the_list(
@@ -121,7 +121,7 @@ def test_a_second_window_looks_on_at_a_held_session(
     with start("--session", recorded, *mock) as first:
         first.until_text("turn 1")
         with start("--session", recorded, *mock) as second:
-            second.until_text("Enter look on (read only)")
+            second.until_text("Enter watch (read only)")
             second.press_until("\r", lambda screen: "REPLAY" in screen, "the replay")
             second.until_text("Hello from the mock.")
             first.send("once more\r")

@@ -12,7 +12,7 @@ from tui_agent.config.repository import find_repository
 from tui_agent.context.repomap.index_db import opened
 from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.session.fork_workspace import add_worktree, filters_off
-from tui_agent.tui.commands.folder import folder_facts
+from tui_agent.tui.controller.startup import folder_facts
 from tui_agent.tui.prompt.files import list_files
 from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
 

@@ -1,4 +1,4 @@
-"""The full-screen app: what keys and intents mean before and while a session is open, and how it is left.
+"""The full-screen app: handles keys and intents before and while a session is open, and quits.
 
 Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in
 `controller/`, which is imported once, by name, after the first paint; what is typed before that is kept.
@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from textual import events, on
 from textual.app import SuspendNotSupported
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.session_controller import SessionController
 
 Spawn = Callable[[SessionOptions], "AppSession"]
-COLLECTED = 20_000, 20, 20
-"""When the collector works: events that are decoded and folded by the thousand make nothing for it, but set it off."""
+GC_THRESHOLDS = 20_000, 20, 20
+"""Higher than usual: decoding and folding thousands of events triggers the collector, but leaves no garbage."""
 TWICE_S = 1.5
 
 
@@ -67,9 +67,9 @@ class AgentApp(Frame, inherit_bindings=False):
         self.handle: EngineHandle | None = None
         self.session_id = ""
         self.then: tuple[str, ...] = ()
-        """Words for the product's command line, to go on with after leaving."""
+        """Arguments of the product's command line to run after quitting."""
         self.choose = False
-        """A session is to be chosen first."""
+        """Open the list of sessions first."""
         self.controller: SessionController | None = None
         self.answer = ""
         self.left = False
@@ -103,7 +103,7 @@ class AgentApp(Frame, inherit_bindings=False):
             module = await asyncio.to_thread(import_module, "tui_agent.tui.controller.session_controller")
         finally:
             gc.freeze()
-            gc.set_threshold(*COLLECTED)
+            gc.set_threshold(*GC_THRESHOLDS)
             gc.enable()
         self.controller = module.SessionController(self, self)
         await self.controller.run(choose=self.choose, watch=self.watch_themes)
@@ -122,33 +122,33 @@ class AgentApp(Frame, inherit_bindings=False):
     # -- intents ---------------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Every event goes through here first: the app's keys apply before those of the focused widget."""
+        """Handle the app's keys before the focused widget gets the event."""
         if isinstance(event, events.Key) and not event.is_forwarded and self._take_key(event.key):
             return
         await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
-        """The key that stops means that only where nothing below has a use for it."""
+        """Handle the stop key, if no focused widget has used it."""
         if len(self.screen_stack) == 1 and self.key_map.means(event.key, "stop"):
             self.stop()
 
     def _take_key(self, key: str) -> bool:
-        """Carry out a key of the app or the transcript; return False where it is no such key, or none that applies.
+        """Run the action of a key of the app or the transcript; return False for any other key.
 
-        While something lies over the main screen, only those keys apply that copy, or open something in its place.
+        While a screen covers the main one, only those keys work that copy, or open something in its place.
         """
         for action, choice in self.key_map.find(key, ("app", "transcript")):
             name = action.name
-            covered = len(self.screen_stack) > 1
+            is_covered = len(self.screen_stack) > 1
             if name == "copy_or_stop":
                 self.copy_or_stop()
             elif name == "quit":
                 self.leave()
             elif name == "stop" or (
-                covered and (self.controller is None or not self.controller.lays_over(name))
+                is_covered and (self.controller is None or not self.controller.lays_over(name))
             ):
                 continue
-            elif covered and self.controller is not None:
+            elif is_covered and self.controller is not None:
                 self.controller.lay_over(name)
             else:
                 self.do(("page_up", "page_down")[choice] if name == "scroll" else name)
@@ -156,7 +156,7 @@ class AgentApp(Frame, inherit_bindings=False):
         return False
 
     def do(self, name: str, argument: str = "") -> None:
-        """Carry out an action of the registry; before the session is open it waits."""
+        """Run an action of the registry; before the session is open it waits."""
         if name == "quit":
             self.leave()
         elif self.controller is None or self.controller.sessions.under_way:
@@ -170,23 +170,23 @@ class AgentApp(Frame, inherit_bindings=False):
         self.do(event.name, event.argument)
 
     def on_start_focused(self, event: Message) -> None:
-        """The start page took or lost the focus. Found by its name: the page is loaded after the first paint."""
+        """Update the keys: the start page took or lost the focus. Bound by name, as the page is loaded later."""
         event.stop()
         focused = self.controller is not None and self.controller.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
         self.show_keys()
 
     @on(Prompt.Sent)
-    def _sent(self, event: Prompt.Sent) -> None:
+    def _message_sent(self, event: Prompt.Sent) -> None:
         event.stop()
         self.hush()
         if self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(event)
             self.status.set_view(
-                StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
+                StatusView("opening", "opening", "your message is sent once it is open"), self.clock()
             )
         else:
-            self.controller.submitter.sent(event)
+            self.controller.submitter.send(event)
 
     @on(Prompt.Drafted)
     def _drafted(self, event: Prompt.Drafted) -> None:
@@ -196,54 +196,54 @@ class AgentApp(Frame, inherit_bindings=False):
             self.controller.demo_end.typed()
 
     def stop(self) -> None:
-        """Esc: close what is open, else interrupt."""
+        """Handle Esc: close the menu or the notice, else interrupt."""
         if self.prompt.close_menu() or self.hush():
             return
         if self.controller is not None:
             self.controller.escape()
 
     def copy_or_stop(self) -> None:
-        """Ctrl+C: copy what is selected, else interrupt, twice in a row leave."""
+        """Handle Ctrl+C: copy the selection, else interrupt, twice in a row quit."""
         selected = self.screen.get_selected_text() or self.prompt.editor.selected_text
         if selected:
             self.copy_text(selected)
             return
         now = time.monotonic()
-        again = now - self._last_stop < TWICE_S
+        is_second = now - self._last_stop < TWICE_S
         self._last_stop = now
-        if again:
+        if is_second:
             self.leave()
             return
         interrupted = self.controller is not None and self.controller.interrupt()
-        what = "Interrupted." if interrupted else "Nothing runs."
-        self.say(f"{what} {self.key_map.key_of('copy_or_stop')} again leaves; the session is kept.")
+        done = "Interrupted. " if interrupted else ""
+        self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
     def edit_outside(self, text: str) -> str | None:
-        """Let the user's editor change a text; None where nothing came of it."""
+        """Let the user change a text in their editor; return None if that failed."""
         try:
             with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder, self.suspend():
                 changed = edit_text(text, Path(folder), self.environ)
         except SuspendNotSupported:
-            self.say("This terminal cannot be given to an editor.", "warning")
+            self.say("Cannot open an editor in this terminal.", "warning")
             return None
         self.refresh(layout=True)
         if changed is None:
-            self.say("The editor gave nothing back; the message is as it was.", "warning")
+            self.say("The editor failed. Your message is unchanged.", "warning")
         return changed
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
-        """Use the user's keys."""
+        """Use these actions, which have the user's keys."""
         self.key_map = KeyMap(actions)
         self.prompt.use(actions)
         self.show_keys()
 
     def show_keys(self) -> None:
-        """The footer of what applies now."""
+        """Show the keys that work now in the footer."""
         running = self.controller is not None and self.controller.running
-        asked = self.controller.questions.scope if self.controller is not None else None
+        question_scope = self.controller.questions.scope if self.controller is not None else None
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
-        if asked is not None:
-            scopes = (asked,)
+        if question_scope is not None:
+            scopes = (question_scope,)
         elif self.prompt.menu.display:
             scopes = ("menu",)
         elif self.controller is not None and self.controller.chat.start.has_focus:
@@ -253,34 +253,34 @@ class AgentApp(Frame, inherit_bindings=False):
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
-        without = (
-            self.controller.questions.without
-            if asked is not None and self.controller is not None
+        hidden = (
+            self.controller.questions.hidden_keys
+            if question_scope is not None and self.controller is not None
             else frozenset()
         )
         if running and self.controller is not None and not self.controller.state.turn_running:
-            without |= {"steer"}  # there is no turn: what is sent beside a summary, or a command, waits
-        actions = [action for action in self.actions if action.name not in without]
+            hidden |= {"steer"}  # a summary or a command runs, not a turn: a message waits for it
+        actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
         if scopes == ("menu",) and not self.prompt.menu.runs:
-            keys = [key._replace(word="take it") if key.action == "accept" else key for key in keys]
+            keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
         if len(scopes) > 1 and not running and (quits := self.key_map.key_of("copy_or_stop")):
             keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 
     def broke(self, name: str, error: BaseException) -> str:
-        """Said, and written down for `/bug`."""
+        """Report a fault, and write it down for `/bug`."""
         if self.controller is not None:
             self.controller.faults.write(name, error)
         return super().broke(name, error)
 
     def _fatal_error(self) -> None:
-        """What broke the app is told by whoever started it: Textual's page of local variables is for nobody."""
+        """Close without Textual's page of local variables: `draw` raises the error."""
         self._close_messages_no_wait()
 
     # -- leaving ---------------------------------------------------------------------------------------------------
 
-    def leave(self, reason: str = "quit") -> None:
+    def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
         """Close the session in order, then the app."""
         if self.left:
             self.exit(self.return_status)
@@ -289,12 +289,12 @@ class AgentApp(Frame, inherit_bindings=False):
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
 
     def leave_for(self, *words: str) -> None:
-        """Leave, and run these words of the product's command line afterwards."""
+        """Quit, and run the product's command line with these arguments afterwards."""
         self.then = words
         self.leave()
 
     def leave_by_signal(self, number: int) -> None:
-        """SIGTERM, SIGHUP: as `leave`, with the status that shells expect, and soon."""
+        """Quit after SIGTERM or SIGHUP, quickly and with the exit status that shells expect."""
         if self.return_status:
             return
         self.return_status = 128 + number
@@ -304,19 +304,19 @@ class AgentApp(Frame, inherit_bindings=False):
 
     return_status = 0
     ended_jobs = 0
-    """Background jobs that ran when the session was left."""
+    """Number of background jobs that ran when the session was closed."""
     way_back = ""
-    """The session to come back to, once it was left; empty where there is none."""
+    """The session to come back to, set on quitting; empty if there is none."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
-    async def _leave(self, reason: str) -> None:
+    async def _leave(self, reason: Literal["quit", "signal"]) -> None:
         if self.controller is not None:
             self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
-            what = "the session is being closed, and its background jobs" if self.ended_jobs else ""
-            self.status.set_view(
-                StatusView("opening", "leaving", what or "the session is being closed"), self.clock()
+            closing = (
+                "closing the session and its background jobs" if self.ended_jobs else "closing the session"
             )
+            self.status.set_view(StatusView("opening", "quitting", closing), self.clock())
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
                     await self.controller.sessions.close(reason)
@@ -324,15 +324,14 @@ class AgentApp(Frame, inherit_bindings=False):
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
-        if (
-            self.hangup is not None and reason != "signal"
-        ):  # a terminal that is gone may hold up what comes now
+        # Not after a signal: stopping may block on a terminal that is gone.
+        if self.hangup is not None and reason != "signal":
             self.hangup.stop()
         self.exit(self.return_status)
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session to come back to; empty where nothing was said, and for a demo, which is for once."""
+    """Return the id of the session to come back to; empty for a session without messages, and for a demo."""
     return (
         folder.name if folder is not None and is_session_stored(folder) and options.client != "demo" else ""
     )
@@ -345,10 +344,10 @@ def run_app(
     handle: "EngineHandle | None" = None,
     choose: bool = False,
 ) -> int:
-    """Draw the app until the user leaves; the exit status.
+    """Run the app until the user quits; return the exit status.
 
-    `handle` is an engine's process that was started before this module was loaded; it is used for the first session.
-    `choose`: the list of all sessions stands over it at first.
+    `handle` is the engine's process for the first session, started before this module was loaded. `choose` opens the
+    list of all sessions first.
     """
     app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle, app.choose = handle, choose
@@ -356,7 +355,7 @@ def run_app(
 
 
 def draw(app: AgentApp) -> int:
-    """Let the app have the terminal until it is left; its exit status. Raises what broke it, after naming the session."""
+    """Run the app in the terminal; return its exit status. After a fault, name the session and raise the error."""
     status = app.run(mouse=app.first.mouse)
     data_dir = app.options.data_dir
     if app.last_resort is not None:

@@ -1,6 +1,6 @@
 """The interface of the open session and its screen, for commands, screens and modals.
 
-Invariant: protocols only. `SessionController` implements `AppContext`; whoever takes a context never imports the
+Invariant: protocols only. `SessionController` implements `AppContext`; a module that takes a context never imports the
 controller or the app.
 """
 
@@ -25,7 +25,7 @@ from tui_agent.tui.actions import Action
 from tui_agent.tui.cli_client import Ask, JsonRow
 from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.panes.note import Level, Note
-from tui_agent.tui.prompt.editor import PromptText
+from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.startup import FirstLook
 from tui_agent.tui.widgets.keymap import KeyMap
@@ -95,14 +95,14 @@ class StartPort(Protocol):
 
 
 class SessionsPort(Protocol):
-    """Opens other sessions in place of the present one."""
+    """Opens other sessions in place of the open one."""
 
     under_way: bool
-    """A session is being opened: what is sent waits for it."""
+    """A session is being opened: messages wait for it."""
 
     @property
     def older(self) -> str:
-        """`reading the older 96 %`, while of a very long session only the newest part is known."""
+        """`reading the older 96 %` while only the newest part of a very long session is known."""
         ...
 
     async def known(self) -> None: ...
@@ -115,7 +115,7 @@ class SessionsPort(Protocol):
 
 
 class ReaderPort(Protocol):
-    """Reads texts and events of the open session that no view holds."""
+    """Reads texts and events of the open session that are not in its views."""
 
     async def read_text(self, text: LongText) -> str: ...
     async def events_between(self, first: int, last: int, most: int) -> list[Record]: ...
@@ -124,7 +124,7 @@ class ReaderPort(Protocol):
 
 
 class RewindPort(Protocol):
-    """Undo, redo, and going back to an event."""
+    """Undo, redo, and revert to an event."""
 
     def undo(self) -> None: ...
     def redo(self) -> None: ...
@@ -151,12 +151,12 @@ class AppContext(Protocol):
     folder: Path | None
     session: AppSession | None
     seen_seq: int
-    """The last event of the log as it was opened: nothing up to it is news."""
+    """The last event of the log when it was opened: nothing up to it is news."""
 
     @property
     def app(self) -> ScreenPort: ...
     @property
-    def prompt(self) -> PromptText: ...
+    def prompt(self) -> Editor: ...
     @property
     def chat(self) -> ChatPort: ...
     @property

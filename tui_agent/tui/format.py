@@ -27,20 +27,17 @@ def duration(seconds: float) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """How long something has been running, in whole seconds that are over: `0 s`, `32 s`, `1 min 14 s`.
-
-    What has ended is told by `duration`.
-    """
+    """Time that something has been running, in whole seconds: `0 s`, `32 s`, `1 min 14 s`. `duration` is for the ended."""
     whole = int(max(0.0, seconds))
     return f"{whole} s" if whole < 60 else duration(float(whole))
 
 
 KILO = 1000
-"""From here on tokens are shown in thousands."""
+"""Tokens from this count are shown in thousands."""
 
 
 def tenths(count: int) -> int:
-    """How many tenths of a thousand `kilo` writes: 71 for `7.1k`."""
+    """Return the tenths of a thousand that `kilo` writes: 71 for `7.1k`."""
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
@@ -61,8 +58,10 @@ def kilo(count: int) -> str:
 
 
 def adding_up(counts: Sequence[int]) -> list[str]:
-    """A column of tokens that adds up, as it is written, to its total: plain below a thousand, `3.9k` from there on and
-    `<0.1k` for what is too little for that."""
+    """Format a column of tokens so that the written figures add up to the total.
+
+    Plain below a total of a thousand, else `3.9k`, and `<0.1k` for what is too little for that.
+    """
     total = sum(counts)
     if total < KILO:
         return [str(count) for count in counts]
@@ -74,12 +73,12 @@ def adding_up(counts: Sequence[int]) -> list[str]:
 
 
 def about(count: int) -> str:
-    """A forecast: `43k`, `900`, without a decimal it cannot keep."""
+    """A forecast, without a decimal: `43k`, `900`."""
     return str(count) if count < 1000 else f"{round(count / 1000)}k" if count < 999_500 else tokens(count)
 
 
 def money(usd: float | None, *, digits: int = 3) -> str:
-    """`$0.097`; the empty string where no price is known. Whole cents have two figures more below a cent."""
+    """`$0.097`; empty if no price is known. With two digits, amounts below a cent get four."""
     if usd is None:
         return ""
     if digits == 2 and 0 < usd < 0.01:
@@ -133,14 +132,14 @@ def age(seconds: float) -> str:
 
 
 def about_long(seconds: float) -> str:
-    """How long something went on, in one unit: `under a minute`, `3 min`, `2 h`, `5 d`."""
+    """A length of time in one unit: `under a minute`, `3 min`, `2 h`, `5 d`."""
     return "under a minute" if seconds < 60 else age(seconds)
 
 
 def changed_lines(
     added: int, removed: int, minus: str
 ) -> tuple[tuple[str, Literal["success", "error"]], ...]:
-    """Lines that came and went with their roles: `+4`, `−1`; what is zero is left out."""
+    """Return added and removed lines with their roles, `+4` and `−1`, without zeros."""
     signs: tuple[tuple[str, int, Literal["success", "error"]], ...] = (
         ("+", added, "success"),
         (minus, removed, "error"),

@@ -1,4 +1,4 @@
-"""Which parts of the screen exist at which size.
+"""The layout of the screen at each size.
 
 Invariant: pure; `shape(width, height)` is the only place that knows the breakpoints.
 """
@@ -16,7 +16,7 @@ class Shape(NamedTuple):
     height: int
     sidebar: int
     airy: bool
-    """Empty rows under the header, above the status and above the footer."""
+    """Empty rows below the header, above the status and above the footer."""
     tiny: bool
     """Two-line mode: state on the first row, prompt on the last."""
     strip: bool
@@ -26,17 +26,17 @@ class Shape(NamedTuple):
 
     @property
     def main(self) -> int:
-        """Cells that the chat's column has."""
+        """Width of the chat's column."""
         return self.width - self.sidebar
 
     @property
     def indent(self) -> int:
-        """Where strip and footer begin."""
+        """Left margin of strip and footer."""
         return 4 if self.width >= SIDE else 2 if self.width >= 30 else 0
 
 
 def shape(width: int, height: int, *, sidebar: bool = True) -> Shape:
-    """The layout for a terminal of this size; `sidebar` False hides the side panes where there would be some."""
+    """Return the layout for a terminal of this size; `sidebar` False hides the side panes."""
     tiny = height < LOW
     cells = 0 if tiny or width < SIDE or not sidebar else 50 if width >= WIDE else 38
     policy_row = width >= MIDDLE and not tiny

@@ -1,7 +1,7 @@
-"""Where a link leads, as it is shown and as it may be opened.
+"""Addresses of links, as they are shown and opened.
 
-Invariant: pure; what is shown is where it leads: the host in the letters that are looked up (punycode), nothing hidden.
-Only an address of the web that is shown whole can be opened.
+Invariant: pure; the address shown is the one opened: the host as it is looked up (punycode), nothing hidden. Only a web
+address that is shown completely can be opened.
 """
 
 import re
@@ -18,7 +18,7 @@ _HOST: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """`shown` is what stands on the screen, and what is opened; `host` is where it leads. `opens` tells that it may."""
+    """`shown` is the address on the screen, which is the one opened; `opens` is True if it may be opened."""
 
     shown: str
     host: str
@@ -26,11 +26,11 @@ class Address(NamedTuple):
 
 
 def address_of(written: str) -> Address:
-    """What a link's address is."""
+    """Parse the address of a link."""
     plain = written.strip()
-    found = _NETLOC.match(plain)
-    if found is not None and found[2]:
-        plain = found[1] + _looked_up(found[2]) + plain[found.end() :]
+    start = _NETLOC.match(plain)
+    if start is not None and start[2]:
+        plain = start[1] + _encode_host(start[2]) + plain[start.end() :]
     shown = revealed(plain, tabs=True).replace("\n", "<U+000A>")
     if not _WEB.fullmatch(plain) or shown != plain or concealed(plain):
         return Address(shown, "", opens=False)
@@ -41,17 +41,17 @@ def address_of(written: str) -> Address:
     return Address(shown, host, opens=_HOST.fullmatch(host) is not None)
 
 
-def _looked_up(place: str) -> str:
-    """Who, host and port, the host as it is looked up."""
-    who, at, host = place.rpartition("@")
+def _encode_host(netloc: str) -> str:
+    """Return user, host and port with the host in punycode."""
+    user, at, host = netloc.rpartition("@")
     if host.isascii():
-        return place
+        return netloc
     name, colon, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
-    labels = [_label(one) for one in re.split("[.\u3002\uff0e\uff61]", name)]
-    return f"{who}{at}{'.'.join(labels)}{colon}{port}"
+    labels = [_encode_label(label) for label in re.split("[.\u3002\uff0e\uff61]", name)]
+    return f"{user}{at}{'.'.join(labels)}{colon}{port}"
 
 
-def _label(label: str) -> str:
+def _encode_label(label: str) -> str:
     if label.isascii() or concealed(label):
         return label
     try:

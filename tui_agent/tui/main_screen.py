@@ -1,4 +1,4 @@
-"""The frame: what is painted first, its sizes, its looks, and the short words above the prompt.
+"""The frame of the app: its widgets, their sizes, its looks, and the notices above the prompt.
 
 Invariant: knows no session. Its widgets have their final sizes in the first frame; only typing and resizing lay out.
 """
@@ -17,6 +17,7 @@ from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.footer import Footer
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 
 NOTE_S = 8.0
 KEY_S = 0.04
-"""For how long after a key its change is awaited."""
+"""Time after a key in which a change is painted at once."""
 BURST_S = 0.01
-"""Between two keys that are typed, at least."""
+"""Shortest time between two typed keys; faster ones are a paste."""
 PAINT_S = 0.005
-"""Between two paints that keys ask for."""
+"""Shortest time between two paints for keys."""
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
     """The main screen; nothing in it moves the focus by Tab.
 
-    What a key changes is painted at once. Textual's own timer beats 60 times a second and leaves a beat out after each
+    A change made by a key is painted at once. Textual's own timer ticks 60 times a second and skips a tick after each
     paint, so that a key would wait for up to 33 ms while an answer streams in.
     """
 
@@ -58,16 +59,16 @@ class MainScreen(Screen[None], inherit_bindings=False):
     typed_at = 0.0
 
     def hurry(self) -> None:
-        """Something was typed: what changes in the next moment does not wait for the timer.
+        """Paint the next changes without waiting for the timer: a key was pressed.
 
-        Keys that come faster than anyone types are a paste: only the first of them is answered by a paint of its own.
+        Keys faster than typing are a paste: only the first of them gets its own paint.
         """
         now = time.monotonic()
         self.hurried_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
         self.typed_at = now
 
     def on_idle(self) -> None:
-        """Paint what is dirty, where a key waits for it."""
+        """Paint dirty widgets if a key waits for it."""
         now = time.monotonic()
         if now > self.hurried_until or now < self.hurried_at + PAINT_S or not self.is_current:
             return
@@ -77,7 +78,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
 
 class Frame(App[int]):
-    """Header, chat's place, strip, status, prompt, side panes, footer, and what lies over them."""
+    """Header, chat area, strip, status, prompt, side panes, footer, menu and notice."""
 
     CSS_PATH = "styles/app.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -143,7 +144,7 @@ class Frame(App[int]):
         return main.typed_at if isinstance(main, MainScreen) else 0.0
 
     async def on_event(self, event: events.Event) -> None:
-        """Every event goes through here before it reaches the focused widget."""
+        """Speed up the paint after a key or a paste."""
         if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
             self.screen.hurry()
         await super().on_event(event)
@@ -156,11 +157,11 @@ class Frame(App[int]):
     # -- for the app that fills it -----------------------------------------------------------------------------------
 
     def page_fills_screen(self) -> bool:
-        """Whether a page wants the side panes' room."""
+        """Return True if the start page needs the room of the side panes."""
         return self.start is not None and bool(self.start.display) and self.start.needs_model
 
     def looks_changed(self) -> None:
-        """Another theme, other symbols: what caches strips starts anew."""
+        """Called when theme or symbols changed; widgets that cache strips are redrawn."""
 
     # -- sizes -----------------------------------------------------------------------------------------------------
 
@@ -199,12 +200,12 @@ class Frame(App[int]):
         self.reshape()
 
     async def close_screens(self) -> None:
-        """Close everything that lies over the main screen."""
+        """Close every screen above the main one."""
         while len(self.screen_stack) > 1:
             await self.pop_screen()
 
     def place_overlays(self) -> None:
-        """Put the menu directly above the prompt, a note above the status line, in their columns."""
+        """Place the menu directly above the prompt, and the notice above the status line."""
         now = self.shape
         margin = 0 if now.tiny else 2
         below = self.prompt.height_now + (0 if now.tiny else 1 + (1 if now.airy else 0))
@@ -222,7 +223,7 @@ class Frame(App[int]):
     # -- looks -----------------------------------------------------------------------------------------------------
 
     def wear(self, look: FirstLook) -> None:
-        """Draw everything with this theme, these symbols."""
+        """Draw everything with this theme and these symbols."""
         self.looks = look.looks
         theme = textual_theme(look.theme, look.mode)
         self.register_theme(theme)
@@ -232,7 +233,7 @@ class Frame(App[int]):
         self.repaint()
 
     def wear_theme(self, name: str) -> None:
-        """Another theme, live; where its file cannot be used everything stays and the reason is said."""
+        """Switch to another theme; if its file cannot be used, say why and change nothing."""
         try:
             theme = named_theme(name, self.environ)
         except ConfigError as fault:
@@ -243,16 +244,16 @@ class Frame(App[int]):
         self.wear(self.first)
 
     def repaint(self) -> None:
-        """Everything anew: after another theme."""
+        """Redraw everything after a change of theme."""
         for screen in self.screen_stack:
             for widget in screen.walk_children():
                 widget.refresh()
         self.looks_changed()
 
-    # -- words -----------------------------------------------------------------------------------------------------
+    # -- notices -----------------------------------------------------------------------------------------------------
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """A short word above the prompt; it goes after a while, or where it `stays` with Esc or the next message."""
+        """Show a notice above the prompt, for some seconds, or until Esc or the next message if it `stays`."""
         self.note.text, self.note.level = text, level
         self.note.key = self.key_map.key_of("open_block")
         self.note.display = True
@@ -264,18 +265,18 @@ class Frame(App[int]):
             self.set_timer(NOTE_S, lambda: self.hush() if self._said == mine else None)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """What breaks beside the screen is said on it, and the app lives."""
+        """Report the fault of a worker; the app goes on."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             self.broke(event.worker.name, event.worker.error)
 
     def broke(self, name: str, error: BaseException) -> str:
-        """Say what broke beside the screen; the app lives. Gives what it said."""
+        """Report a fault in the background, and return the notice; the app goes on."""
         # By name: only a fault needs it.
         clean = import_module("tui_agent.session.fault_redaction").without_secrets
-        words = clean(repr(error), self.environ, self.options.cwd)
-        said = f"{name or 'Something'} broke: {words}. /doctor looks why."
-        self.say(said, "error")
-        return said
+        error_text = clean(repr(error), self.environ, self.options.cwd)
+        notice = f"{name or 'Something'} failed: {error_text}. Run /doctor to see why."
+        self.say(notice, "error")
+        return notice
 
     @property
     def is_airy(self) -> bool:
@@ -283,24 +284,22 @@ class Frame(App[int]):
         return self.shape.airy
 
     def put_on_clipboard(self, text: str) -> bool:
-        """Copy a text; False if it is too long for the terminal."""
+        """Copy a text; return False if it is too long for the terminal."""
         return self.terminal.copy(text)
 
     def copy_text(self, text: str) -> None:
-        """Into the clipboard."""
-        lines = text.count("\n") + 1
+        """Copy a text, and say so."""
         if self.put_on_clipboard(text):
-            self.say(f"Copied {lines} {'line' if lines == 1 else 'lines'}.", "done")
+            lines = counted(text.count("\n") + 1, "line")
+            self.say(f"Copied {lines}.", "done")
         else:
-            self.say(
-                "That is too long for this terminal's clipboard. /session names the log's file.", "warning"
-            )
+            self.say("Too long for this terminal's clipboard. /session shows the path of the log.", "warning")
 
     def hush(self) -> bool:
-        """Take the word away; False where there was none."""
-        was = bool(self.note.display)
+        """Hide the notice; return False if there was none."""
+        was_shown = bool(self.note.display)
         self.note.display = False
-        return was
+        return was_shown
 
     def _write(self, text: str) -> None:
         driver = self._driver

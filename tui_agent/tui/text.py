@@ -1,4 +1,4 @@
-"""The boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
+"""The boundary for foreign text: text of models, tools, files and users becomes harmless cells here.
 
 Invariant: what `clean` returns holds no control character but the line feed, no escape sequence, no character that is
 invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. What is left
@@ -19,8 +19,8 @@ from textual.style import Style
 from tui_agent.protocol.unicode_text import revealed, unpiled
 
 TAB: Final = 4
-_OFTEN: Final = 200
-"""Characters; what is longer is not drawn again and again."""
+_MAX_CACHED: Final = 200
+"""Characters up to which a text is cached: longer ones are not drawn repeatedly."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
@@ -34,7 +34,7 @@ _FLAG_LETTERS = {0x1F1E6 + at: chr(ord("A") + at) for at in range(26)}
 
 
 class _Foreign(NamedTuple):
-    """What is looked for in a text that is not plain."""
+    """The patterns to search in a text that is not plain."""
 
     escape: re.Pattern[str]
     line_break: re.Pattern[str]
@@ -46,7 +46,7 @@ class _Foreign(NamedTuple):
 
 @cache
 def _foreign() -> _Foreign:
-    """Compiled when a text first needs it: the first paint does not."""
+    """Compile the patterns on first use: the first paint does not need them."""
     return _Foreign(
         escape=re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b"),
         line_break=re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c"),
@@ -58,38 +58,37 @@ def _foreign() -> _Foreign:
 
 
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
-    """Foreign text without anything that a terminal obeys or an eye cannot see; tabs become spaces (`tab` 0 keeps them).
+    """Remove control sequences and invisible characters; tabs become spaces (`tab` 0 keeps them).
 
-    With `reveal` nothing is taken away: every such character is shown as its code point, `<U+202E>`. That is the form
-    for approvals, where the text must be judged exactly.
+    With `reveal` nothing is removed: every such character is shown as its code point, `<U+202E>`. Approvals use that
+    form, since the user must see the text exactly.
     """
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text
     if reveal:
         text = revealed(text)
     else:
-        text = _obeyed_by_none(text)
-        text = text if text.isascii() else _of_sure_width(text, _foreign())
+        text = _remove_controls(text)
+        text = text if text.isascii() else _fix_widths(text, _foreign())
     return expand_tabs(text, tab) if tab and "\t" in text else text
 
 
 def typed(text: str) -> str:
-    """What a person or a file gives to be sent on: without anything that a terminal obeys or an eye cannot see, and
-    with its tabs, and its emoji as they are."""
+    """Clean text that is sent on: remove control sequences and invisible characters, keep tabs and emoji."""
     if _PLAIN.fullmatch(text):
         return text
-    text = _obeyed_by_none(text)
+    text = _remove_controls(text)
     if text.isascii():
         return text
     return _foreign().joiners.sub("", text).encode("utf-8", "replace").decode()
 
 
-def _obeyed_by_none(text: str) -> str:
+def _remove_controls(text: str) -> str:
     find = _foreign()
     return find.remove.sub("", find.line_break.sub("\n", find.escape.sub("", text)))
 
 
-def _of_sure_width(text: str, find: _Foreign) -> str:
+def _fix_widths(text: str, find: _Foreign) -> str:
     text = find.joiners.sub("", find.emoji.sub("", text))
     if find.flags.search(text):
         text = text.translate(_FLAG_LETTERS)
@@ -100,12 +99,12 @@ def _of_sure_width(text: str, find: _Foreign) -> str:
 
 
 class _Replacements(dict[int, str]):
-    """What stands for a code point that is not assigned, or half of one; filled as it is asked for."""
+    """The replacements of unassigned code points and surrogates; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         unknown = unicodedata.category(chr(code)) in ("Cn", "Cs")
-        self[code] = made = "\ufffd" if unknown else chr(code)
-        return made
+        self[code] = replacement = "\ufffd" if unknown else chr(code)
+        return replacement
 
 
 @cache
@@ -114,50 +113,50 @@ def _replacements() -> _Replacements:
 
 
 def clean_line(text: str, *, reveal: bool = False) -> str:
-    """`clean`, with line breaks as single spaces: for titles, labels and cells."""
+    """Clean a text, with line breaks as single spaces: for titles, labels and cells."""
     cleaned = clean(text, reveal=reveal)
     return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
 
 
 def named(text: str) -> str:
-    """A command, a path or a host in one line, with a sign for what an eye cannot see: wherever a person judges by it."""
+    """Show a command, a path or a host in one line, its invisible characters revealed: the user judges by it."""
     return clean_line(text, reveal=True)
 
 
 def cell_text(text: str) -> str:
-    """The last door before a row of cells: whatever comes, `clean_line` of it. Cheap for what is clean."""
+    """Clean a text for a row of cells, as `clean_line`; cheap if it is clean."""
     if text.isascii() and text.isprintable():
         return text
-    return _often(text) if len(text) <= _OFTEN else clean_line(text)
+    return _cached_line(text) if len(text) <= _MAX_CACHED else clean_line(text)
 
 
 @lru_cache(maxsize=8192)
-def _often(text: str) -> str:
+def _cached_line(text: str) -> str:
     return clean_line(text)
 
 
 def content(text: str, style: Style | None = None, *, reveal: bool = False) -> Content:
-    """Foreign text as Textual `Content`: shown letter by letter, never read as markup."""
+    """Return foreign text as Textual `Content`, which is never read as markup."""
     cleaned = clean(text, reveal=reveal)
     return Content(cleaned) if style is None else Content.styled(cleaned, style)
 
 
 def expand_tabs(text: str, tab: int = TAB) -> str:
-    """Tabs to spaces, with tab stops counted in cells."""
+    """Replace tabs by spaces, with tab stops counted in cells."""
     if text.isascii():
         return text.expandtabs(tab)
     return "\n".join(_expand_line(line, tab) if "\t" in line else line for line in text.split("\n"))
 
 
 def width(text: str) -> int:
-    """Cells that a cleaned text of one line takes on a terminal (wide, combining and joined characters counted)."""
+    """Return the cells that a cleaned line takes on a terminal (wide and combining characters counted)."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def fit(text: str, cells: int, ellipsis: str = "…") -> str:
-    """A cleaned line cut to at most `cells`, the cut marked by the ellipsis where there is room for it.
+    """Cut a cleaned line to at most `cells`, ending with the ellipsis if there is room.
 
-    For right-hand notes and list cells only; code, commands, paths in an approval and answers are wrapped instead.
+    Only for right-hand notes and list cells; code, commands, paths in an approval and answers are wrapped instead.
     """
     if width(text) <= cells:
         return text
@@ -168,7 +167,7 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
 
 
 def pad(text: str, cells: int) -> str:
-    """A cleaned line filled with spaces to `cells`; a longer one stays as it is."""
+    """Fill a cleaned line with spaces to `cells`; a longer one stays as it is."""
     return text + " " * (cells - width(text))
 
 
@@ -180,12 +179,12 @@ def take(text: str, cells: int) -> tuple[str, str]:
         return text, ""
     if cells <= 0:
         return "", text
-    # A window keeps the cost of splitting a huge line at the size of what is taken.
+    # A window limits the cost of splitting a huge line.
     window = text[: cells * 4 + 16]
     if cell_len(window) <= cells:
         window = text
     head, _ = split_text(window, cells)
-    # Where a wide character stands on the edge, the library puts a space in place of each of its halves.
+    # The library replaces each half of a wide character on the edge by a space.
     if not text.startswith(head):
         head = head[:-1]
     if not text.startswith(head):

@@ -1,6 +1,6 @@
-"""Giving way in long work on the loop, so that keys are answered and rows painted in between.
+"""Time slices for long work on the loop, so that keys are answered and rows painted in between.
 
-Invariant: it waits for nothing.
+Invariant: a slice only yields to the loop; it never sleeps.
 """
 
 import asyncio
@@ -11,13 +11,13 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """How long the present slice of a work still lasts."""
+    """The end of the present slice."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Give way where a slice is over; True if it did, so that anything may have changed."""
+        """Yield to the loop if the slice is over; return True if it did: anything may have changed meanwhile."""
         if time.perf_counter() < self._until:
             return False
         await asyncio.sleep(0)

@@ -1,6 +1,6 @@
-"""What breaks beside a screen, or a part of one, told like what breaks beside the app.
+"""Reports the faults of workers that a screen or a widget started.
 
-Invariant: Textual tells a worker's end only to whoever started it; without this the fault would be silent.
+Invariant: Textual reports a worker's end only to the node that started it; without this the fault would be silent.
 """
 
 from typing import TYPE_CHECKING, cast
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class WorkerErrorReporter(MessagePump):
-    """Whoever starts workers of its own."""
+    """A base for screens and widgets that start workers."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Say it where it can be seen: on the screen that lies over all others, where that has a place for words."""
+        """Report the fault, also on the top screen if it is this one and shows notices."""
         error = event.worker.error
         if event.state is not WorkerState.ERROR or error is None:
             return
-        said = cast("Frame", self.app).broke(event.worker.name, error)
+        notice = cast("Frame", self.app).broke(event.worker.name, error)
         say, top = getattr(self, "say", None), cast(object, self.app.screen)
         if callable(say) and top is self:
-            say(said, "error")
+            say(notice, "error")

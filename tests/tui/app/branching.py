@@ -57,7 +57,7 @@ class Walked(Driven):
 
     async def slash(self, command: str) -> None:
         """Send a slash command, and wait for what it asks for."""
-        self.app.prompt.editor.put(command)
+        self.app.prompt.editor.put_text(command)
         await self.press("enter")
         await self.quiet()
 

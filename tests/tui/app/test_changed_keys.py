@@ -117,7 +117,7 @@ async def test_the_menu_is_used_with_other_keys(tmp_path: Path) -> None:
         await driven.press("f10")
         assert driven.app.prompt.editor.text.startswith("/todo")
         await driven.type("x")
-        driven.app.prompt.editor.put("/tod")
+        driven.app.prompt.editor.put_text("/tod")
         await driven.pilot.pause()
         await driven.press("f9")
         assert not driven.app.prompt.menu.display

@@ -53,7 +53,7 @@ from tui_agent.protocol.settings import AgentState, Budgets
 )
 async def test_a_command_with_an_argument_is_submitted(line: str, command: CommandBase) -> None:
     async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.editor.put(line)
+        driven.app.prompt.editor.put_text(line)
         await driven.press("escape", "enter")
         [submitted] = driven.session.submitted
         assert submitted.model_copy(update={"id": ""}) == command
@@ -65,7 +65,7 @@ async def test_a_command_with_an_argument_is_submitted(line: str, command: Comma
 )
 async def test_a_wrong_argument_is_explained(line: str) -> None:
     async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.editor.put(line)
+        driven.app.prompt.editor.put_text(line)
         await driven.press("escape", "enter")
         assert driven.session.submitted == []
         assert driven.app.note.display and driven.app.note.text
@@ -139,7 +139,7 @@ async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys:
         for text in keys:
             await driven.type(text)
             await driven.press("enter") if text == "demo bug" else await driven.press("escape", "enter")
-        assert "A demo runs in a workspace of its own" in driven.text()
+        assert "A demo runs in its own workspace" in driven.text()
         assert "tui-agent demo bugfix" in driven.text()
         assert driven.session.submitted == [] and not driven.app.left
 
@@ -177,7 +177,7 @@ async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
         driven.session.end()
         while not driven.app.note.display:
             await driven.pilot.pause(0.01)
-        assert "The engine's process ended." in driven.text() and "engine ended" in driven.text()
+        assert "The engine stopped." in driven.text() and "engine ended" in driven.text()
 
 
 async def test_diff_compares_the_content_before_and_after() -> None:
@@ -225,7 +225,7 @@ async def test_themes_are_seen_while_choosing_and_esc_gives_the_old_one_back() -
         assert driven.app.theme != before
         await driven.press("escape")
         assert driven.app.theme == before
-        driven.app.prompt.editor.put("/theme day")
+        driven.app.prompt.editor.put_text("/theme day")
         await driven.press("escape", "enter")
         assert driven.app.theme == "day" and driven.app.looks.palette.theme.name == "day"
 

@@ -79,7 +79,11 @@ async def test_the_command_carries_its_focus() -> None:
 
 @pytest.mark.parametrize(
     ("window", "output", "says"),
-    [(200_000, 8_000, "at 170k old turns"), (20_000, 5_000, "at 15k old turns"), (0, 0, "by /compact alone")],
+    [
+        (200_000, 8_000, "summarised at 170k"),
+        (20_000, 5_000, "summarised at 15k"),
+        (0, 0, "summarised only when"),
+    ],
 )
 async def test_the_context_says_from_where_on_it_comes_by_itself(window: int, output: int, says: str) -> None:
     session = FakeSession(list[Record](golden("night_shift")))
@@ -142,7 +146,7 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
 ) -> None:
     async with open_app(session=story(), size=size) as driven:
         picker = await listed(driven)
-        assert "take the newest summary back, with all" in driven.text() and "Turn 1" in driven.text()
+        assert "undo the newest summary and bring back" in driven.text() and "Turn 1" in driven.text()
         assert len(picker.items) > 5
         rows = driven.rows()
         [first] = [at for at, row in enumerate(rows) if "▌  Turn 1" in row]
@@ -152,7 +156,7 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
         assert not driven.session.submitted  # an Enter too many takes no summary back
         await listed(driven)
         await driven.press("enter")
-        await chosen(driven, "Take it back")
+        await chosen(driven, "Undo it")
         [command] = driven.session.submitted
         assert isinstance(command, RestoreContext) and command.compaction == driven.session.records[-1].seq
 
@@ -166,7 +170,7 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
         ):
             await listed(driven)
             await driven.press("down", "enter")
-            await driven.until(lambda: "Show it whole" in driven.text())
+            await driven.until(lambda: "Show all of it" in driven.text())
             await chosen(driven, deed)
             command = driven.session.submitted[-1]
             assert command.model_copy(update={"id": wanted.id}) == wanted

@@ -292,7 +292,7 @@ async def test_compare_takes_two_names_at_most() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.do("compare", "a b c")
         await driven.pilot.pause()
-        assert "/compare takes the id of a session, or of two." in driven.text()
+        assert "/compare needs the id of one session, or of two." in driven.text()
 
 
 async def test_compare_of_a_session_that_is_not_there_says_so() -> None:

@@ -134,11 +134,11 @@ async def test_an_approval_says_which_subtask_asks() -> None:
 
 async def test_a_task_is_given_to_a_named_agent() -> None:
     async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.editor.put("/delegate verify that the tests pass")
+        driven.app.prompt.editor.put_text("/delegate verify that the tests pass")
         await driven.press("escape", "enter")
         [given] = driven.session.submitted
         assert isinstance(given, Delegate) and (given.agent, given.text) == ("verify", "that the tests pass")
-        driven.app.prompt.editor.put("/delegate verify")
+        driven.app.prompt.editor.put_text("/delegate verify")
         await driven.press("escape", "enter")
         assert len(driven.session.submitted) == 1 and "an agent and a task" in driven.text()
 
@@ -152,7 +152,7 @@ async def test_without_a_name_the_agents_are_offered() -> None:
         )
 
     async with open_app(golden("night_shift"), outside=listing) as driven:
-        driven.app.prompt.editor.put("/delegate")
+        driven.app.prompt.editor.put_text("/delegate")
         await driven.press("escape", "enter")
         await driven.until(lambda: "checks a task" in driven.text())
         assert "default" not in "".join(row for row in driven.rows() if "▌" in row and "verify" in row)

@@ -49,7 +49,7 @@ async def test_that_it_is_being_written_and_where_is_said_at_once() -> None:
     program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
     program.written.clear()
     async with open_app(golden("night_shift"), outside=program) as driven:
-        driven.app.prompt.editor.put("/export")
+        driven.app.prompt.editor.put_text("/export")
         await driven.press("escape", "enter")
         assert f"Writing the session as html to {WORKSPACE} …" in driven.text()
         program.written.set()
@@ -59,19 +59,19 @@ async def test_that_it_is_being_written_and_where_is_said_at_once() -> None:
 async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:
     program = Program(said=json.dumps({"path": "/work/ses_1.tar.gz"}))
     async with open_app(golden("night_shift"), outside=program) as driven:
-        driven.app.prompt.editor.put("/export archive")
+        driven.app.prompt.editor.put_text("/export archive")
         await driven.press("escape", "enter")
         assert program.asked[0][4] == "archive"
-        driven.app.prompt.editor.put("/export docx")
+        driven.app.prompt.editor.put_text("/export docx")
         await driven.press("escape", "enter")
         assert len(program.asked) == 1
-        assert "/export takes one of html, markdown" in driven.text()
+        assert "The format can be html, markdown" in driven.text()
 
 
 async def test_why_there_is_no_export_is_said() -> None:
     program = Program(status=1, said="tui-agent: /work could not be written: No space left on device.\n")
     async with open_app(golden("night_shift"), outside=program) as driven:
-        driven.app.prompt.editor.put("/export")
+        driven.app.prompt.editor.put_text("/export")
         await driven.press("escape", "enter")
         assert "No space left on device" in driven.text()
 
@@ -85,14 +85,14 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
 
     async with open_app(golden("night_shift"), outside=program) as driven:
         assert [one for one in asked if one[0] == "bug"] == []
-        driven.app.prompt.editor.put("/bug")
+        driven.app.prompt.editor.put_text("/bug")
         await driven.press("escape", "enter")
         (words,) = [one for one in asked if one[0] == "bug"]
         assert words[:3] == ("bug", driven.app.session_id, "--json")
-        assert "Written to /data/reports/bug-1.md." in driven.text()
+        assert "Report saved to /data/reports/bug-1.md." in driven.text()
         told = words[words.index("--terminal") + 1]
         assert told.startswith("ok: terminal: 120×40, true colour, TERM xterm-256color")
         assert words[words.index("--model") + 1] == "claude-sonnet-4-5"
         assert driven.app.note.display and not [one for one in driven.app._timers if one._interval == NOTE_S]
         await driven.press("escape")
-        assert "Written to" not in driven.text()
+        assert "Report saved" not in driven.text()

@@ -55,8 +55,7 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         driven.session.feed(TurnStarted(turn=3), UserMessageReceived(text="still heard"))
         await driven.settle()
         assert (
-            f"The task list could not take in event {seq}, todo.updated (KeyError: 'map"
-            in driven.app.note.text
+            f"The task list could not use event {seq}, todo.updated (KeyError: 'map" in driven.app.note.text
         )
         assert "/bug" in driven.app.note.text and driven.app.note.display
         assert "still heard" in await uncovered(driven) and views.state.view().busy
@@ -72,7 +71,7 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         assert not driven.app.note.display and written.read_text() == before
         driven.session.feed(TurnFinished(turn=3, reason="finished"))
         await driven.settle()
-        assert "the task list lacks something: /bug" in driven.text()
+        assert "the task list is incomplete: /bug" in driven.text()
 
 
 async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() -> None:
@@ -89,7 +88,7 @@ async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() ->
             await driven.settle()
             assert text in await uncovered(driven)
         assert "could not be drawn (RuntimeError: no such colour)" in driven.app.note.text
-        assert "the header lacks something" in driven.text()
+        assert "the header is incomplete" in driven.text()
 
 
 async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
@@ -179,7 +178,7 @@ async def test_what_breaks_beside_a_page_is_said_on_it(line: str, name: str, tmp
     async with open_app(golden("night_shift"), options=options, outside=breaks) as driven:
         await driven.type(line)
         await driven.press("escape", "enter")
-        await driven.until(lambda: f"{name} broke: RuntimeError('no such thing')" in driven.text())
+        await driven.until(lambda: f"{name} failed: RuntimeError('no such thing')" in driven.text())
         written = screen_faults(tmp_path)
         await driven.until(lambda: written.is_file() and f" {name}\n" in written.read_text())
         await driven.press("escape")

@@ -204,7 +204,7 @@ async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
         for command in ("/fork", "/what-if"):
             await driven.type(command)
             await driven.press("enter")
-            await driven.until(lambda: "There is nothing to fork yet: nothing was said." in driven.text())
+            await driven.until(lambda: "Nothing to fork yet: send a message first." in driven.text())
 
 
 @pytest.mark.parametrize(

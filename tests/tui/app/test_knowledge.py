@@ -82,7 +82,7 @@ async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
     assert folder.parent == tmp_path / "data" / "notes" and folder.name.startswith("shop-")
     async with open_app(golden("night_shift"), options=options) as driven:
         await _command(driven, "/memory")
-        await _until(driven, lambda: "None yet." in driven.text())
+        await _until(driven, lambda: "No notes yet." in driven.text())
         await driven.press("escape")
         folder.mkdir(parents=True)
         (folder / "payments.md").write_text("# How [b]payments[/b] work\n\nRefunds go through the ledger.\n")
@@ -94,7 +94,7 @@ async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
         await _until(driven, lambda: "Refunds go through the ledger." in driven.text())
         await driven.press("escape")
         await _command(driven, "/memory nope")
-        await _until(driven, lambda: "There is no note nope." in driven.text())
+        await _until(driven, lambda: "No note nope." in driven.text())
 
 
 async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
@@ -108,7 +108,7 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
                 )
             )
             driven.session.feed(SettingsChanged(key="context_mode", value="memory", previous="pack"))
-            await _until(driven, lambda: "It goes to the model with each request." in driven.text())
+            await _until(driven, lambda: "Sent to the model with each request." in driven.text())
             shown = driven.text()
             assert "Failing tests" in shown and "test_[b]a[/]" in shown and "a.py +3 -1" in shown
             assert shown.index("Failing tests") < shown.index("Changed so far")

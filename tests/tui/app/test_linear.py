@@ -85,7 +85,7 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
         assert isinstance(record, Envelope)
         linear.tell(record)
     assert said[0] == "Change a file? edit src/<U+202E>a.py"
-    assert "2. Yes, this session: edit src/**" in said and "3. Always, as a rule: not offered" in said
+    assert "2. Yes, this session: edit src/**" in said and "3. Always, as a rule: not available" in said
     assert linear.take("yes please") is None and linear.take("3") is None
     once, session_wide, no = linear.take("1"), linear.take("2"), linear.take("4 use datetime")
     assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")
@@ -132,7 +132,7 @@ def test_questions_messages_steering_and_stopping() -> None:
     assert isinstance(started, Envelope)
     linear.tell(started)
     assert isinstance(linear.take("also this"), Steer)
-    assert linear.take("/what") is None and "/quit leaves" in said[-1]
+    assert linear.take("/what") is None and "/quit quits" in said[-1]
 
 
 async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:

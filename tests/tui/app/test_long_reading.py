@@ -86,7 +86,7 @@ async def test_what_is_typed_in_the_transcript_is_not_lost() -> None:
         await driven.press("tab")
         await driven.type("yes")
         assert driven.app.prompt.editor.text == "yes" and driven.app.prompt.editor.has_focus
-        driven.app.prompt.editor.empty()
+        driven.app.prompt.editor.put_message("")
         await driven.press("tab", "slash")
         assert driven.app.prompt.editor.text == "/find "
         await driven.type("Point 7:")

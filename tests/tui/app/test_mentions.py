@@ -139,7 +139,7 @@ async def test_completing_before_a_blank_leaves_one(tmp_path: Path) -> None:
     ) as driven:
         prompt = driven.app.prompt
         prompt.set_root(tmp_path)
-        prompt.editor.put("see @cart and")
+        prompt.editor.put_text("see @cart and")
         prompt.editor.move_cursor((0, 9))
         await driven.until(lambda: bool(prompt.menu.candidates))
         await driven.press("tab")

@@ -76,4 +76,4 @@ async def test_no_screen_over_a_running_turn_stops_a_view(action: Action) -> Non
                 streamed.on()
             await driven.settle()
         assert controller.views.seq == len(session.records) - 1
-        assert not [text for text in said if " broke: " in text]
+        assert not [text for text in said if " failed: " in text]

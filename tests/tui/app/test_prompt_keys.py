@@ -187,7 +187,7 @@ LONG = "one two three " * 30
 async def test_the_keys_of_the_line_editor_mean_the_whole_line_however_many_rows_it_takes() -> None:
     async with open_app(golden("night_shift")) as driven:
         editor = driven.app.prompt.editor
-        editor.put(f"first\n{LONG}end")
+        editor.put_text(f"first\n{LONG}end")
         await driven.press("ctrl+a")
         assert editor.cursor_location == (1, 0)
         await driven.press("ctrl+e")
@@ -200,7 +200,7 @@ async def test_the_keys_of_the_line_editor_mean_the_whole_line_however_many_rows
         assert editor.text == "first\n"
         await driven.press("x", "ctrl+y", "ctrl+z", "ctrl+z")
         assert editor.text.startswith("first\n")
-        editor.put("one\ntwo")
+        editor.put_text("one\ntwo")
         editor.move_cursor((0, 3))
         await driven.press("ctrl+k")
         assert editor.text == "onetwo"

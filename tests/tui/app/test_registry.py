@@ -1,9 +1,8 @@
 """The registry of actions: complete, consistent, and the source of every list of keys."""
 
-from pathlib import Path
-
 import pytest
 
+from docs.generate_keys import PAGE, page
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.actions import (
@@ -11,7 +10,6 @@ from tui_agent.tui.actions import (
     BY_SLASH,
     commands,
     footer,
-    keys_markdown,
 )
 from tui_agent.tui.commands.registry import HANDLERS
 from tui_agent.tui.widgets.key_settings import apply_key_settings
@@ -61,8 +59,7 @@ def test_no_two_actions_of_the_app_share_a_key() -> None:
 
 
 def test_the_document_of_keys_is_the_registry() -> None:
-    path = Path(__file__).resolve().parents[3] / "docs" / "keys.md"
-    assert path.read_text(encoding="utf-8") == keys_markdown(), "write docs/keys.md anew from keys_markdown()"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m docs.generate_keys`"
 
 
 def test_the_footer_names_what_applies_most_useful_first() -> None:
@@ -103,10 +100,10 @@ async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnStarted(turn=3))
         await driven.settle()
-        driven.app.prompt.editor.put(f"{slash} zzz")
+        driven.app.prompt.editor.put_text(f"{slash} zzz")
         await driven.press("enter")
         assert driven.session.submitted == []
-        assert f"A turn is running. {slash} can be used after it; Esc stops it." in driven.text()
+        assert f"A turn is running. Press Esc to stop it, then use {slash}." in driven.text()
         assert driven.app.prompt.editor.text == f"{slash} zzz"
 
 
@@ -130,7 +127,7 @@ async def test_an_unknown_command_is_said_and_kept() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/modle")
         await driven.press("enter")
-        assert "There is no /modle. Did you mean /model or /models? /help lists all." in driven.text()
+        assert "Unknown command /modle. Did you mean /model or /models? /help lists all." in driven.text()
         assert driven.app.prompt.editor.text == "/modle"
 
 

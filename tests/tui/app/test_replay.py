@@ -345,7 +345,7 @@ async def test_an_event_that_is_not_there_is_said() -> None:
     async with open_app(NIGHT) as driven:
         await driven.type("/replay 9999")
         await driven.press("enter")
-        assert "/replay takes the number of an event, up to 196." in driven.text()
+        assert "/replay needs the number of an event, up to 196." in driven.text()
 
 
 async def test_a_key_in_a_long_session_folds_a_bounded_number_of_events() -> None:

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.tui.controller.rewind import LeftAlone
+from tui_agent.tui.controller.rewind import KeptFilesPicker
 from tui_agent.tui.transcript.messages import EntryAction
 
 
@@ -42,7 +42,7 @@ def turn(driven: Driven, number: int, text: str, answer: str) -> int:
 
 def hear(driven: Driven) -> None:
     """Keys count for the question at once."""
-    assert isinstance(driven.app.screen, LeftAlone)
+    assert isinstance(driven.app.screen, KeptFilesPicker)
     driven.app.screen.hear_now()
 
 
@@ -125,7 +125,7 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         second = turn(driven, 2, "the second thing", "two")
         await driven.settle()
         await driven.press("escape", "escape")
-        assert "Back to before which message?" in driven.text()
+        assert "Revert to before which message?" in driven.text()
         await driven.press("enter")
         assert "conversation and files" in driven.text()
         assert isinstance(driven.session.submitted[-1], PlanRevert)
@@ -136,7 +136,7 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         driven.session.feed(CheckpointPlanned(to_seq=second - 1, acts=planned))
         await driven.settle()
         assert "+3 −1" in driven.text()
-        assert "left alone: you changed it too" in driven.text()
+        assert "kept: you changed it too" in driven.text()
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)
@@ -152,7 +152,7 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py", "b.py"))
         )
         await driven.settle()
-        assert "Left alone" in driven.text()
+        assert "Kept your versions" in driven.text()
         hear(driven)
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -172,7 +172,7 @@ async def test_what_is_typed_ahead_goes_to_the_prompt_and_never_answers_of_files
         driven.session.feed(CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py",)))
         await driven.settle()
         sheet = driven.app.screen
-        assert isinstance(sheet, LeftAlone)
+        assert isinstance(sheet, KeptFilesPicker)
         await driven.press("enter")
         assert driven.app.screen is sheet, "too early to be an answer"
         assert driven.app.prompt.editor.text == "the second thing", "and nothing that is to be sent"
@@ -202,7 +202,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py",)),
         )
         await driven.settle()
-        assert "Left alone" in driven.text()
+        assert "Kept your versions" in driven.text()
         hear(driven)
         await driven.press("down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -233,7 +233,7 @@ async def test_revert_on_a_message_goes_back_to_before_that_message() -> None:
         assert entry is not None
         chat.widget.post_message(EntryAction(entry.id, "revert"))
         await driven.pilot.pause()
-        assert "Go back to before “the first thing”" in driven.text()
+        assert "Revert to before “the first thing”" in driven.text()
         await driven.press("enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert revert.to_seq == first - 1

@@ -152,7 +152,7 @@ async def test_arrows_enter_and_the_mouse_choose() -> None:
     async with open_app(empty_session(), outside=outside, environ={"OPENAI_API_KEY": "k"}) as driven:
         await shown(driven, "Without a key")
         await driven.press("down", "down", "enter")
-        assert "Own server" in driven.text() and "wants ANTHROPIC_API_KEY" in driven.text()
+        assert "Own server" in driven.text() and "needs ANTHROPIC_API_KEY" in driven.text()
         await driven.press("escape")
         rows = driven.rows()
         y = next(at for at, row in enumerate(rows) if "OpenAI" in row)
@@ -212,7 +212,7 @@ async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(
     path.write_text('modle = "x"\n')
     refused = FakeSession(failure=ConfigError("unknown key 'modle'."))
     async with open_app(session=refused, environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
-        await shown(driven, "correct the configuration, then /new")
+        await shown(driven, "fix the configuration, then /new")
         path.write_text('policy = "plan"\n')
         driven.app.spawn = lambda _: FakeSession(empty_session("m"))
         await driven.type("/new")

@@ -42,7 +42,7 @@ async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way
         driven.app.spawn = lambda _: second
         await send(driven, way)
         await send(driven, "my words")
-        assert driven.session.submitted == [] and "your message goes out" in driven.text()
+        assert driven.session.submitted == [] and "your message is sent" in driven.text()
         await send(driven, "/rename nights")
         await driven.type("not yet")
         assert second.gate is not None
@@ -106,7 +106,7 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
 
 async def answer(driven: Driven, key: str) -> None:
     await driven.until(lambda: isinstance(driven.app.screen, Confirm))
-    assert isinstance(driven.app.screen, Confirm) and "Call this session nights?" in driven.text()
+    assert isinstance(driven.app.screen, Confirm) and "Rename this session to nights?" in driven.text()
     driven.app.screen.hear_now()
     await driven.press(key)
 
@@ -135,7 +135,7 @@ async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) 
         driven.app.spawn = lambda options: opened.append(options) or held_back()  # type: ignore[func-returns-value]
         await send(driven, way)
         await driven.until(lambda: driven.app.note.display)
-        assert f"There is no session {way.split()[1]}." in driven.text()
+        assert f"No session {way.split()[1]}." in driven.text()
         assert not opened and driven.session.submitted == []
         await send(driven, "goes on here")
         assert said(driven.session.submitted) == ["goes on here"]
@@ -148,7 +148,7 @@ async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more(
         driven.app.spawn = lambda options: asked.append(options.session) or other  # type: ignore[func-returns-value]
         await send(driven, "/session ses_t")
         await driven.until(lambda: driven.app.note.display)
-        assert "2 sessions begin with ses_t: ses_two, ses_three. Give more of the id." in driven.text()
+        assert "2 sessions begin with ses_t: ses_two, ses_three. Type more of the id." in driven.text()
         await send(driven, "/session ses_tw")
         await driven.until(lambda: driven.app.session_id == "ses_two")
         assert asked == ["ses_two"]
@@ -206,7 +206,7 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
         driven.app.spawn = lambda _: locked
         await send(driven, "/session ses_b")
         await driven.until(lambda: isinstance(driven.app.screen, Confirm))
-        await driven.until(lambda: "Enter look on (read only)" in driven.text())
+        await driven.until(lambda: "Enter watch (read only)" in driven.text())
         assert "in use by process 7" in driven.text() and isinstance(driven.app.screen, Confirm)
         driven.app.screen.hear_now()
         await driven.press("enter")

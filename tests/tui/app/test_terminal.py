@@ -116,7 +116,7 @@ async def test_ctrl_c_copies_a_selection_else_says_how_to_leave_and_twice_leaves
         assert copied == ["take this"] and not driven.app.left
         driven.app.prompt.editor.move_cursor((0, 0))
         await driven.press("ctrl+c")
-        assert "Ctrl+C again leaves" in driven.text() and not driven.app.left
+        assert "Ctrl+C again to quit" in driven.text() and not driven.app.left
         await driven.press("ctrl+c")
         assert driven.app.left
         while driven.app.is_running:

@@ -106,7 +106,7 @@ async def test_enter_goes_on_without_them_and_the_next_start_does_not_ask(place:
         await opened(driven, place)
         assert driven.app.controller is not None and driven.app.controller.config is not None
         assert driven.app.controller.config.model == "" and place.standing == "without"
-        while "2 files of its own not used" not in driven.text():
+        while "2 files not trusted, so not used" not in driven.text():
             await driven.pilot.pause(0.01)
     async with place.app() as driven:
         await opened(driven, place, 2)

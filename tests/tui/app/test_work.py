@@ -22,7 +22,7 @@ async def test_a_pause_that_has_not_begun_is_seen_and_can_be_taken_back() -> Non
         await driven.settle()
         await driven.type("/pause")
         await driven.press("escape", "enter")
-        assert "/resume takes it back" in driven.text()
+        assert "/resume cancels that" in driven.text()
         driven.session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=PAUSING))
         await driven.settle()
         assert "pauses after this call" in driven.app.status.view.word
@@ -36,7 +36,7 @@ async def test_where_nothing_runs_there_is_nothing_to_pause() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/pause")
         await driven.press("escape", "enter")
-        assert "There is nothing to pause" in driven.text() and driven.session.submitted == []
+        assert "No turn is running. /pause holds one" in driven.text() and driven.session.submitted == []
 
 
 def searched(folder: Path, text: str) -> str:

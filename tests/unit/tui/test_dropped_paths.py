@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tui.prompt.attachments import dropped
+from tui_agent.tui.prompt.attachments import paths_as_mentions
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     ],
 )
 def test_paths_of_the_workspace_become_mentions(root: Path, pasted: str, becomes: str) -> None:
-    assert dropped(pasted.format(root=root), root) == f"{becomes} "
+    assert paths_as_mentions(pasted.format(root=root), root) == f"{becomes} "
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_paths_of_the_workspace_become_mentions(root: Path, pasted: str, becomes
     ],
 )
 def test_everything_else_stays_what_it_is(root: Path, pasted: str) -> None:
-    assert dropped(pasted.format(root=root), root) is None
+    assert paths_as_mentions(pasted.format(root=root), root) is None

@@ -23,7 +23,7 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.draft import DraftFile
 from tui_agent.tui.prompt.files import PathIndex, list_files
 from tui_agent.tui.prompt.history import History
-from tui_agent.tui.prompt.symbol_search import defined
+from tui_agent.tui.prompt.symbol_search import find_definitions
 from tui_agent.tui.prompt.symbols import Symbol
 
 
@@ -114,8 +114,11 @@ def test_fifty_thousand_files_are_searched_at_once() -> None:
 def test_what_is_defined_is_found_by_git_where_it_is_asked_for(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "shop.py").write_text("\nclass Cart:\n    def cartons(self): ...\n\nuse(Cart)\n")
-    assert defined(tmp_path, "cart") == [Symbol("Cart", "shop.py", 2), Symbol("cartons", "shop.py", 3)]
-    assert defined(tmp_path, "ca") == [] and defined(tmp_path / "nowhere", "cart") == []
+    assert find_definitions(tmp_path, "cart") == [
+        Symbol("Cart", "shop.py", 2),
+        Symbol("cartons", "shop.py", 3),
+    ]
+    assert find_definitions(tmp_path, "ca") == [] and find_definitions(tmp_path / "nowhere", "cart") == []
 
 
 @given(st.text(min_size=1, max_size=8), st.text(max_size=40))

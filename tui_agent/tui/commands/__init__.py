@@ -1,1 +1,1 @@
-"""What the actions of the registry do. Invariant: handlers read views, submit commands, open things to look at."""
+"""The handlers of the app's actions. Invariant: handlers read views, submit commands, or open something to look at."""

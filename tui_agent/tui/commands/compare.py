@@ -1,13 +1,12 @@
-"""The action that sets this session beside another one, or one of its branches beside another."""
-
-from collections.abc import Callable
+"""The command /compare: show this session beside another one, or one of its branches beside another."""
 
 from tui_agent.config.paths import is_session_stored
 from tui_agent.folds.comparison.side import Side
 from tui_agent.tui.cli_client import JsonRow, json_rows, text_of
 from tui_agent.tui.commands.session import switch
+from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.screens.compare.screen import Choices, CompareScreen
 from tui_agent.tui.text import clean_line
 
@@ -15,35 +14,35 @@ NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:
-    """Two named sessions, this one and a named one; without a name this one and its parent or newest fork."""
+    """Compare two named sessions, or this one with a named one, by default its parent or newest fork."""
     named = tuple(argument.split())
     if len(named) > NAMES:
-        context.app.say("/compare takes the id of a session, or of two.", "warning")
+        context.app.say("/compare needs the id of one session, or of two.", "warning")
         return
     if len(named) < NAMES and (context.folder is None or not is_session_stored(context.folder)):
-        context.app.say("Nothing was said yet that could be compared.", "warning")
+        context.app.say("Nothing to compare yet: send a message first.", "warning")
         return
     names = named if len(named) == NAMES else (context.app.session_id, *named)
 
-    def nothing(why: str) -> None:
+    def report_missing(why: str) -> None:
         if named:
             context.app.say(why, "warning")
         else:
-            context.worker(_pick(context), "compare")
+            context.worker(_choose_session(context), "compare")
 
     choices = Choices(
         context.ask,
         context.app.session_id,
         context.state.title,
         context.work_folder,
-        lambda side: _keep(context, names, side),
-        nothing,
+        lambda side: _keep_branch(context, names, side),
+        report_missing,
         context.app.say,
     )
     context.app.push_screen(CompareScreen(names, choices, lambda: context.app.looks))
 
 
-def _keep(context: AppContext, names: tuple[str, ...], side: Side) -> None:
+def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
     """Go on with this branch: open its session; in the open one go back to where it ends."""
     own = context.app.session_id
     if side.session != own:
@@ -51,33 +50,24 @@ def _keep(context: AppContext, names: tuple[str, ...], side: Side) -> None:
     elif f"{own}@{side.last_seq}" in names and side.last_seq < context.views.seq:
         context.act("revert", str(side.last_seq))
     else:
-        context.app.say("This branch is the open one; it stays.")
+        context.app.say("This branch is already open.")
 
 
-async def _pick(context: AppContext) -> None:
-    """Choose whom to compare this session with: it is no fork, and has none."""
-    status, said = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
+async def _choose_session(context: AppContext) -> None:
+    """Choose the session to compare with: this one is not a fork, and has none."""
+    status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
     own = context.app.session_id
-    rows = [row for row in json_rows(said) if text_of(row, "id") != own] if status == 0 else []
+    rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []
     if not rows:
-        context.app.say("There is nothing to compare with yet. /fork makes another branch.", "warning")
+        context.app.say("Nothing to compare with yet. /fork makes another branch.", "warning")
         return
 
-    def chosen(value: str | None) -> None:
-        if value is not None:
-            compare(context, value)
-
-    context.app.push_screen(
-        Picker(lambda: context.app.looks, "Compare with", [_item(row) for row in rows]), chosen
-    )
+    items = [_item(row) for row in rows]
+    open_picker(context, "Compare with", items, lambda session: compare(context, session))
 
 
 def _item(row: JsonRow) -> Item:
     session = text_of(row, "id")
     forked = text_of(row, "parent")
     about = f"fork of {clean_line(forked)}  {session}" if forked else session
-    return Item(session, text_of(row, "title") or "without a name", about=about)
-
-
-HANDLERS: dict[str, Callable[[AppContext, str], None]] = {"compare": compare}
-"""By the names of the registry."""
+    return Item(session, text_of(row, "title") or "untitled", about=about)

@@ -23,16 +23,16 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""What the actions of the sheet lead to."""
+"""The intent that each action of the sheet posts."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the sheet that wait for the end of a turn."""
 _LEAST_BAR: Final = 5
-_WHY: Final = 22
-"""Cells that are left free for why a section is not whole before a bar is drawn."""
+_REASON_CELLS: Final = 22
+"""Cells kept free for the reason why a section is not whole, before a bar is drawn."""
 
 
 class ContextSheet(Viewer):
-    """What fills the context, as it is now: it follows the turn that runs under it."""
+    """The sections of the context in numbers; redrawn while a turn runs."""
 
     key_methods = {
         "context_summarise": ("go_on", "context_summarise"),
@@ -47,8 +47,8 @@ class ContextSheet(Viewer):
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """An answer that streams changes nothing of it."""
-        if any(was is not now for was, now in zip(self._shown, self._figures(), strict=False)):
+        """Redraw if a figure changed: a streamed answer changes none of them."""
+        if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 
     def _figures(self) -> tuple[object, ...]:
@@ -60,15 +60,15 @@ class ContextSheet(Viewer):
         self._shown = self._figures()
         mark = "~" if view.estimated else ""
         how = " (assumed)" if view.assumed else " (learnt)" if view.learnt else ""
-        of = f" of {units.tokens(view.window)}{how}" if view.window else ""
+        limit = f" of {units.tokens(view.window)}{how}" if view.window else ""
         shown = bool(view.used and view.window)
         self.verdict = (
             (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
         )
-        figure = f"{mark}{units.tokens(view.used)}{of}" if view.used else ""
+        figure = f"{mark}{units.tokens(view.used)}{limit}" if view.used else ""
         room = width - len(self.named) - len(self.verdict[0]) - 2
-        # Of what has no room beside the title the unit goes first, then the figure, which stands below as the total.
-        self.right = next((one for one in (f"{figure} tokens", figure) if figure and len(one) <= room), "")
+        # Without room for both, drop the unit first, then the figure: the table repeats it as the total.
+        self.right = next((text for text in (f"{figure} tokens", figure) if figure and len(text) <= room), "")
         names = [
             action.name
             for action in self.key_map.actions
@@ -81,7 +81,7 @@ class ContextSheet(Viewer):
         return "context", *super().key_scopes()
 
     def go_on(self, name: str) -> bool:
-        """Close the sheet and do what this action means, where that can be done now."""
+        """Close the sheet and post the action's intent; return False if it cannot be done now."""
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))
@@ -98,11 +98,6 @@ class ContextSheet(Viewer):
         rows += [viewer.gap(width), *_next(viewer, view, width)]
         price = settings.model.input_price if settings is not None else None
         return [*rows, *ledger_rows(viewer, views.ledger.view(), width, price)]
-
-
-def context(context: AppContext, argument: str) -> None:
-    """What fills the context."""
-    context.app.push_screen(ContextSheet(context))
 
 
 def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
@@ -126,7 +121,7 @@ def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
 
 
 def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
-    columns = _Columns.of(view, width)
+    columns = _Columns.fit(view, width)
     heads = (
         "section".ljust(columns.name),
         "tokens".rjust(8),
@@ -136,8 +131,8 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
         "     state" if columns.state else "",
     )
     rows = [viewer.line(width, [("".join(heads), viewer.style("t3"))])]
-    shares = units.shares([one.tokens for one in view.sections])
-    figures = units.adding_up([one.tokens for one in view.sections])
+    shares = units.shares([section.tokens for section in view.sections])
+    figures = units.adding_up([section.tokens for section in view.sections])
     for section, share, figure in zip(view.sections, shares, figures, strict=True):
         rows.append(viewer.line(width, _section(viewer, columns, section, (figure, share), width)))
     total = sum(section.tokens for section in view.sections)
@@ -151,8 +146,10 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
 
 
 class _Columns(NamedTuple):
-    """What has room beside a section's name and its tokens, in cells. The bar goes first, then the share, then the budget;
-    why a section is not whole stands below the table where it has no room beside it."""
+    """The columns that fit beside a section's name and tokens, in cells.
+
+    Without room the bar goes first, then the share, then the budget. A reason that does not fit is shown below the table.
+    """
 
     name: int
     share: bool
@@ -160,10 +157,10 @@ class _Columns(NamedTuple):
     state: bool
     bar: int
     top: int
-    """The tokens that a whole bar stands for, where there are no budgets."""
+    """The tokens of a full bar, if there are no budgets."""
 
     @classmethod
-    def of(cls, view: ContextMeterView, width: int) -> "_Columns":
+    def fit(cls, view: ContextMeterView, width: int) -> "_Columns":
         bounded = any(section.budget for section in view.sections)
         name = 18 if width >= 60 else 14
         room = width - name - 8
@@ -173,23 +170,22 @@ class _Columns(NamedTuple):
         room -= 9 if budget else 0
         share = room >= 8
         room -= 8 if share else 0
-        bar = min(18, room - _WHY) if room >= _WHY + 8 else 0
-        beside = (
-            room - max((cell_len(one.rule) for one in view.sections if one.state != "whole"), default=0) - 5
-        )
-        bar = beside if _LEAST_BAR <= beside < bar else bar
+        bar = min(18, room - _REASON_CELLS) if room >= _REASON_CELLS + 8 else 0
+        reasons = (cell_len(section.rule) for section in view.sections if section.state != "whole")
+        left = room - max(reasons, default=0) - 5
+        bar = left if _LEAST_BAR <= left < bar else bar
         top = 0 if budget else max((section.tokens for section in view.sections), default=1)
         return cls(name, share, budget, state, bar, top)
 
     @property
-    def taken(self) -> int:
-        """All of them, up to where the reason begins."""
+    def width(self) -> int:
+        """All columns up to the reason."""
         bar = self.bar + 3 if self.bar else 0
         return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
 
-    def why(self, section: MeterSection, width: int) -> bool:
-        """Whether the reason has room in the row."""
-        return self.state and self.taken + 2 + cell_len(section.rule) <= width
+    def has_room_for_reason(self, section: MeterSection, width: int) -> bool:
+        """Return True if the reason fits in the section's row."""
+        return self.state and self.width + 2 + cell_len(section.rule) <= width
 
 
 def _section(
@@ -208,9 +204,9 @@ def _section(
         budget = units.kilo(section.budget) if section.budget else ""
         parts.append((budget.rjust(9), viewer.style("t2")))
     if columns.bar:
-        of = section.budget if columns.budget else columns.top
-        full = min(columns.bar, round(section.tokens * columns.bar / of)) if of else 0
-        rest = columns.bar - full if of else 0
+        top = section.budget if columns.budget else columns.top
+        full = min(columns.bar, round(section.tokens * columns.bar / top)) if top else 0
+        rest = columns.bar - full if top else 0
         parts += [
             ("   ", viewer.style()),
             (symbols.meter_full * full, viewer.style("accent")),
@@ -221,7 +217,7 @@ def _section(
         mark = " " if whole else symbols.warning
         role: Role = "t2" if whole else "warning"
         parts.append((f"   {mark} {section.state.ljust(8)}", viewer.style(role)))
-    if section.rule and columns.why(section, width):
+    if section.rule and columns.has_room_for_reason(section, width):
         parts.append(part(f"  {clean_line(section.rule)}", viewer.style("t2")))
     return parts
 
@@ -230,35 +226,31 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     rows: list[Strip] = []
     if view.next_tokens:
         price = units.money(view.next_cost_usd, digits=2)
-        said = (
-            f"about {units.about(view.next_tokens)} tokens in{', ' + price if price else ', price not known'}"
-        )
-        rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (said, viewer.style())]))
+        text = f"about {units.about(view.next_tokens)} tokens in, {price or 'price unknown'}"
+        rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (text, viewer.style())]))
     if view.window:
         near, soft = (units.about(round(view.window * part)) for part in (WARN, SOFT))
-        then = (
-            f"at {units.about(round(view.compacts * view.window))} old turns"
+        when = (
+            f"at {units.about(round(view.compacts * view.window))}"
             if view.compacts
-            else "by /compact alone old turns"
+            else "only when you run /compact"
         )
-        text = f"At {near} the meter turns amber, at {soft} the soft limit is passed; {then} are summarised."
+        text = f"The meter turns amber at {near}; the soft limit is {soft}. Old turns are summarised {when}."
         rows += viewer.say(width, text)
     if view.assumed:
-        text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
+        text = "The model's window is unknown; this one is assumed. Set context_window in its profile."
         rows += viewer.say(width, text, "t3")
     if view.learnt:
-        text = (
-            "The window is what the provider took and refused. context_window in its profile says it better."
-        )
+        text = "The window is estimated from what the provider accepted and refused. Set context_window in its profile."
         rows += viewer.say(width, text, "t3")
-    columns = _Columns.of(view, width)
+    columns = _Columns.fit(view, width)
     for section in view.sections:
-        if section.state != "whole" and not columns.why(section, width):
+        if section.state != "whole" and not columns.has_room_for_reason(section, width):
             rows += viewer.say(width, section.said, "warning")
     if view.cache_breaks:
         times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
-        why = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""
-        rows += viewer.say(width, f"{times} the provider could use nothing of its cache.{why}", "t3")
+        reason = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""
+        rows += viewer.say(width, f"{times} the provider could not use its cache.{reason}", "t3")
     if view.estimated:
-        rows += viewer.say(width, "~ marks an estimate: the provider has not counted yet.", "t3")
+        rows += viewer.say(width, "~ marks an estimate; the provider has not reported its count yet.", "t3")
     return rows

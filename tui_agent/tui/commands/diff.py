@@ -1,6 +1,6 @@
-"""What the session changed in files, file by file, from the contents before and after.
+"""The command /diff: the files that the session changed, with the difference from before to now.
 
-Invariant: every count is one of the lines that are shown: what was changed and changed back counts for nothing.
+Invariant: the counts are those of the lines shown; a change that was undone counts for nothing.
 """
 
 from textual.strip import Strip
@@ -14,24 +14,21 @@ from tui_agent.tui.modals.viewer import Viewer, newest_only
 from tui_agent.tui.widgets.rows import Part, part
 
 
-def diff(context: AppContext, argument: str) -> None:
-    """Open it; `argument` names a path, or a part of one."""
-    found: dict[str, Compared] = {}
-    files = _named(context, argument)
+def show_diff(context: AppContext, argument: str) -> None:
+    """Show the changed files; `argument` is a path or a part of one."""
+    comparisons: dict[str, Compared] = {}
+    files = _matching_files(context, argument)
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows = newest_only(context, viewer, width)
         if not files and rows:
             return rows
         if not files:
-            said = (
-                "No file was changed in this session."
-                if not argument
-                else f"No changed file matches {argument}."
-            )
-            return viewer.say(width, said, "t3")
-        for at, one in enumerate(files):
-            rows += [*([viewer.gap(width)] if at else []), *_file(viewer, one, found.get(one.path), width)]
+            text = f"No changed file matches {argument}." if argument else "No files changed in this session."
+            return viewer.say(width, text, "t3")
+        for index, file in enumerate(files):
+            rows += [viewer.gap(width)] if index else []
+            rows += _file_rows(viewer, file, comparisons.get(file.path), width)
         return rows
 
     viewer = Viewer(lambda: context.app.looks, "Changes", draw, right=_count(files))
@@ -39,12 +36,15 @@ def diff(context: AppContext, argument: str) -> None:
 
     async def read() -> None:
         right = viewer.right = _count(files)
-        found.clear()
-        for one in files:
-            found[one.path] = await compared(context, one.before, one.after)
-            viewer.plain = "\n".join(f"--- {path}\n{each.text or each.said}" for path, each in found.items())
-            if len(found) == len(files):
-                viewer.right = f"{right} {_totals(context, found)}".rstrip()
+        comparisons.clear()
+        for file in files:
+            comparisons[file.path] = await compared(context, file.before, file.after)
+            viewer.plain = "\n".join(
+                f"--- {path}\n{comparison.text or comparison.said}"
+                for path, comparison in comparisons.items()
+            )
+            if len(comparisons) == len(files):
+                viewer.right = f"{right} {_totals(context, comparisons)}".rstrip()
             if viewer.is_attached:
                 viewer.redraw()
 
@@ -53,7 +53,7 @@ def diff(context: AppContext, argument: str) -> None:
         await read()
         if context.sessions.older:
             await context.sessions.known()
-            files = _named(context, argument)
+            files = _matching_files(context, argument)
             await read()
             if viewer.is_attached:
                 viewer.redraw()
@@ -62,30 +62,31 @@ def diff(context: AppContext, argument: str) -> None:
         context.worker(read_all(), "diff")
 
 
-def _named(context: AppContext, argument: str) -> list[ChangedFile]:
-    return [one for one in context.views.files.view().files if argument in one.path]
+def _matching_files(context: AppContext, argument: str) -> list[ChangedFile]:
+    return [file for file in context.views.files.view().files if argument in file.path]
 
 
 def _count(files: list[ChangedFile]) -> str:
     return counted(len(files), "file") if files else ""
 
 
-def _totals(context: AppContext, found: dict[str, Compared]) -> str:
-    added, removed = sum(one.added for one in found.values()), sum(one.removed for one in found.values())
+def _totals(context: AppContext, comparisons: dict[str, Compared]) -> str:
+    added = sum(comparison.added for comparison in comparisons.values())
+    removed = sum(comparison.removed for comparison in comparisons.values())
     return " ".join(words for words, _ in changed_lines(added, removed, context.app.looks.symbols.minus))
 
 
-def _file(viewer: Viewer, one: ChangedFile, found: Compared | None, width: int) -> list[Strip]:
-    left: list[Part] = [part(one.path, viewer.style(bold=True)), ("  ", viewer.style())]
-    if found is not None:
-        for words, role in changed_lines(found.added, found.removed, viewer.looks.symbols.minus):
+def _file_rows(viewer: Viewer, file: ChangedFile, comparison: Compared | None, width: int) -> list[Strip]:
+    left: list[Part] = [part(file.path, viewer.style(bold=True)), ("  ", viewer.style())]
+    if comparison is not None:
+        for words, role in changed_lines(comparison.added, comparison.removed, viewer.looks.symbols.minus):
             left.append((f" {words}", viewer.style(role)))
-    kind = "  created" if one.before is None else "  removed" if one.after is None else ""
+    kind = "  created" if file.before is None else "  removed" if file.after is None else ""
     left.append((kind, viewer.style("t3")))
     head = viewer.line(width, left)
-    if found is None:
+    if comparison is None:
         return [head, *viewer.say(width, "reading …", "t3")]
-    if found.said:
-        said = "Only its permissions changed." if one.bits_only else found.said
-        return [head, *viewer.say(width, said, "t3")]
-    return [head, *diff_strips(one.path, found.text, "", viewer.looks, width)]
+    if comparison.said:
+        note = "Only its permissions changed." if file.bits_only else comparison.said
+        return [head, *viewer.say(width, note, "t3")]
+    return [head, *diff_strips(file.path, comparison.text, "", viewer.looks, width)]

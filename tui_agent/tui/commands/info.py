@@ -1,6 +1,4 @@
-"""Actions that only show: help, status, panes in full, what is there. They work while a turn runs."""
-
-from collections.abc import Callable
+"""Commands that only show something: help, tasks, tools, plugins, the palette. They work while a turn runs."""
 
 from textual.strip import Strip
 
@@ -8,28 +6,27 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Action, groups
 from tui_agent.tui.cli_client import place
-from tui_agent.tui.commands.context import context
-from tui_agent.tui.commands.diff import diff
-from tui_agent.tui.commands.stats import cost, status
+from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
-from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import Viewer, show, whole_note
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.widgets.rows import Part, part, wrap
 
 
-def help_(context: AppContext, argument: str) -> None:
-    """Every action, by group."""
-    _registry(context, "Help", f"Type, and {context.app.key_map.key_of('send')} sends. Everything else:")
+def show_help(context: AppContext, argument: str) -> None:
+    """Show every action, by group."""
+    send = context.app.key_map.key_of("send")
+    _show_actions(context, "Help", f"Type a message and press {send} to send it. Everything else:")
 
 
-def keys(context: AppContext, argument: str) -> None:
-    """Only what has a key."""
-    _registry(context, "Keys", "", only_keys=True)
+def show_keys(context: AppContext, argument: str) -> None:
+    """Show the actions that have a key."""
+    _show_actions(context, "Keys", "", only_keys=True)
 
 
-def _registry(context: AppContext, title: str, intro: str, *, only_keys: bool = False) -> None:
+def _show_actions(context: AppContext, title: str, intro: str, *, only_keys: bool = False) -> None:
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
         if intro:
@@ -67,8 +64,8 @@ def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     return rows
 
 
-def todo(context: AppContext, argument: str) -> None:
-    """The whole list."""
+def show_todo(context: AppContext, argument: str) -> None:
+    """Show the whole task list."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         view = context.views.todo.view()
@@ -80,75 +77,63 @@ def todo(context: AppContext, argument: str) -> None:
     show(context, "Todo", draw, right=f"{view.done}/{len(view.items)} done" if view.items else "")
 
 
-def tools(context: AppContext, argument: str) -> None:
-    """What the agent has, and who brought it."""
+def show_tools(context: AppContext, argument: str) -> None:
+    """Show the agent's tools, and the plugin of each."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
         counts = context.views.metrics.view().tools
         for name, plugin in sorted(offers(context, "tool")):
-            used = counts.get(name, 0)
-            rows += viewer.pair(
-                width, name, plugin + (f", used {counted(used, 'time')}" if used else ""), names=22
-            )
-        return rows or viewer.say(width, "No tool is loaded. /plugins tells why.", "t3")
+            count = counts.get(name, 0)
+            use = f", used {counted(count, 'time')}" if count else ""
+            rows += viewer.pair(width, name, plugin + use, names=22)
+        return rows or viewer.say(width, "No tools loaded. /plugins shows why.", "t3")
 
     show(context, "Tools", draw)
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for loaded in context.views.plugins.values():
-        if not isinstance(loaded, PluginFailed):
-            found += [
-                (offer.removeprefix(f"{kind}:"), loaded.plugin)
-                for offer in loaded.offers
-                if offer.startswith(f"{kind}:")
-            ]
-    return found
+    """Return the names of this kind that plugins offer, each with its plugin."""
+    return [
+        (offer.removeprefix(f"{kind}:"), plugin.plugin)
+        for plugin in context.views.plugins.values()
+        if not isinstance(plugin, PluginFailed)
+        for offer in plugin.offers
+        if offer.startswith(f"{kind}:")
+    ]
 
 
-def plugins(context: AppContext, argument: str) -> None:
-    """What is loaded, what failed and why."""
+def show_plugins(context: AppContext, argument: str) -> None:
+    """Show the plugins that are loaded, and those that failed, with the reason."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
-        for name, one in sorted(context.views.plugins.items()):
-            if isinstance(one, PluginFailed):
-                rows += viewer.pair(width, name, f"failed: {one.message} {one.where}", role="error")
+        for name, plugin in sorted(context.views.plugins.items()):
+            if isinstance(plugin, PluginFailed):
+                rows += viewer.pair(width, name, f"failed: {plugin.message} {plugin.where}", role="error")
             else:
-                rows += viewer.pair(
-                    width, name, f"{one.version}, {one.source}: {', '.join(one.offers) or 'nothing'}"
-                )
-        return rows or viewer.say(width, "No plugin is loaded.", "t3")
+                names = ", ".join(plugin.offers) or "nothing"
+                rows += viewer.pair(width, name, f"{plugin.version}, {plugin.source}: {names}")
+        return rows or viewer.say(width, "No plugins loaded.", "t3")
 
     show(context, "Plugins", draw)
 
 
-def models(context: AppContext, argument: str) -> None:
-    """The models of `tui-agent models list`."""
-    program(context, "Models", "models", "list", *place(context.app.options))
+def show_models(context: AppContext, argument: str) -> None:
+    """Show the output of `tui-agent models list`."""
+    show_command_output(context, "Models", "models", "list", *place(context.app.options))
 
 
-def program(context: AppContext, title: str, *words: str) -> None:
-    """What the command line says to these words."""
-    said = {"text": "looking …"}
+def show_command_output(context: AppContext, title: str, *words: str) -> None:
+    """Show the output of the product's command line for these words."""
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return viewer.say(width, said["text"], "t1")
+    async def ask() -> str:
+        return (await context.ask(*words))[1]
 
-    viewer = show(context, title, draw)
-
-    async def ask() -> None:
-        _, said["text"] = await context.ask(*words)
-        viewer.plain = said["text"]
-        if viewer.is_attached:
-            viewer.redraw()
-
-    context.worker(ask(), title)
+    show_answer(context, title, ask)
 
 
-def sidebar(context: AppContext, argument: str) -> None:
+def toggle_sidebar(context: AppContext, argument: str) -> None:
     """Show or hide the side panes."""
     app = context.app
     if not shape(*app.size).sidebar:
@@ -158,79 +143,33 @@ def sidebar(context: AppContext, argument: str) -> None:
     app.toggle_sidebar()
 
 
-def palette(context: AppContext, argument: str) -> None:
-    """Every action by name."""
+def open_palette(context: AppContext, argument: str) -> None:
+    """List every action by name, and run the chosen one."""
     items = [
-        Item(action.name, _named(action), about=action.help, right=action.shown, group=action.group)
+        Item(
+            action.name,
+            action.slash or action.name.replace("_", " "),
+            about=action.help,
+            right=action.shown,
+            group=action.group,
+        )
         for action in context.app.actions
         if action.scope == "app" and action.name not in ("palette", "stop", "copy_or_stop")
     ]
 
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            needs = next((one for one in context.app.actions if one.name == name), None)
-            if needs is not None and needs.args and not needs.args.startswith("[") and needs.slash:
-                context.prompt.put_text(f"{needs.slash} ")
-            else:
-                context.app.do(name)
+    def choose(name: str) -> None:
+        action = next(action for action in context.app.actions if action.name == name)
+        if action.args and not action.args.startswith("[") and action.slash:
+            context.prompt.put_text(f"{action.slash} ")
+        else:
+            context.app.do(name)
 
-    context.app.push_screen(Picker(lambda: context.app.looks, "Actions", items), chosen)
-
-
-def _named(action: Action) -> str:
-    return action.slash or action.name.replace("_", " ")
+    open_picker(context, "Actions", items, choose)
 
 
-def find(context: AppContext, argument: str) -> None:
-    """Find words in the transcript."""
-    context.chat.find(argument)
-
-
-def to_end(context: AppContext, argument: str) -> None:
-    """The newest row."""
-    context.chat.to_end()
-
-
-def page_up(context: AppContext, argument: str) -> None:
-    """A page towards the beginning."""
-    context.chat.page(-1)
-
-
-def page_down(context: AppContext, argument: str) -> None:
-    """A page towards the end."""
-    context.chat.page(1)
-
-
-def to_chat(context: AppContext, argument: str) -> None:
-    """The keys go to the transcript."""
-    context.chat.focus()
-
-
-def open_block(context: AppContext, argument: str) -> None:
-    """Fold or open the block under the cursor; or show all of a word above the prompt that had no room."""
+def toggle_block(context: AppContext, argument: str) -> None:
+    """Show all of a notice that is cut off; without one, fold or open the block under the cursor."""
     if whole_note(context, context.app.note):
         context.app.hush()
     else:
         context.chat.toggle()
-
-
-HANDLERS: dict[str, Callable[[AppContext, str], None]] = {
-    "help": help_,
-    "keys": keys,
-    "status": status,
-    "todo": todo,
-    "cost": cost,
-    "context": context,
-    "diff": diff,
-    "tools": tools,
-    "plugins": plugins,
-    "models": models,
-    "sidebar": sidebar,
-    "palette": palette,
-    "find": find,
-    "to_end": to_end,
-    "open_block": open_block,
-    "page_up": page_up,
-    "page_down": page_down,
-    "to_chat": to_chat,
-}

@@ -1,11 +1,11 @@
-"""What the agent can read up on: skills, notes of earlier sessions, and a first AGENTS.md.
+"""Commands about what the agent can read: skills, memory and notes, and a first AGENTS.md.
 
-Invariant: skills are shown as the session has them; notes as they lie in their folder now.
+Invariant: skills are shown as the session loaded them; notes as they are in their folder now.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from textual.strip import Strip
@@ -14,8 +14,9 @@ from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
 from tui_agent.folds.context.memory import told
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui import format as units
+from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import Viewer, show
 from tui_agent.tui.text import clean_line
 
@@ -33,103 +34,108 @@ right in it and improve it. Files of other agents' rules (CLAUDE.md, .cursorrule
 worth reading for it."""
 
 
-def skills(context: AppContext, argument: str) -> None:
-    """The skills, with whose they are; the chosen one goes into the message."""
+def choose_skill(context: AppContext, argument: str) -> None:
+    """List the skills with their origin; the chosen one goes into the message."""
     items = [
         Item(
-            one.name,
-            clean_line(one.name),
-            about=clean_line(one.fault or one.description),
-            right=one.origin,
-            offered=not one.fault,
+            skill.name,
+            clean_line(skill.name),
+            about=clean_line(skill.fault or skill.description),
+            right=skill.origin,
+            offered=not skill.fault,
         )
-        for one in sorted(context.state.skills, key=lambda one: bool(one.fault))
+        for skill in sorted(context.state.skills, key=lambda skill: bool(skill.fault))
     ]
     where = "skills/NAME/SKILL.md in your configuration folder, or .tui_agent/skills/ of a trusted project"
-    picker = Picker(lambda: context.app.looks, "Skills", items, empty=f"No skills. One is {where}.")
+    open_picker(
+        context,
+        "Skills",
+        items,
+        lambda name: context.prompt.prefix_text(f"Use the skill {name}: "),
+        empty=f"No skills. Add one as {where}.",
+    )
 
-    def chosen(value: str | None) -> None:
-        if value is not None:
-            context.prompt.prefix_text(f"Use the skill {value}: ")
 
-    context.app.push_screen(picker, chosen)
-
-
-def init(context: AppContext, argument: str) -> None:
-    """A first AGENTS.md: by the model where there is one, else from what the repository's files say."""
+def write_guide(context: AppContext, argument: str) -> None:
+    """Write a first AGENTS.md: by the model if one is set, else from the repository's files."""
     if context.has_model:
         context.submit(SubmitPrompt(text=GUIDE))
     else:
         context.submit(WriteGuide())
 
 
-def memory(context: AppContext, argument: str) -> None:
-    """What is remembered: of the task, as it changes, and the notes of earlier sessions. With a name: that note."""
-    held: list[NoteFile] | None = None
+def show_memory(context: AppContext, argument: str) -> None:
+    """Show the working memory and the notes of earlier sessions, or the note of this name."""
+    note_files: list[NoteFile] | None = None
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return [*_of_the_task(context, viewer, width), viewer.gap(width), *_notes(viewer, width, held)]
+        return [
+            *_task_rows(context, viewer, width),
+            viewer.gap(width),
+            *_note_rows(viewer, width, note_files),
+        ]
 
     if argument:
-        _one_note(context, argument)
+        _show_note(context, argument)
         return
     viewer = show(context, "Memory", draw)
     viewer.follows = frozenset({"state"})
 
     async def look() -> None:
-        nonlocal held
-        held = [] if context.config is None else await asyncio.to_thread(notes, notes_folder(context.config))
+        nonlocal note_files
+        note_files = await _read_notes(context)
         if viewer.is_attached:
             viewer.redraw()
 
     context.worker(look(), "notes")
 
 
-def _of_the_task(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
-    """The working memory as it is now."""
+def _task_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
+    """Return the working memory as it is now."""
     settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
     rows = [viewer.heading(width, "Of this task")]
-    for title, some in told(context.state.memory):
-        for at, line in enumerate(some):
-            rows += viewer.pair(width, "" if at else title, clean_line(line), names=18)
+    for title, lines in told(context.state.memory):
+        for index, line in enumerate(lines):
+            rows += viewer.pair(width, "" if index else title, clean_line(line), names=18)
     if mode == "none":
-        return [*rows, *viewer.say(width, "Nothing is noted in context mode none.", "t3")]
+        return [*rows, *viewer.say(width, "Context mode none takes no notes.", "t3")]
     if len(rows) == 1:
-        rows += viewer.say(width, "Nothing yet. The agent's reads, changes and tests are noted here.", "t3")
-    sent = "It goes" if mode == "memory" else "Only --context-mode memory sends it"
-    return [*rows, *viewer.say(width, f"{sent} to the model with each request.", "t3")]
+        rows += viewer.say(width, "Nothing yet. The agent's reads, changes and tests appear here.", "t3")
+    hint = "Sent" if mode == "memory" else "Only --context-mode memory sends it"
+    return [*rows, *viewer.say(width, f"{hint} to the model with each request.", "t3")]
 
 
-def _one_note(context: AppContext, name: str) -> None:
-    """One note, by the name of its file."""
+async def _read_notes(context: AppContext) -> list[NoteFile]:
+    return [] if context.config is None else await asyncio.to_thread(notes, notes_folder(context.config))
+
+
+def _show_note(context: AppContext, name: str) -> None:
+    """Show the note in the file of this name."""
 
     async def look() -> None:
-        found = [] if context.config is None else await asyncio.to_thread(notes, notes_folder(context.config))
-        note = next((one for one in found if name in (one.path.name, one.path.stem)), None)
+        files = await _read_notes(context)
+        note = next((file for file in files if name in (file.path.name, file.path.stem)), None)
         text = None if note is None else await asyncio.to_thread(text_of_note, note.path)
         if note is None or text is None:
-            context.app.say(f"There is no note {clean_line(name)}. /memory lists them.", "warning")
+            context.app.say(f"No note {clean_line(name)}. /memory lists the notes.", "warning")
             return
         show(context, note.path.name, lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
 
     context.worker(look(), "notes")
 
 
-def _notes(viewer: Viewer, width: int, held: Sequence[NoteFile] | None) -> list[Strip]:
+def _note_rows(viewer: Viewer, width: int, files: Sequence[NoteFile] | None) -> list[Strip]:
     rows = [viewer.heading(width, "Notes of earlier sessions")]
-    if held is None:
+    if files is None:
         return [*rows, *viewer.say(width, "looking …", "t3")]
-    if not held:
-        words = "None yet. The agent writes one with write_note, and asks you first; a Markdown file of yours counts too."
-        return [*rows, *viewer.say(width, words, "t3")]
-    names = min(32, max(len(one.path.stem) for one in held) + 2)
-    for one in held:
-        day = time.strftime("%Y-%m-%d", time.localtime(one.at))
-        about = f"{day}  {units.size(one.size)}  {clean_line(one.title)}"
-        rows += viewer.pair(width, clean_line(one.path.stem)[: names - 2], about, names=names)
-    rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows one.", "t3")]
-    return [*rows, *viewer.say(width, f"They lie in {held[0].path.parent}.", "t3")]
-
-
-HANDLERS: dict[str, Callable[[AppContext, str], None]] = {"skills": skills, "init": init, "memory": memory}
+    if not files:
+        text = "No notes yet. The agent writes them with write_note and asks you first. You can add Markdown files too."
+        return [*rows, *viewer.say(width, text, "t3")]
+    names = min(32, max(len(file.path.stem) for file in files) + 2)
+    for file in files:
+        day = time.strftime("%Y-%m-%d", time.localtime(file.at))
+        about = f"{day}  {units.size(file.size)}  {clean_line(file.title)}"
+        rows += viewer.pair(width, clean_line(file.path.stem)[: names - 2], about, names=names)
+    rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows a note.", "t3")]
+    return [*rows, *viewer.say(width, f"The notes are in {files[0].path.parent}.", "t3")]

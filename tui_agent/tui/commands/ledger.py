@@ -19,13 +19,13 @@ MOST = 8
 """Rows of each table."""
 _REQUESTS = 6
 _LEAST = 0.0001
-"""USD: the least that the tables write."""
+"""USD: the smallest price that the tables show."""
 _COLUMNS = 28
-"""Cells of the numbers: a count, tokens, a price."""
+"""Cells of the numbers of a row: a count, tokens, a price."""
 
 
 def ledger_rows(viewer: Viewer, view: "LedgerView", width: int, price: float | None) -> list[Strip]:
-    """The tables, largest first; `price` is what a million tokens of input cost, None where nobody knows."""
+    """Return the tables, largest rows first; `price` is USD per million input tokens, None if unknown."""
     if not view.messages:
         return []
     tools = _sums(viewer, "by tool and speaker", view.tools, width, price)
@@ -40,15 +40,15 @@ def _sums(
         return []
     room = max(12, width - _COLUMNS)
     rows = [viewer.gap(width), _row(viewer, width, title, "times", "tokens", "price", room, head=True)]
-    for one in sums[:MOST]:
-        cost = _price(one.tokens, price)
-        rows.append(_row(viewer, width, one.name, str(one.count), units.tokens(one.tokens), cost, room))
+    for entry in sums[:MOST]:
+        cost = _price(entry.tokens, price)
+        rows.append(_row(viewer, width, entry.name, str(entry.count), units.tokens(entry.tokens), cost, room))
     rest = sums[MOST:]
     if rest:
-        tokens = sum(one.tokens for one in rest)
+        tokens = sum(entry.tokens for entry in rest)
         cost = _price(tokens, price)
         name = f"{len(rest)} more"
-        times = str(sum(one.count for one in rest))
+        times = str(sum(entry.count for entry in rest))
         rows.append(_row(viewer, width, name, times, units.tokens(tokens), cost, room))
     return rows
 
@@ -59,26 +59,29 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
         viewer.gap(width),
         _row(viewer, width, "largest messages", "event", "tokens", "price", room, head=True),
     ]
-    for one in view.messages[:MOST]:
-        name = f"{one.who}  {one.what}".rstrip()
-        cost = _price(one.tokens, price)
-        rows.append(_row(viewer, width, name, str(one.seq), units.tokens(one.tokens), cost, room))
+    for message in view.messages[:MOST]:
+        name = f"{message.who}  {message.what}".rstrip()
+        cost = _price(message.tokens, price)
+        rows.append(_row(viewer, width, name, str(message.seq), units.tokens(message.tokens), cost, room))
     return rows
 
 
 def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
-    """The newest requests, each with what it holds more than the one before and what came from the provider's cache."""
+    """Return the newest requests, each with its change from the one before and its cached share."""
     newest = view.requests[-_REQUESTS:]
     room = max(12, width - _COLUMNS + 8)
     head = [(f"{'newest requests'.ljust(room)}{'tokens'.rjust(9)}{'cached'.rjust(11)}", viewer.style("t3"))]
     rows = [viewer.gap(width), viewer.line(width, head)]
     first = len(view.requests) - len(newest)
-    for at, one in enumerate(newest, start=first):
-        said = one.broken or (_change(viewer, view.difference(at - 1, at)) if at else "the first")
-        cached = "" if one.cached_tokens is None or not one.input_tokens else _share(one)
+    for index, request in enumerate(newest, start=first):
+        change = _change(viewer, view.difference(index - 1, index)) if index else "the first"
+        cached = "" if request.cached_tokens is None or not request.input_tokens else _share(request)
         left: list[Part] = [
-            part(_fitted(viewer, said, room), viewer.style("warning" if one.broken else "t1")),
-            (units.tokens(one.input_tokens or one.tokens).rjust(9), viewer.style()),
+            part(
+                _fit_name(viewer, request.broken or change, room),
+                viewer.style("warning" if request.broken else "t1"),
+            ),
+            (units.tokens(request.input_tokens or request.tokens).rjust(9), viewer.style()),
             (cached.rjust(11), viewer.style("t2")),
         ]
         rows.append(viewer.line(width, left))
@@ -91,9 +94,9 @@ def _share(request: "LedgerRequest") -> str:
 
 def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
     minus = viewer.looks.symbols.minus
-    largest = sorted(changes.items(), key=lambda one: -abs(one[1]))[:3]
-    said = [f"{NAMES[name]} {'+' if size > 0 else minus}{units.tokens(abs(size))}" for name, size in largest]
-    return ", ".join(said) or "the same"
+    largest = sorted(changes.items(), key=lambda change: -abs(change[1]))[:3]
+    texts = [f"{NAMES[name]} {'+' if size > 0 else minus}{units.tokens(abs(size))}" for name, size in largest]
+    return ", ".join(texts) or "the same"
 
 
 def _price(tokens: int, price: float | None) -> str:
@@ -114,7 +117,7 @@ def _row(
 ) -> Strip:
     quiet = viewer.style("t3" if head else "t2")
     left: list[Part] = [
-        part(_fitted(viewer, name, room), quiet if head else viewer.style()),
+        part(_fit_name(viewer, name, room), quiet if head else viewer.style()),
         (count.rjust(8), quiet),
         (tokens.rjust(9), quiet if head else viewer.style()),
         (cost.rjust(11), quiet),
@@ -122,5 +125,5 @@ def _row(
     return viewer.line(width, left)
 
 
-def _fitted(viewer: Viewer, text: str, room: int) -> str:
+def _fit_name(viewer: Viewer, text: str, room: int) -> str:
     return fit(clean_line(text), room - 1, viewer.looks.symbols.ellipsis).ljust(room)

@@ -1,37 +1,110 @@
-"""What each action of the registry does, by name.
+"""The handler of each action of the registry, by the action's name.
 
 Invariant: a handler reads views and submits commands or opens something to look at; rules about sessions are the
 engine's. A test holds these names and the registry together.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
-from tui_agent.tui.commands import branches as branching
-from tui_agent.tui.commands import choices as choose
-from tui_agent.tui.commands import compaction as compacting
-from tui_agent.tui.commands import compare as comparing
-from tui_agent.tui.commands import doctor, knowledge, model, session
-from tui_agent.tui.commands import export as exporting
-from tui_agent.tui.commands import info as look
-from tui_agent.tui.commands import replay as replaying
-from tui_agent.tui.commands import rewind as rewinding
-from tui_agent.tui.commands import shell as work
-from tui_agent.tui.commands import trust as trusting
+from tui_agent.tui.commands import (
+    branches,
+    choices,
+    compaction,
+    compare,
+    diff,
+    doctor,
+    export,
+    info,
+    knowledge,
+    model,
+    replay,
+    session,
+    session_name,
+    shell,
+    stats,
+)
+from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.screens.jobs import JobsScreen
+from tui_agent.tui.screens.map.screen import MapScreen
+from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
+from tui_agent.tui.screens.tree.screen import TreeScreen
 
-HANDLERS: Mapping[str, Callable[[AppContext, str], None]] = {
-    **look.HANDLERS,
-    **doctor.HANDLERS,
-    **choose.HANDLERS,
-    **model.HANDLERS,
-    **session.HANDLERS,
-    **rewinding.HANDLERS,
-    **replaying.HANDLERS,
-    **comparing.HANDLERS,
-    **branching.HANDLERS,
-    **exporting.HANDLERS,
-    **trusting.HANDLERS,
-    **work.HANDLERS,
-    **compacting.HANDLERS,
-    **knowledge.HANDLERS,
+Handler: TypeAlias = Callable[[AppContext, str], object]
+"""Takes the open session and what was typed after the command."""
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "help": info.show_help,
+    "keys": info.show_keys,
+    "status": stats.show_status,
+    "todo": info.show_todo,
+    "trace": session.show_trace,
+    "context": lambda context, _: context.app.push_screen(ContextSheet(context)),
+    "map": lambda context, argument: context.app.push_screen(MapScreen(context, argument)),
+    "diff": diff.show_diff,
+    "cost": stats.show_cost,
+    "tools": info.show_tools,
+    "plugins": info.show_plugins,
+    "memory": knowledge.show_memory,
+    "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
+    "doctor": doctor.show_doctor,
+    "sidebar": info.toggle_sidebar,
+    "palette": info.open_palette,
+    "model": model.choose_model_or_provider,
+    "models": info.show_models,
+    "provider": model.set_up_provider,
+    "keep_model": model.keep_model,
+    "base_url": model.use_base_url,
+    "local": model.use_local_model,
+    "reasoning": choices.choose_effort,
+    "agent": choices.choose_agent,
+    "policy": choices.choose_policy,
+    "next_policy": choices.next_policy,
+    "plan": lambda context, _: context.set_policy("plan"),
+    "accept_edits": lambda context, _: context.set_policy("accept-edits"),
+    "limit_cost": choices.limit_cost,
+    "theme": choices.choose_theme,
+    "session": session_name.show_or_open_session,
+    "sessions": lambda context, _: context.app.push_screen(SessionsScreen(context)),
+    "open_session": session.switch,
+    "new": session.start_session,
+    "reset_session": session.reset_session,
+    "resume": session.resume,
+    "pause": session.pause,
+    "rename": session.rename,
+    "unqueue": session.unqueue,
+    "send_queued": session.send_queued,
+    "undo": lambda context, _: context.rewind.undo(),
+    "redo": lambda context, _: context.rewind.redo(),
+    "revert": lambda context, argument: context.rewind.revert(argument),
+    "replay": replay.open_replay,
+    "tree": lambda context, _: context.app.push_screen(TreeScreen(context)),
+    "fork": branches.fork,
+    "what_if": branches.what_if,
+    "checkpoints": lambda context, _: context.app.push_screen(CheckpointsScreen(context)),
+    "compare": compare.compare,
+    "export": export.export,
+    "bug": export.report_bug,
+    "run": shell.run_command,
+    "read": shell.read_file,
+    "search": shell.search_files,
+    "delegate": choices.delegate_task,
+    "compact": compaction.compact,
+    "skills": knowledge.choose_skill,
+    "init": knowledge.write_guide,
+    "copy": shell.copy_answer,
+    "editor": shell.edit_message,
+    "trust": lambda context, _: context.show_trust(),
+    "find": lambda context, argument: context.chat.find(argument),
+    "to_chat": lambda context, _: context.chat.focus(),
+    "to_end": lambda context, _: context.chat.to_end(),
+    "page_up": lambda context, _: context.chat.page(-1),
+    "page_down": lambda context, _: context.chat.page(1),
+    "open_block": info.toggle_block,
+    "write": lambda context, _: context.prompt.focus(),
+    "start": lambda context, argument: context.start_page.choose(argument),
+    "play": model.play_demo,
+    "demo": lambda context, argument: context.app.leave_for("demo", *filter(None, [argument])),
 }

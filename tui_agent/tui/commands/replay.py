@@ -1,4 +1,4 @@
-"""The action that shows the open session as it was at any event."""
+"""The command /replay: show the open session as it was at any event."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ EVERYTHING = 10**9
 
 
 class OpenSession:
-    """The open session, read through its engine, but for the history of one that has a file: `recorded`."""
+    """The open session as a recording; `recorded` is its file, if it has one."""
 
     def __init__(self, context: AppContext, recorded: Recording | None) -> None:
         self._context = context
@@ -25,32 +25,32 @@ class OpenSession:
 
     @property
     def id(self) -> str:
-        """The session's id."""
+        """Return the session's id."""
         return self._context.app.session_id
 
     async def records(self) -> Sequence[Record]:
-        """Every event so far."""
+        """Return every event so far."""
         if self._recorded is not None:
             return await self._recorded.records()
         return await self._context.reader.events_between(0, self._context.views.seq, EVERYTHING)
 
     async def newer(self, after: int) -> Sequence[Record]:
-        """The events behind this one; nothing is read where there are none."""
+        """Return the events after this one."""
         if self._context.views.seq <= after:
             return ()
         return await self._context.reader.events_between(after + 1, self._context.views.seq, EVERYTHING)
 
     async def read_text(self, text: LongText) -> str:
-        """The whole of a text."""
+        """Return the whole of a text."""
         if self._recorded is not None:
             return await self._recorded.read_text(text)
         return await self._context.reader.read_text(text)
 
 
-def replay(context: AppContext, argument: str) -> None:
-    """Open the session's replay over the app, at an event where one is named."""
+def open_replay(context: AppContext, argument: str) -> None:
+    """Open the session's replay, at this event if one is given."""
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
-        context.app.say(f"/replay takes the number of an event, up to {context.views.seq}.", "warning")
+        context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return
     recorded: Recording | None = None
     if context.folder is not None and is_session_stored(context.folder):
@@ -71,12 +71,9 @@ def replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Ask over the replay how to go back; where it cannot be now, the app says so."""
+    """Ask over the replay how to revert; while a turn runs, leave it and let the app say that it cannot."""
     if context.running:
         leave()
         context.app.call_later(context.act, "revert", str(seq))
     else:
         context.rewind.revert(str(seq), then=leave)
-
-
-HANDLERS: dict[str, Callable[[AppContext, str], None]] = {"replay": replay}

@@ -1,90 +1,93 @@
-"""What a word behind /session means: a session to open, or a name for this one.
+"""The argument of /session: a session to open, or a new name for this one.
 
-Invariant: a word that looks like an id but is none neither makes a session nor becomes a name; any other single word
-becomes one after a question.
+Invariant: a word that looks like an id but is not one neither makes a session nor becomes a name; any other single word
+becomes a name after a question.
 """
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui.cli_client import json_rows, text_of
-from tui_agent.tui.commands.stats import status
+from tui_agent.tui.commands.stats import show_status
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.text import clean_line
 
 ID = "ses_"
-"""How the ids begin that the product gives."""
+"""The prefix of the product's session ids."""
 
 
-def session(context: AppContext, argument: str) -> None:
-    """This one in words; open another one; or name this one."""
+def show_or_open_session(context: AppContext, argument: str) -> None:
+    """Show the status of this session, open another one, or rename this one."""
     if not argument:
-        status(context, "")
+        show_status(context, "")
     else:
         begin(context, argument, named=True)
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Find out what is meant, and do it; `named`: what is no session becomes this one's name."""
+    """Open the session of this id; if there is none and `named` is set, rename this session."""
     if context.sessions.under_way:
         context.app.do("session" if named else "resume", argument)
     elif context.running:
-        context.worker(_beside(context, argument, named=named), "session")
+        context.worker(_rename_beside_turn(context, argument, named=named), "session")
     else:
-        context.sessions.go_to(_opened(context, argument, named=named), "session")
+        context.sessions.go_to(_open_or_rename(context, argument, named=named), "session")
 
 
-async def _beside(context: AppContext, argument: str, *, named: bool) -> None:
-    """While a turn runs only a name can be given."""
-    wanted, why = await found(context, argument)
-    if wanted and wanted != context.app.session_id:
-        stops = context.app.key_map.key_of("stop")
-        context.app.say(
-            f"A turn is running. /session can open another after it; {stops} stops it.", "warning"
-        )
+def say_turn_is_running(context: AppContext) -> None:
+    """Say that no other session can be opened while a turn runs."""
+    key = context.app.key_map.key_of("stop")
+    context.app.say(f"A turn is running. Press {key} to stop it before you open another session.", "warning")
+
+
+async def _rename_beside_turn(context: AppContext, argument: str, *, named: bool) -> None:
+    """Rename this session: while a turn runs, no other one can be opened."""
+    session, problem = await _find_session(context, argument)
+    if session and session != context.app.session_id:
+        say_turn_is_running(context)
     else:
-        _not_another(context, argument, wanted, why, named=named)
+        _rename_or_refuse(context, argument, session, problem, named=named)
 
 
-async def _opened(context: AppContext, argument: str, *, named: bool) -> None:
+async def _open_or_rename(context: AppContext, argument: str, *, named: bool) -> None:
     try:
-        wanted, why = await found(context, argument)
+        session, problem = await _find_session(context, argument)
     except BaseException:
         context.sessions.stay()
         raise
-    if wanted and wanted != context.app.session_id:
-        await context.sessions.open(context.sessions.options_of(wanted))
+    if session and session != context.app.session_id:
+        await context.sessions.open(context.sessions.options_of(session))
         return
     context.sessions.stay()
-    _not_another(context, argument, wanted, why, named=named)
+    _rename_or_refuse(context, argument, session, problem, named=named)
 
 
-def _not_another(context: AppContext, argument: str, wanted: str, why: str, *, named: bool) -> None:
-    if wanted:
-        context.app.say("This session is open already.")
-    elif why:
-        context.app.say(why, "warning")
+def _rename_or_refuse(context: AppContext, argument: str, session: str, problem: str, *, named: bool) -> None:
+    if session:
+        context.app.say("This session is already open.")
+    elif problem:
+        context.app.say(problem, "warning")
     elif not named or (argument.startswith(ID) and len(argument.split()) == 1):
         context.app.say(
-            f"There is no session {clean_line(argument)[:60]}. /sessions shows them all; /new starts one.",
+            f"No session {clean_line(argument)[:60]}. /sessions lists all; /new starts one.",
             "warning",
         )
     elif context.session is None:
-        context.app.say("No session is open that could get this name. /sessions shows all.", "warning")
+        context.app.say("No session is open to rename. /sessions lists all.", "warning")
     elif len(argument.split()) > 1:
         _rename(context, argument)
     else:
-        _ask(context, argument)
+        _ask_for_rename(context, argument)
 
 
-def _ask(context: AppContext, name: str) -> None:
-    """One word may have been meant as another session's id."""
+def _ask_for_rename(context: AppContext, name: str) -> None:
+    """Ask first: a single word may have been meant as another session's id."""
     shown = clean_line(name)[:60]
     question = Confirm(
         lambda: context.app.looks,
-        f"Call this session {shown}?",
-        [f"There is no session {shown} to open; /sessions shows them all."],
-        yes=("confirm_go", "call it so"),
-        no="leave its name",
+        f"Rename this session to {shown}?",
+        [f"There is no session {shown} to open. /sessions lists all."],
+        yes=("confirm_go", "rename"),
+        no="keep its name",
         level="info",
     )
     context.app.push_screen(question, lambda yes: _rename(context, name) if yes else None)
@@ -95,17 +98,15 @@ def _rename(context: AppContext, name: str) -> None:
     context.app.say(f"Renamed this session to {clean_line(name)[:60]}.", "done")
 
 
-async def found(context: AppContext, argument: str) -> tuple[str, str]:
-    """The id of the session that is meant, or an empty one, with the reason where it is not clear which."""
+async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
+    """Return the id of the session meant, or an empty one, and the problem if it is not clear which."""
     if len(argument.split()) != 1:
         return "", ""
-    status_code, said = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")
-    ids = [text_of(row, "id") for row in json_rows(said)]
-    if status_code:
-        return "", clean_line(" ".join(said.split())) or "The sessions could not be looked through."
+    status, output = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")
+    ids = [text_of(row, "id") for row in json_rows(output)]
+    if status:
+        return "", clean_line(" ".join(output.split())) or "The sessions could not be searched."
     if len(ids) > 1:
-        return (
-            "",
-            f"{len(ids)} sessions begin with {clean_line(argument)}: {', '.join(ids[:3])}. Give more of the id.",
-        )
+        matches = f"{len(ids)} sessions begin with {clean_line(argument)}: {', '.join(ids[:3])}"
+        return "", f"{matches}. Type more of the id."
     return (ids[0] if ids else ""), ""

@@ -1,4 +1,4 @@
-"""A session in figures: `/status` and `/cost`. Invariant: a number here is the one that the panes show."""
+"""The commands /status and /cost. Invariant: a number here is the one that the panes show."""
 
 from collections.abc import Sequence
 
@@ -21,22 +21,17 @@ MOST_TURNS = 20
 UNITS = Units(units.size, units.duration)
 
 
-def status(context: AppContext, argument: str) -> None:
-    """What runs, with which settings, and what it has cost."""
+def show_status(context: AppContext, argument: str) -> None:
+    """Show the state of the session, its settings and its figures."""
 
-    covered = "looking …"
-
-    def pairs() -> list[tuple[str, str]]:
-        return [
-            one
-            for pair in _status_pairs(context)
-            for one in ([pair, ("secrets", covered)] if pair[0] == "sandbox" and covered else [pair])
-        ]
+    secrets = "looking …"
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows = newest_only(context, viewer, width)
-        for name, value in pairs():
+        for name, value in _status_pairs(context):
             rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
+            if name == "sandbox" and secrets:
+                rows += viewer.pair(width, "secrets", secrets)
         return rows
 
     viewer = show(
@@ -47,21 +42,23 @@ def status(context: AppContext, argument: str) -> None:
     )
 
     async def ask() -> None:
-        nonlocal covered
-        _, said = await context.ask("doctor", "--only", "secrets", "--json", *place(context.app.options))
-        covered = " ".join(f"{text_of(row, 'found')} {text_of(row, 'do')}" for row in json_rows(said)).strip()
+        nonlocal secrets
+        _, output = await context.ask("doctor", "--only", "secrets", "--json", *place(context.app.options))
+        secrets = " ".join(
+            f"{text_of(row, 'found')} {text_of(row, 'do')}" for row in json_rows(output)
+        ).strip()
         if viewer.is_attached:
             viewer.redraw()
 
     context.worker(ask(), "secrets")
 
 
-def _instructions(context: AppContext) -> list[tuple[str, str]]:
-    """The files of instructions that hold, and what of them was left out."""
+def _instruction_pairs(context: AppContext) -> list[tuple[str, str]]:
+    """Return the instruction files in force, and the notes on those left out."""
     state = context.state
-    files = [f"{clean_line(one.path)} ({units.about(one.tokens)} tokens)" for one in state.instructions]
-    told = [("instructions", ", ".join(files))] if files else []
-    return [*told, *(("left out", clean_line(note)) for note in state.instruction_notes)]
+    files = [f"{clean_line(file.path)} ({units.about(file.tokens)} tokens)" for file in state.instructions]
+    pairs = [("instructions", ", ".join(files))] if files else []
+    return [*pairs, *(("left out", clean_line(note)) for note in state.instruction_notes)]
 
 
 def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
@@ -83,7 +80,7 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
         if model.effective_effort and model.effective_effort != model.effort:
             effort += f", sent as {model.effective_effort}"
         price = (
-            "price not known"
+            "price unknown"
             if model.input_price is None
             else f"{_price(model.input_price)} in, {_price(model.output_price)} out a million tokens"
         )
@@ -99,7 +96,7 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
             *([("shown to commands", clean_line(", ".join(state.variables)))] if state.variables else []),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
-            *_instructions(context),
+            *_instruction_pairs(context),
             ("limits", _limits(context)),
             ("", ""),
         ]
@@ -123,9 +120,9 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
 
 
 def _state(context: AppContext) -> str:
-    """The words of the status line."""
-    now = status_of(context.state, context.views.trace.view())
-    return f"{now.word}  {now.what}".strip()
+    """Return the words of the status line."""
+    status = status_of(context.state, context.views.trace.view())
+    return f"{status.word}  {status.what}".strip()
 
 
 def _price(usd: float | None) -> str:
@@ -137,20 +134,20 @@ def _limits(context: AppContext) -> str:
     if settings is None:
         return "none"
     budgets = settings.budgets
-    named = (
+    limits = (
         (budgets.max_parts, "parts"),
         (budgets.max_iterations, "iterations"),
         (budgets.max_turns, "turns"),
         (budgets.timeout_seconds, "s a turn"),
     )
-    said = [f"{value:g} {word}" for value, word in named if value is not None]
+    texts = [f"{value:g} {unit}" for value, unit in limits if value is not None]
     if budgets.max_cost_usd is not None:
-        said.append(units.money(budgets.max_cost_usd, digits=2))
-    return ", ".join(said) or "none"
+        texts.append(units.money(budgets.max_cost_usd, digits=2))
+    return ", ".join(texts) or "none"
 
 
-def cost(context: AppContext, argument: str) -> None:
-    """What was spent; an amount sets the limit."""
+def show_cost(context: AppContext, argument: str) -> None:
+    """Show what was spent; an amount sets the limit."""
     if argument:
         context.act("limit_cost", argument)
         return
@@ -170,7 +167,7 @@ def cost(context: AppContext, argument: str) -> None:
 
 
 def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: int) -> list[Strip]:
-    """What each turn sent and got in all its requests, and the size of its largest one; the session's sums last."""
+    """Return one row a turn: cost, tokens sent and received, and the largest request; the session's totals last."""
     wide = width >= 62
     names = ("turn", "cost", "sent", "received", "largest request" if wide else "largest")
     cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
@@ -186,11 +183,11 @@ def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: in
         rows += viewer.say(width, f"{len(turns) - MOST_TURNS} earlier turns", "t3")
 
     def row(name: str, spans: Sequence[Span]) -> Strip:
-        sent, got = sum(one.billed_in for one in spans), sum(one.billed_out for one in spans)
-        prices = [one.cost_usd for one in spans if one.cost_usd is not None]
-        spent = units.money(sum(prices)) if prices else "not known" if sent else ""
-        largest = max(one.tokens_in or 0 for one in spans)
-        return line((name, spent, units.tokens(sent), units.tokens(got), units.tokens(largest)), "t1")
+        sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
+        prices = [span.cost_usd for span in spans if span.cost_usd is not None]
+        cost = units.money(sum(prices)) if prices else "not known" if sent else ""
+        largest = max(span.tokens_in or 0 for span in spans)
+        return line((name, cost, units.tokens(sent), units.tokens(received), units.tokens(largest)), "t1")
 
     rows += [row(span.name, [span]) for span in turns[-MOST_TURNS:]]
     summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]

@@ -1,6 +1,6 @@
-"""A long session's whole, folded beside the screen while its end is shown and used; then it takes its place.
+"""Folds all of a long session in the background while its end is shown and used, then replaces that.
 
-Invariant: it takes the place of what is shown only once it has every event that is shown; until then it touches no pane.
+Invariant: it replaces what is shown only once it has every event that is shown; until then it touches no pane.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from tui_agent.tui.controller.pump import Pump
 
 
 class BackgroundFold:
-    """All of one session, from its log's beginning on."""
+    """The fold of one whole session, from the beginning of its log."""
 
     def __init__(self, host: SessionHost, session: AppSession, last_seq: int) -> None:
         self._host = host
@@ -41,34 +41,34 @@ class BackgroundFold:
             self.look()
 
     def look(self) -> None:
-        """Take the place of what is shown, if it is time."""
+        """Replace what is shown as soon as this fold has caught up."""
         if not self._taken and not self._views.moved and self._views.seq >= self._host.views.seq:
-            self._take()
+            self._replace_shown()
 
     @property
     def older(self) -> int:
-        """How many hundredths of the log are still to be folded; 0 once it is what is shown."""
+        """Return the percentage of the log still to be folded; 0 once this fold is shown."""
         if self._taken or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
 
     async def known(self) -> None:
-        """Return once it is what is shown, or the session was let go of."""
+        """Return once this fold is shown, or the session was closed."""
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """There is nothing else to show: its views are the session's from now on."""
+        """Make its views those of the session; return the pump that follows it."""
         self._taken = True
         self._over.set()
         self._host.views = self._views
         return self._pump
 
-    def _take(self) -> None:
+    def _replace_shown(self) -> None:
         host, before = self._host, self._host.pump
         host.pump = self.adopt()
         if before is not None:
             before.close()
-        self._views.prompts = []  # those of the end are in the history already, and the file has the others
+        self._views.prompts = []  # the history has the newest already, and the file the others
         host.chat.take_whole(self._views)
         host.panes.show_all()
 
@@ -77,6 +77,6 @@ class BackgroundFold:
             await self._host.sessions.begun_again()
 
     def close(self) -> None:
-        """The session is let go of."""
+        """Stop folding."""
         self._over.set()
         self._pump.close()

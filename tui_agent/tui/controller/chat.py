@@ -1,6 +1,6 @@
-"""The transcript widget in its place: views in, its messages out, long texts read when they come into sight.
+"""The chat area: the transcript widget with its views and messages, or the start page.
 
-Invariant: before the first message the start page stands there; a session has one transcript, which is never rebuilt.
+Invariant: the start page is shown before the first message; a session has one transcript, which is never rebuilt.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 MOST_BLOBS = 200
 _STEP = 50
-"""Entries that are laid out between two looks at the clock."""
+"""Entries laid out between two checks of the clock."""
 
 
 class ChatWidget(TranscriptWidget):
-    """The transcript, telling `Chat` what was meant."""
+    """The transcript; hands its messages to `Chat`."""
 
     chat: "Chat"
 
     _whole: TranscriptView | None = None
     _first: int | None = None
-    """The entry with which what is laid out begins; None before anything is."""
+    """Index of the first entry that is laid out; None before anything is."""
     _meanwhile: set[int] | None = None
-    """Entries that changed since a longer layout was begun; None where none is."""
+    """Entries that changed since a longer layout was started; None while there is none."""
 
     def take(self, view: TranscriptView, changed: Sequence[int] = (), *, anew: bool = False) -> None:
-        """Show a newer view; of a very long one its end. `anew`: of the same session, folded from its beginning."""
+        """Show a newer view; of a very long one, its end. `anew`: the same session, folded from its beginning."""
         first = None if anew else self._first
         if first is None:
             first = beginning(view.entries)
@@ -61,33 +61,33 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_from(view, first), [index - first for index in changed if index >= first])
 
     def reach(self, index: int | None) -> None:
-        """Lay out the transcript back to this entry; without one, some more."""
+        """Lay out the transcript back to this entry, or some more entries if None."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = beginning(self._whole.entries, self._first if index is None else index)
         self.show_more(_from(self._whole, self._first))
 
     async def reach_far(self, index: int) -> None:
-        """The same as `reach`, laid out beside what is shown while keys are answered, and then put in its place."""
+        """Do as `reach`, but lay out beside what is shown, so that keys are answered meanwhile."""
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.reach(index)
             return
         slices, begun_at = Slices(), self._first
         entries, first = self._whole.entries, beginning(self._whole.entries, index)
-        made, self._meanwhile = Layout(self.viewport.layout.look, self._read, self.chat.app.clock), set()
-        while made.grow(Window(entries, first), _STEP):
+        layout, self._meanwhile = Layout(self.viewport.layout.look, self._read, self.chat.app.clock), set()
+        while layout.grow(Window(entries, first), _STEP):
             if await slices.turn() and (self._first != begun_at or not self.is_attached):
-                self._meanwhile = None  # it was laid out otherwise since
+                self._meanwhile = None  # another layout took its place meanwhile
                 self.reach(index)
                 return
         changed, self._meanwhile = self._meanwhile, None
         view = _from(self._whole, first)
-        made.set_entries(view.entries, [one - first for one in changed if one >= first])
+        layout.set_entries(view.entries, [index - first for index in changed if index >= first])
         self._first = first
-        self.take_layout(made, view)
+        self.take_layout(layout, view)
 
     def repaint(self) -> None:
-        """Bring the screen in line with the viewport; where the beginning of what is laid out is near, lay out more."""
+        """Bring the screen in line with the viewport; lay out more entries near the first one that is laid out."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.reach(None)
@@ -110,7 +110,7 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.copy_text(message.text)
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed goes to the prompt; Tab and Esc lead back to it, / looks for words."""
+        """Send typed text to the prompt; Tab and Esc go back to it, / searches."""
         prompt, keys = self.chat.context.prompt, self.chat.context.app.key_map
         typed = event.character if event.is_printable else None
         if typed == "/" and prompt.text.strip():
@@ -120,7 +120,7 @@ class ChatWidget(TranscriptWidget):
         if typed == "/":
             prompt.put_text("/find ")
         elif typed is not None:
-            prompt.insert_text(typed)
+            prompt.insert(typed)
         elif keys.means(event.key, "stop") and self.chat.escape():
             event.stop()
             return
@@ -133,7 +133,7 @@ class ChatWidget(TranscriptWidget):
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
         entries = self.chat.views.transcript.view().entries if self.chat.views is not None else ()
-        entry = next((one for one in entries if one.id == message.entry_id), None)
+        entry = next((entry for entry in entries if entry.id == message.entry_id), None)
         before = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
         self.chat.app.do(message.action, before)
 
@@ -162,24 +162,23 @@ class Chat:
         self.start = frame.start or first_page(lambda: frame.looks, frame.prompt.editor)
 
     async def mount(self) -> None:
-        """Put the start page into the chat's place, where the first frame has none."""
+        """Mount the start page, unless the first frame had it."""
         if self.frame.start is None:
             self.frame.start = self.start
             await self.frame.chat.mount(self.start)
 
     async def begin(self, views: "Views") -> None:
-        """Another session: a new transcript."""
+        """Show the transcript of another session."""
         self.blobs.clear()
         old = self.widget
         if old is not None:
             await old.remove()
         self.views, self._refused_at = views, -1
-        self.widget = await self._mounted("transcript")
+        self.widget = await self._mount_widget("transcript")
         self.widget.display = self._glimpsed is None and not self.start.display
 
     async def glimpse(self, records: Sequence[Record]) -> None:
-        """The end of a long session at once, until the whole of it is folded and shown in its place. Returns once it is
-        painted: what is worked out after it must not hold it up."""
+        """Show the end of a long session until all of it is folded. Return once it is painted: later work must not delay it."""
         fold = Transcript()
         for record in records:
             if isinstance(record, Envelope):
@@ -188,20 +187,20 @@ class Chat:
             if self.start.has_focus:
                 self.context.prompt.focus()
             self.start.display = self.widget.display = False
-            self._glimpsed = await self._mounted("glimpse")
+            self._glimpsed = await self._mount_widget("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
             painted = asyncio.Event()
             if self.frame.call_after_refresh(painted.set):
                 await painted.wait()
 
     def end_glimpse(self) -> None:
-        """Take the first look away: the whole is there, or there will be none."""
+        """Remove the end that was shown first: all of the session is there, or never will be."""
         if self._glimpsed is not None:
             self._glimpsed.display = False
             self._glimpsed.remove()
             self._glimpsed = None
 
-    async def _mounted(self, name: str) -> ChatWidget:
+    async def _mount_widget(self, name: str) -> ChatWidget:
         looks = self.app.looks
         widget = ChatWidget(
             looks.palette,
@@ -217,7 +216,7 @@ class Chat:
         return widget
 
     def take_whole(self, views: "Views") -> None:
-        """Take the views of all of a session in place of those of its end."""
+        """Use the views of the whole session in place of those of its end."""
         self.views = views
         if self.widget is not None:
             views.transcript.drain()
@@ -225,11 +224,11 @@ class Chat:
 
     @property
     def in_sight(self) -> bool:
-        """Whether the transcript is shown, and not the start page."""
+        """Return True if the transcript is shown, not the start page."""
         return self.widget is not None and bool(self.widget.display)
 
     def show(self) -> None:
-        """The transcript has changed."""
+        """Show the changed transcript."""
         if self.widget is None or self.views is None:
             return
         self.end_glimpse()
@@ -238,13 +237,13 @@ class Chat:
         self.widget.take(view, changed)
 
     def choose_page(self) -> None:
-        """The start page while nothing was said and nothing runs."""
+        """Show the start page while the session is empty, else the transcript."""
         if self.widget is None or self.views is None:
             return
         entries = self.views.transcript.view().entries
-        empty = all(isinstance(one, NoticeEntry) and one.kind == "rejected" for one in entries)
+        empty = all(isinstance(entry, NoticeEntry) and entry.kind == "rejected" for entry in entries)
         if empty and entries:
-            self._say_refused(entries[-1])
+            self._say_refusal(entries[-1])
         if self.start.display == empty and self.widget.display != empty:
             return
         self.start.display = empty
@@ -253,8 +252,8 @@ class Chat:
         if not empty and self.start.has_focus:
             self.context.prompt.focus()
 
-    def _say_refused(self, newest: Entry) -> None:
-        """What was refused before anything was said stands beside the start page, not in its place."""
+    def _say_refusal(self, newest: Entry) -> None:
+        """Say what was refused in an empty session as a notice: the start page stays."""
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
@@ -263,14 +262,14 @@ class Chat:
         return self.blobs.get(blob.blob_sha256)
 
     def want(self, blob: BlobText) -> None:
-        """Read a long text that is on the screen."""
+        """Read a long text that came on the screen."""
         self.context.worker(self._fetch(blob), "blob")
 
     async def _fetch(self, blob: BlobText) -> None:
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
-        """Keep the whole of a long text, and draw it."""
+        """Keep a long text that was read, and draw it."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MOST_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -278,8 +277,8 @@ class Chat:
             self.widget.blob_loaded(blob)
 
     @property
-    def below(self) -> str:
-        """`12 new rows, End`, while the reader has scrolled up."""
+    def new_rows_text(self) -> str:
+        """Return `12 new rows, End` while the user has scrolled up, else an empty string."""
         rows = self.widget.new_rows if self.widget is not None else 0
         return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
 
@@ -289,29 +288,31 @@ class Chat:
             self.widget.action_page(by)
 
     def focus(self) -> None:
-        """The keys go to the transcript: its newest entry in sight is under the cursor."""
+        """Focus the transcript, the cursor on its newest entry in sight."""
         if self.widget is not None and self.widget.display:
             self.widget.focus()
             if not self.widget.cursor:
                 self.widget.action_cursor(-1)
 
     def to_end(self) -> None:
-        """Follow again."""
+        """Scroll to the end and follow it."""
         if self.widget is not None:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Mark a text; without one, the next hit."""
+        """Find a text, or the next hit if it is empty."""
         if self.widget is None:
             return
         if not text:
             if not self.widget.find_next():
-                self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
+                self.app.say(
+                    "/find needs a text, for example /find midnight. Without one it goes to the next hit."
+                )
             return
         self.context.worker(self._search.run(self.widget, text), "find")
 
     def toggle(self) -> None:
-        """Fold or open the entry under the cursor, else the newest that folds."""
+        """Fold or open the entry under the cursor, else the newest one that can be folded."""
         if self.widget is None or self.views is None:
             return
         if self.widget.cursor:
@@ -322,20 +323,20 @@ class Chat:
                 return
 
     def escape(self) -> bool:
-        """Leave a selection; False where there is none."""
+        """Clear the selection; return False if there is none."""
         if self.widget is None or self.widget.selection is None:
             return False
         self.widget.clear_selection()
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """The entry that this event opened, or the one before it."""
+        """Return the entry that this event opened, or the one before it."""
         entries = self.views.transcript.view().entries if self.views is not None else ()
         index = index_at(entries, seq)
         return entries[index] if index >= 0 else None
 
     def show_seq(self, seq: int) -> None:
-        """Scroll to what this event opened."""
+        """Scroll to the entry that this event opened."""
         entry, widget, views = self.entry_at(seq), self.widget, self.views
 
         async def show(widget: ChatWidget, entry: Entry, index: int) -> None:
@@ -347,20 +348,20 @@ class Chat:
             self.context.worker(show(widget, entry, index), "show")
 
     def looks_changed(self) -> None:
-        """Another theme."""
+        """Draw with another theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
 
 
 class ChatSearch:
-    """Looks for a text in the whole transcript, long texts included."""
+    """The search in the whole transcript, long texts included."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self._wanted = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
-        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
+        """Read the long texts that contain the text, then go to the first hit."""
         self._wanted = text
         if older := self._chat.context.sessions.older:
             self._chat.app.say(f"/find waits until all of the session is known: {older}.")

@@ -1,6 +1,6 @@
-"""The model to start with from now on: offered once another one is chosen, written only when the user says yes.
+"""The default model of later sessions: offered when another model is chosen, saved only when the user says yes.
 
-Invariant: the user's file is touched by `write` alone, and `write` is called for an explicit yes alone.
+Invariant: only `write` changes the user's file, and it is called only after an explicit yes.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from tui_agent.tui.context import AppContext
 
 
 class DefaultModel:
-    """Watches what becomes of a choice, and keeps it when it was asked to."""
+    """The choice of a model, until it is in use; saves it if the user asked for that."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -24,13 +24,13 @@ class DefaultModel:
         self._keep = False
 
     def chosen(self, *, keep: bool = False) -> None:
-        """The user has chosen a model; `keep`: and to start with it from now on, if it can be used."""
+        """Note that the user chose a model; `keep` saves it as the default once it is in use."""
         settings = self._context.state.settings
         self._before = settings.model if settings is not None else None
         self._waiting, self._keep = True, keep
 
     def look(self, state: SessionStateView) -> None:
-        """The session has changed: a chosen model that is in use now is kept, or how to keep it is said."""
+        """Look at the changed session: once the chosen model is in use, save it or say how to."""
         model = state.settings.model if state.settings is not None else None
         if (
             not self._waiting
@@ -43,36 +43,38 @@ class DefaultModel:
         if self._keep:
             self._context.worker(self.write(), "keep")
         elif not self.is_default(model):
-            self._context.app.say(f"{model.profile} answers now. /keep-model makes it the default.", "done")
+            self._context.app.say(f"Using {model.profile}. /keep-model makes it the default.", "done")
 
     def is_default(self, model: ModelInfo) -> bool:
-        """Whether the configuration names it already."""
+        """Return True if it is the default already."""
         config = self._context.config
-        return config is not None and (config.model, config.base_url) == self.words(model)
+        return config is not None and (config.model, config.base_url) == self._config_values(model)
 
-    def words(self, model: ModelInfo) -> tuple[str, str]:
-        """What the configuration would say: the name, and the address where the name does not imply it."""
+    def _config_values(self, model: ModelInfo) -> tuple[str, str]:
+        """Return the name for the configuration, and the address if the name does not imply it."""
         name = model.profile or model.model
         vendor = VENDORS.get(name.partition("/")[0])
-        own = name in self._context.profiles or (vendor is not None and vendor.base_url == model.base_url)
-        return name, "" if own else model.base_url
+        is_implied = name in self._context.profiles or (
+            vendor is not None and vendor.base_url == model.base_url
+        )
+        return name, "" if is_implied else model.base_url
 
     def lines(self) -> list[str]:
-        """The lines that would be written for the present model; empty where there is none."""
+        """Return the lines to write for the present model; none without a model."""
         settings = self._context.state.settings
-        return model_lines(*self.words(settings.model)) if settings and settings.model.model else []
+        return model_lines(*self._config_values(settings.model)) if settings and settings.model.model else []
 
     async def write(self) -> None:
-        """Write the present model into the user's file."""
+        """Save the present model in the user's file."""
         context, settings = self._context, self._context.state.settings
         if context.config is None or settings is None or not settings.model.model:
             return
         path = context.config.paths.user_config
-        name, address = self.words(settings.model)
+        name, address = self._config_values(settings.model)
         try:
             await asyncio.to_thread(lambda: keep_model(path, name, address))
             context.config = layers.load(context.app.options, context.app.environ)
         except ConfigError as fault:
             context.app.say(str(fault), "error")
             return
-        context.app.say(f"From now on tui-agent starts with {name}: {path} says so.", "done")
+        context.app.say(f"Default model: {name}. Saved in {path}.", "done")

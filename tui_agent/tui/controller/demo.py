@@ -1,7 +1,7 @@
-"""How a demo ends in the app: its turn is taken back with its files, and brought forward again.
+"""The end of a demo in the app: its turn is undone with its files, then redone.
 
-Invariant: these are the commands that a user has; typing, or doing anything else, skips what has not begun, and what
-was taken back then comes forward at once.
+Invariant: it submits only commands that a user has; typing, or doing anything else, skips the rest, and an undone turn is
+then redone at once.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from tui_agent.protocol.commands import Redo, Revert
 from tui_agent.tui.context import AppContext
 
 READ_S = 6.0
-"""To read the answer before it goes, and what is left before it comes again."""
+"""Pause before the undo and before the redo, to read the screen."""
 SETTLED = "agent.state_changed"
-"""The last event of a turn, and of a way back."""
+"""Kind of the last event of a turn, and of an undo."""
 
 
 class DemoEnd:
-    """The end of one app's demo; it comes once."""
+    """The end of one app's demo; it runs once."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -27,7 +27,7 @@ class DemoEnd:
         self._news = asyncio.Event()
 
     def look(self) -> None:
-        """New views: the demo's turn may have ended, and have changed files."""
+        """Look at new views: start when the demo's turn has ended and changed files."""
         self._news.set()
         context = self._context
         if (
@@ -41,13 +41,13 @@ class DemoEnd:
         to_seq = context.views.branches.view().undo_to
         changed = bool(context.views.files.view().turn_files)
         if context.state.last_turn_end == "finished" and changed and to_seq is not None:
-            context.worker(self._there_and_back(to_seq), "demo end")
+            context.worker(self._undo_and_redo(to_seq), "demo end")
 
     def typed(self) -> None:
-        """The unsent text changed."""
+        """Take note that the user types."""
         self._news.set()
 
-    async def _there_and_back(self, to_seq: int) -> None:
+    async def _undo_and_redo(self, to_seq: int) -> None:
         context, ended_at = self._context, self._context.views.seq
         context.app.say("Next: undo this turn and its files, then redo it. Start typing to skip.")
         await self._pause(ended_at)
@@ -58,7 +58,7 @@ class DemoEnd:
         if context.views.branches.view().redo_to is None:
             return
         back_at = context.views.seq
-        context.app.say("It went back, files too. Next it comes again, as by /redo.")
+        context.app.say("Undone, files included. Redoing it next, as /redo does.")
         await self._pause(back_at)
         if context.views.seq == back_at:
             context.submit(Redo())
@@ -69,13 +69,13 @@ class DemoEnd:
         return back or views.last_kind == "command.rejected" or not self._context.connected
 
     async def _pause(self, seq: int) -> None:
-        """As long as it takes to read; no longer once something is typed or happens."""
+        """Wait as long as it takes to read, or until something is typed or happens."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.read_s):
                 await self._until(lambda: not self._untouched(seq))
 
-    async def _until(self, done: Callable[[], bool]) -> None:
-        while not done():
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
             self._news.clear()
             await self._news.wait()
 

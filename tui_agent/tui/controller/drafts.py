@@ -1,7 +1,7 @@
-"""What outlives the app beside the log: the unsent message, and the messages of the history.
+"""The unsent message and the message history, which outlive the app.
 
-Invariant: an unsent message is on the disk within `DRAFT_S` of the last key, and gone once it was sent. It makes no
-session: until something was said it lies beside the sessions.
+Invariant: an unsent message is on disk within `DRAFT_S` of the last key, and removed once it was sent. It does not make a
+session: until something was said it is stored beside the sessions.
 """
 
 import os
@@ -23,11 +23,11 @@ class DraftKeeper:
         self._draft: DraftFile | None = None
         self._unsaid: DraftFile | None = None
         self._draft_planned = False
-        self._told = False
-        """Whether it was said that the draft cannot be kept."""
+        self._has_warned = False
+        """It was said already that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """What the session's log says was asked joins the history."""
+        """Add the messages of the session's log to the history."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._frame.prompt.editor.history_of_messages
         new = [text for text in prompts if history.add(text)]
@@ -35,51 +35,53 @@ class DraftKeeper:
             self._frame.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
     def drafted(self) -> None:
-        """The unsent text changed: keep it soon."""
+        """Plan to save the changed text."""
         if not self._draft_planned:
             self._draft_planned = True
             self._frame.set_timer(DRAFT_S, self.save_draft)
 
     def take_draft(self) -> None:
-        """Put what was left unsent back into the prompt."""
+        """Put a stored draft back into the prompt."""
         folder, config = self._context.folder, self._context.config
         if folder is None:
             return
         self._draft = DraftFile(folder / "draft")
-        held = self._draft.load()
+        draft = self._draft.load()
         if config is not None:
             unsaid = UnsaidDrafts(config.data_dir, self._context.app.options.cwd)
-            self._unsaid = unsaid.of(os.getpid())
+            self._unsaid = unsaid.of_process(os.getpid())
             if not folder.is_dir():
-                held = unsaid.take_left(lives)
+                draft = unsaid.take_left(lives)
         editor = self._frame.prompt.editor
-        if held and not editor.text:
-            editor.put(editor.chips.from_json(held))
+        if draft and not editor.text:
+            editor.put_text(editor.chips.from_json(draft))
 
     def save_draft(self) -> None:
-        """Keep what is typed, or forget what was sent."""
+        """Save the unsent text; without one, remove the draft."""
         self._draft_planned = False
         if self._draft is None:
             return
         editor, draft = self._frame.prompt.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
-        said = draft.path.parent.is_dir()
+        has_folder = draft.path.parent.is_dir()
         try:
-            if said:
+            if has_folder:
                 draft.save(text)
             elif self._unsaid is not None:
                 self._unsaid.save(text, make=True)
         except OSError as fault:
-            self._not_kept(fault)
+            self._warn_not_saved(fault)
         else:
-            self._told = False
-        if said and self._unsaid is not None:
-            with suppress(OSError):  # one too many is offered again
+            self._has_warned = False
+        if has_folder and self._unsaid is not None:
+            with suppress(OSError):  # the draft would only be offered once more
                 self._unsaid.save("")
 
-    def _not_kept(self, fault: OSError) -> None:
-        """Typing goes on; that a crash would lose it is said once."""
-        if not self._told:
-            self._told = True
+    def _warn_not_saved(self, fault: OSError) -> None:
+        """Say once that a crash would lose the text; typing goes on."""
+        if not self._has_warned:
+            self._has_warned = True
             reason = (fault.strerror or str(fault)).rstrip(".")
-            self._context.app.say(f"What you type cannot be kept for the next start: {reason}.", "warning")
+            self._context.app.say(
+                f"Your unsent message cannot be saved for the next start: {reason}.", "warning"
+            )

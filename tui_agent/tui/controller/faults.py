@@ -1,7 +1,7 @@
-"""Faults of the screen itself: said once, written down, and kept from stopping what works.
+"""Faults of the screen itself: reported once, written to a file, and kept from stopping what works.
 
-Invariant: the log is the engine's alone, so a fault of a view stands in a file beside the sessions, 0600, without
-secrets; `tui-agent bug` puts its end into the report. What is not told twice: the same view failing in the same way.
+Invariant: the log is the engine's alone, so faults of views go into a file beside the sessions, 0600, without secrets;
+`tui-agent bug` puts its end into the report. The same view failing in the same way is reported once.
 """
 
 import os
@@ -20,7 +20,7 @@ from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.text import clean_line
 
 MOST_BYTES: Final = 1 << 20
-"""A file of faults that has grown to this is begun anew."""
+"""A fault file of this size is emptied."""
 REPORT: Final = "/bug writes a report"
 SHOWN: Final = {
     "state": "the session's state",
@@ -36,59 +36,59 @@ SHOWN: Final = {
     "ledger": "the context's ledger",
     "branches": "the branches",
 }
-"""What a fold is to who looks at the screen."""
+"""The user's words for each fold."""
 
 
 class FaultReporter:
-    """Of one app, of all the sessions that it opens."""
+    """Reports the faults of one app, in all the sessions that it opens."""
 
     def __init__(self, context: AppContext, frame: Frame) -> None:
         self._context = context
         self._frame = frame
         self._told: set[tuple[str, str]] = set()
         self.first = ""
-        """What stays in the status line: the view that failed first in this session; empty while all is well."""
+        """The view that failed first in this session, for the status line; empty while all is well."""
 
     def begin(self) -> None:
-        """Another session: its views are new."""
+        """Forget the faults: another session has new views."""
         self._told.clear()
         self.first = ""
 
     def guarded(self, what: str, work: Callable[[], object]) -> None:
-        """Do this for one part of the screen; a fault in it is told and stops nothing else."""
+        """Run `work` for one part of the screen; a fault in it is reported and stops nothing else."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
             self.tell(what, error)
 
     def tell(self, what: str, error: Exception) -> None:
-        """A part of the screen could not be drawn."""
-        said = f"{_upper(what)} could not be drawn ({{}}). The rest goes on, and the log has everything. {REPORT}."
-        self._tell(what, fault_words(error), said, "".join(traceback.format_exception(error)))
+        """Report that a part of the screen could not be drawn."""
+        notice = (
+            f"{_upper(what)} could not be drawn ({{}}). The rest works, and the log has everything. {REPORT}."
+        )
+        self._tell(what, fault_words(error), notice, "".join(traceback.format_exception(error)))
 
     def look(self) -> None:
-        """Tell what the folds could not take in."""
+        """Report events that a fold could not apply."""
         for fault in self._context.views.faults.values():
-            self._folded(fault)
+            self._report_fold(fault)
 
-    def _folded(self, fault: FoldFault) -> None:
-        what, at = SHOWN.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
-        said = (
-            f"{_upper(what)} could not take in {at} ({{}}). It goes on without it; the log has it. {REPORT}."
-        )
-        self._tell(what, fault.error, said, f"{at}\n{fault.detail}", key=fault.kind)
+    def _report_fold(self, fault: FoldFault) -> None:
+        what, event = SHOWN.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
+        notice = f"{_upper(what)} could not use {event} ({{}}) and skipped it; the log has it. {REPORT}."
+        self._tell(what, fault.error, notice, f"{event}\n{fault.detail}", key=fault.kind)
 
-    def _tell(self, what: str, words: str, said: str, detail: str, key: str = "") -> None:
-        told = (what, key or words)
-        if told in self._told:
+    def _tell(self, what: str, error: str, notice: str, detail: str, key: str = "") -> None:
+        kind = (what, key or error)
+        if kind in self._told:
             return
-        self._told.add(told)
+        self._told.add(kind)
         self.first = self.first or what
-        self._context.app.say(said.format(clean_line(self._clean(words))), "error")
+        self._context.app.say(notice.format(clean_line(self._clean(error))), "error")
         self._write(what, detail)
 
     def write(self, what: str, error: BaseException) -> None:
-        """Write down what broke beside the screen, and was said already."""
+        """Write down a fault that was reported already."""
         self._write(what, "".join(traceback.format_exception(error)))
 
     def _clean(self, text: str) -> str:
@@ -101,7 +101,8 @@ class FaultReporter:
         app, config = self._context.app, self._context.config
         if config is None:
             return
-        path, head = screen_faults(config.data_dir), f"{_now()} {app.session_id or '-'} {what}"
+        now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        path, head = screen_faults(config.data_dir), f"{now} {app.session_id or '-'} {what}"
         self._frame.run_worker(
             lambda: _write(path, f"{head}\n{_unbroken(self._clean(detail))}\n\n"),
             thread=True,
@@ -115,20 +116,16 @@ def _upper(what: str) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Without empty lines: one parts a fault from the next."""
+    """Drop empty lines: one separates a fault from the next."""
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
-
-
 def _write(path: Path, text: str) -> None:
-    """Add to the file. Where that cannot be, the line on the screen stands alone: there is nowhere else to say it."""
+    """Append to the file. A failure is not reported: the notice on the screen has to do."""
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(path, how, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(path, flags, 0o600)
         with os.fdopen(handle, "ab") as file:
             if file.tell() > MOST_BYTES:
                 file.truncate(0)

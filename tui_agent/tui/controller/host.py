@@ -1,10 +1,10 @@
-"""The interface of `SessionController` for the parts that it is made of.
+"""The interface of `SessionController` for its parts.
 
 Invariant: protocols only; a part imports this module and parts below it, never the controller.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.views import ViewName, Views
@@ -38,7 +38,7 @@ class HostApp(ScreenPort, Protocol):
 
     def show_keys(self) -> None: ...
     def use_keys(self, actions: tuple[Action, ...]) -> None: ...
-    def leave(self, reason: str = "quit") -> None: ...
+    def leave(self, reason: Literal["quit", "signal"] = "quit") -> None: ...
 
 
 class PanesPort(Protocol):
@@ -54,17 +54,17 @@ class PanesPort(Protocol):
 class QuestionsPort(Protocol):
     """The questions that wait for the user."""
 
-    def ahead(self) -> TypedAhead | None: ...
-    def again(self) -> bool: ...
+    def typed_ahead(self) -> TypedAhead | None: ...
+    def reopen(self) -> bool: ...
     def ask_again(self) -> bool: ...
 
 
 class SubmitterPort(Protocol):
-    """Sends what the prompt holds."""
+    """Sends the message in the prompt."""
 
     under_way: bool
 
-    def sent(self, sent: Prompt.Sent) -> None: ...
+    def send(self, message: Prompt.Sent) -> None: ...
     def held_back(self, waiting: list[Intent | Prompt.Sent]) -> list[Intent | Prompt.Sent]: ...
 
 
@@ -73,16 +73,16 @@ class StartPagePort(StartPort, Protocol):
 
     def early(self) -> None: ...
     def show(self) -> None: ...
-    def not_open(self, fault: str) -> bool: ...
+    def show_fault(self, fault: str) -> bool: ...
 
 
 class HostChat(ChatPort, Protocol):
-    """The transcript, as it changes with the session."""
+    """The chat area as the controller's parts use it."""
 
     start: Start
 
     @property
-    def below(self) -> str: ...
+    def new_rows_text(self) -> str: ...
     @property
     def in_sight(self) -> bool: ...
 
@@ -96,14 +96,14 @@ class HostChat(ChatPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """The way from session to session, as the controller's parts use it."""
+    """The sessions as the controller's parts use them."""
 
     async def follow(self, pump: Pump) -> None: ...
     async def begun_again(self) -> None: ...
 
 
 class SessionHost(AppContext, Protocol):
-    """One app's session with everything that reacts to it."""
+    """The open session with everything that reacts to it."""
 
     pump: Pump | None
     halted_at: int

@@ -1,4 +1,4 @@
-"""Frames: which pane is given which view, and what the status line, the title and the prompt's row then say.
+"""Updates of the panes: hands each pane its views, and words the status line, the title and the prompt's row.
 
 Invariant: called at most as often as the pump makes frames; panes paint only what differs.
 """
@@ -21,7 +21,7 @@ from tui_agent.tui.text import clean_line
 
 
 class PaneUpdater:
-    """Shows one session's views."""
+    """Shows the views of the open session."""
 
     def __init__(self, host: SessionHost, after_frame: Sequence[tuple[str, Callable[[], object]]]) -> None:
         self._host = host
@@ -66,30 +66,30 @@ class PaneUpdater:
         self._frame.sidebar.set_views(views.todo.view(), views.trace.view(), views.meter.view(), app.clock())
 
     def _look_again(self, changed: frozenset[ViewName]) -> None:
-        """An open sheet shows what is in force and known now."""
+        """Let an open sheet show its changed views."""
         for screen in self._host.app.screen_stack:
             if isinstance(screen, Viewer | PolicySheet) and screen.follows & changed:
                 self._host.faults.guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
-        """What is known of a session that is not open yet, beside its talk."""
+        """Show the header and side panes of a session that is not open yet."""
         app, meter = self._host.app, views.meter.view()
         self._frame.header.set_views(views.state.view(), meter)
         self._frame.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
         self.show_strip(views)
 
     def show_strip(self, views: Views) -> None:
-        """Tasks and files of a session, where there is no room for the side panes."""
+        """Show tasks and files in the strip that stands in for the side panes."""
         self._frame.pane_strip.set_views(views.todo.view(), views.files.view())
 
     def show_all(self) -> None:
-        """Every pane, from the views as they are."""
+        """Update every pane."""
         self.show(ALL)
 
     def show_status(self) -> None:
-        """State, what runs, and the keys that apply."""
+        """Show the state, what runs, and the keys that apply."""
         app, state = self._host.app, self._host.state
-        stopped = self._stopped()
+        stopped = self._stopped_status()
         if stopped is not None:
             self._frame.status.set_view(stopped, app.clock())
             self._frame.header.set_status(stopped)
@@ -100,9 +100,9 @@ class PaneUpdater:
         if older:
             view = view._replace(note=older) if view.what else view._replace(what=older)
         if faulty := self._host.faults.first:
-            said = f"{faulty} lacks something: {REPORT}"
-            view = view._replace(note=said) if view.what else view._replace(what=said)
-        view = view._replace(below=self._host.chat.below)
+            text = f"{faulty} is incomplete: {REPORT}"
+            view = view._replace(note=text) if view.what else view._replace(what=text)
+        view = view._replace(below=self._host.chat.new_rows_text)
         before = self._frame.status.view.mood
         self._frame.status.set_view(view, app.clock())
         self._frame.header.set_status(view)
@@ -116,7 +116,7 @@ class PaneUpdater:
         return f"{state.run_id}  {self._host.views.last_kind}"
 
     def _tell(self, before: str, view: StatusView) -> None:
-        """Title always, a notice where nobody looks."""
+        """Set the title, and notify the user if the terminal has no focus."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._frame.terminal.title(f"{mark}{title}")
@@ -141,7 +141,7 @@ class PaneUpdater:
             self._frame.prompt.set_root(Path(state.workspace))
         waits_for = "the summary" if state.compacting else "your command" if state.shell is not None else ""
         after = waits_for or ("this turn" if state.busy else "")
-        self._frame.prompt.set_queue([text_preview(one.text) for one in state.queue], after=after)
+        self._frame.prompt.set_queue([text_preview(message.text) for message in state.queue], after=after)
         unconfined = not state.sandbox and bool(state.sandbox_why_not)
         self._frame.prompt.set_state(
             state.settings.policy, note, running=state.busy, waits_for=waits_for, unconfined=unconfined
@@ -150,12 +150,12 @@ class PaneUpdater:
         if not state.settings.model.model:
             hint = "Pick a model above, or type /model"
         elif state.last_turn_end == "model_error" and not state.busy:
-            hint = f"{self._host.app.key_map.key_of('send')} tries again; or type to go on"
+            hint = f"Press {self._host.app.key_map.key_of('send')} to try again, or type a message"
         if self._frame.prompt.editor.placeholder != hint:
             self._frame.prompt.editor.placeholder = hint
 
     def beat(self) -> None:
-        """Twice a second: what runs blinks and counts."""
+        """Called twice a second: let running items blink and count."""
         self._beats += 1
         self._look_for_trouble()
         if self._frame.status.view.mood == "running":
@@ -166,17 +166,17 @@ class PaneUpdater:
         if self._beats % 2 == 0 and self._host.sessions.older:
             self.show_status()
 
-    def _stopped(self) -> StatusView | None:
-        """What stands in the status line while the engine cannot go on."""
+    def _stopped_status(self) -> StatusView | None:
+        """Return the status while the engine cannot continue, else None."""
         host = self._host
         if host.session is not None and host.session.closed and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "your next message opens the session again")
         if host.halted_at == host.views.seq:
-            return StatusView("failed", "not stored", "free some space; your next message tries again")
+            return StatusView("failed", "not stored", "free some disk space, then send a message")
         return None
 
     def _look_for_trouble(self) -> None:
-        """What the engine could not store is no event: it is told here, and its turn counts as stopped."""
+        """Report an event that the engine could not store, and count its turn as stopped."""
         host = self._host
         trouble = host.session.trouble if host.session is not None else None
         if trouble is None or trouble is self._told:
@@ -188,6 +188,6 @@ class PaneUpdater:
         self.show_status()
 
     def looks_changed(self) -> None:
-        """Another theme: what caches strips starts anew."""
+        """Draw everything with another theme."""
         self._host.chat.looks_changed()
         self.show_all()

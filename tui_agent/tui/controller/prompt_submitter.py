@@ -1,6 +1,6 @@
-"""What the prompt sends: a message, a slash command, or a shell line.
+"""Sends what was typed: a message, a slash command, or a shell line.
 
-Invariant: what is refused goes back into the prompt to be changed, before what was typed since.
+Invariant: refused text goes back into the prompt, before what was typed since.
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
@@ -12,33 +12,33 @@ from tui_agent.tui.widgets.line_pane import Intent
 
 
 class PromptSubmitter:
-    """Tells messages from commands."""
+    """Tells messages, commands and shell lines apart, and sends them."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.under_way = False
-        """A message was handed over and the session's state has not moved since: the next one steers."""
+        """A message was sent and its turn has not started: the next message steers."""
 
-    def sent(self, one: Prompt.Sent) -> None:
-        """What the prompt sent: a message, a command, or a shell line."""
-        if not self._taken(one):
-            self._host.frame.prompt.give_back([one])
+    def send(self, message: Prompt.Sent) -> None:
+        """Send a message, a command or a shell line; what is refused goes back into the prompt."""
+        if not self._send(message):
+            self._host.frame.prompt.give_back([message])
 
-    def _taken(self, one: Prompt.Sent) -> bool:
-        said = one.text.strip()
-        first_word = said.split(maxsplit=1)[0] if said else ""
+    def _send(self, message: Prompt.Sent) -> bool:
+        text = message.text.strip()
+        first_word = text.split(maxsplit=1)[0] if text else ""
         if first_word in BY_SLASH or (first_word.startswith("/") and "/" not in first_word[1:]):
-            return self._slash(first_word, said)
-        if said.startswith("!") and said.strip("! "):
-            return self._shell(said)
-        if said:
-            return self._message(one)
-        self._nothing()
+            return self._run_slash_command(first_word, text)
+        if text.startswith("!") and text.strip("! "):
+            return self._run_shell_line(text)
+        if text:
+            return self._send_message(message)
+        self._continue()
         return True
 
-    def _nothing(self) -> None:
-        """Enter on an empty prompt means what waits for it."""
-        if self._host.questions.again() or self._host.questions.ask_again():
+    def _continue(self) -> None:
+        """Do what Enter on an empty prompt means now: reopen a question, send the queue, or try again."""
+        if self._host.questions.reopen() or self._host.questions.ask_again():
             return
         if self._host.state.queue:
             self._host.act("send_queued")
@@ -46,72 +46,74 @@ class PromptSubmitter:
             self._host.submit(SubmitPrompt(text="Try again."))
 
     def held_back(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
-        """Without a model, messages that waited go back into the prompt; the rest of what waited is given back."""
+        """Without a model, put waiting messages back into the prompt; return the rest of what waited."""
         messages = [
-            one
-            for one in waiting
-            if isinstance(one, Prompt.Sent) and not one.text.lstrip().startswith(("/", "!"))
+            item
+            for item in waiting
+            if isinstance(item, Prompt.Sent) and not item.text.lstrip().startswith(("/", "!"))
         ]
         if messages:
             self._host.frame.prompt.give_back(messages)
             self._host.frame.prompt.editor.focus()
             self._host.app.say(
-                "Choose a model first: /model, or a number of the page. Your message stays here."
+                "Choose a model first: press a number on the page, or type /model. Your message stays here."
             )
-        return [one for one in waiting if one not in messages]
+        return [item for item in waiting if item not in messages]
 
-    def _slash(self, word: str, said: str) -> bool:
+    def _run_slash_command(self, word: str, text: str) -> bool:
         action = BY_SLASH.get(word)
         if action is None:
             hint = did_you_mean(word, BY_SLASH)
-            self._host.app.say(f"There is no {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
+            self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.running:
             self._host.act(action.name)
             return False
-        self._written(said)
+        self._remember(text)
         if action.name == "quit":
             self._host.app.leave()
         else:
-            self._host.act(action.name, said[len(word) :])
+            self._host.act(action.name, text[len(word) :])
         return True
 
-    def _shell(self, said: str) -> bool:
+    def _run_shell_line(self, text: str) -> bool:
         if self._host.running:
             self._host.act("run", "")
             return False
-        hidden = said.startswith("!!")
-        self._written(said)
-        self._host.submit(RunUserShell(command=said.lstrip("!").strip(), hidden=hidden))
+        hidden = text.startswith("!!")
+        self._remember(text)
+        self._host.submit(RunUserShell(command=text.lstrip("!").strip(), hidden=hidden))
         return True
 
-    def _message(self, one: Prompt.Sent) -> bool:
-        text = one.text.strip("\n")
+    def _send_message(self, message: Prompt.Sent) -> bool:
+        text = message.text.strip("\n")
         if self._host.session is None:
             self._host.submit(SubmitPrompt(text=text))
             return False
         if self._host.session.closed:
-            self._host.app.waiting_intents.append(one)
-            self._written(text)
+            self._host.app.waiting_intents.append(message)
+            self._remember(text)
             self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
             return True
         if not self._host.has_model:
-            self._host.app.say("Choose a model first; your message stays here.", "warning")
+            self._host.app.say("Choose a model first. Your message stays here.", "warning")
             self._host.act("model")
             return False
-        pictures = tuple(Attachment(path=each.path, media_type=each.media_type) for each in one.pictures)
+        pictures = tuple(
+            Attachment(path=picture.path, media_type=picture.media_type) for picture in message.pictures
+        )
         if not self._host.running and not self.under_way:
             self.under_way = True
             self._host.submit(SubmitPrompt(text=text, attachments=pictures))
-        elif one.how == "queue":
+        elif message.how == "queue":
             self._host.submit(Queue(text=text, attachments=pictures))
         else:
             self._host.submit(Steer(text=text, attachments=pictures))
-        self._written(text)
+        self._remember(text)
         self._host.chat.to_end()
         return True
 
-    def _written(self, text: str) -> None:
+    def _remember(self, text: str) -> None:
         editor = self._host.frame.prompt.editor
         editor.history_of_messages.add(text)
         if not editor.text:

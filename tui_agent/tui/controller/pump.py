@@ -1,4 +1,4 @@
-"""The pump: follows the session, folds what comes, and hands frames to the panes.
+"""The pump: follows the session, folds new events, and hands frames to the panes.
 
 Invariant: every record is folded exactly once and in order; a frame comes at most every `FRAME_S` seconds; folding
 never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read. A fault in showing
@@ -6,18 +6,17 @@ one frame does not keep the next from coming.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable
 
 from tui_agent.folds.session.branches import on_branch, stretches
 from tui_agent.folds.views import ViewName, Views
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Record
+from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
-SLICE_S = 0.008
 SCREEN = "the screen"
-"""What broke, where it is not known closer."""
+"""The name of a part that failed, if it is not known more exactly."""
 
 
 class Pump:
@@ -29,7 +28,7 @@ class Pump:
     """
 
     broke: Callable[[str, Exception], None] | None = None
-    """Called with what failed in showing; without it the error is raised and ends the pump."""
+    """Called with a part that could not be shown and its error; if None, the error is raised and ends the pump."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class Pump:
         self.ended = False
 
     async def run(self) -> None:
-        """Follow to the end."""
+        """Follow the session to its end."""
         try:
             while batch := await self._follower.next():
                 await self._fold(batch, self._views.apply)
@@ -72,23 +71,20 @@ class Pump:
         self._frame()
 
     def _give_up(self) -> None:
-        """Nothing more is shown: who waits for it is told."""
+        """Wake everyone who waits: nothing more will be shown."""
         self.ended = True
         for _, reached in self._waiting:
             if not reached.done():
                 reached.set_result(None)
 
     async def _fold(self, batch: Iterable[Record], take: Callable[[Record], None]) -> None:
-        until = time.perf_counter() + SLICE_S
+        slices = Slices()
         for record in batch:
             take(record)
-            if time.perf_counter() > until:
-                # Keys and paints get their turn; this gives way, it waits for nothing.
-                await asyncio.sleep(0)
-                until = time.perf_counter() + SLICE_S
+            await slices.turn()
 
     async def _begin_again(self) -> None:
-        """The head was moved: fold what is on the branch now, from the log."""
+        """Fold the events that are on the branch now, from the log: the head was moved."""
         self._stop_timer()
         last = self._views.seq
         branch = stretches(self._views.branches.view().moves, last)
@@ -96,8 +92,8 @@ class Pump:
         follower = self._follow(-1)
         try:
             while self._views.seq < last and (batch := await follower.next()):
-                kept = (one for one in batch if one.seq <= last and on_branch(one.seq, branch))
-                await self._fold(kept, self._views.take)
+                records = (record for record in batch if record.seq <= last and on_branch(record.seq, branch))
+                await self._fold(records, self._views.take)
                 if batch[-1].seq >= last:
                     break
         finally:
@@ -135,7 +131,7 @@ class Pump:
 
     def _due(self) -> None:
         self._timer = None
-        if not self._views.moved:  # else what is folded is no longer on the branch; a frame comes once it is
+        if not self._views.moved:  # else the views are not of the branch; the next frame comes when they are
             self._frame()
 
     def _frame(self) -> None:

@@ -1,7 +1,7 @@
 """Opens the question that waits longest, and closes it when it no longer waits.
 
-Invariant: at most one question is open; one that was put aside stays in the status line and comes back with Esc's
-counterpart, Enter on an empty prompt, or a click.
+Invariant: at most one question is open; one that was closed unanswered stays in the status line and opens again with
+Enter on an empty prompt, or a click.
 """
 
 import time
@@ -19,21 +19,21 @@ from tui_agent.tui.modals.question import Question
 from tui_agent.tui.widgets.type_ahead import RECENT_S, TypedAhead
 
 
-def asked_by(state: SessionStateView, request: PermissionRequested) -> str:
-    """Which delegate asks; empty where it is the main agent."""
-    agents = [one.agent for one in state.open_calls if one.call_id == request.call_id]
-    return next((one.agent for one in state.delegates if one.agent in agents), "")
+def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> str:
+    """Return the name of the delegate that asks; empty for the main agent."""
+    agents = [call.agent for call in state.open_calls if call.call_id == request.call_id]
+    return next((delegate.agent for delegate in state.delegates if delegate.agent in agents), "")
 
 
-def following(state: SessionStateView, request: PermissionRequested) -> int:
-    """How many calls of the same tool stand behind this one in the same answer: they are asked about after it."""
+def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
+    """Count the later calls of the same tool in the same answer: they are asked about after this one."""
     calls = state.open_calls
-    at = next((at for at, one in enumerate(calls) if one.call_id == request.call_id), len(calls))
-    return sum(one.name == request.tool and one.agent == calls[at].agent for one in calls[at + 1 :])
+    index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
+    return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
 
 
 class OpenQuestions:
-    """The modal that is open, by its request."""
+    """The questions that wait for the user, and the modal of the open one."""
 
     def __init__(self, host: SessionHost) -> None:
         self._app = host.app
@@ -44,7 +44,7 @@ class OpenQuestions:
 
     @property
     def scope(self) -> Scope | None:
-        """Whose keys apply while something is asked."""
+        """The scope whose keys apply while a question is open; None without one."""
         if isinstance(self._open, Approval):
             if self._open.typing:
                 return "rule" if self._open.chosen == "a" else "reason"
@@ -52,16 +52,18 @@ class OpenQuestions:
         return "question" if self._open is not None else None
 
     @property
-    def without(self) -> frozenset[str]:
-        """Names of keys of that scope that do nothing now."""
+    def hidden_keys(self) -> frozenset[str]:
+        """Names of the scope's actions that do nothing now."""
         return self._open.without if isinstance(self._open, Approval) else frozenset()
 
     def look(self, view: ApprovalsView) -> None:
-        """The session's open questions are these now."""
+        """Open and close modals to match these open questions."""
         if view is self._view:
             return
         self._view = view
-        waiting = {one.request_id for one in view.permissions} | {one.question_id for one in view.questions}
+        waiting = {request.request_id for request in view.permissions} | {
+            question.question_id for question in view.questions
+        }
         self._aside &= waiting
         if self._open is not None and self._open.request_id not in waiting:
             modal, self._open = self._open, None
@@ -71,23 +73,21 @@ class OpenQuestions:
             self._open.set_waiting(len(view.permissions))
         self._open_next()
 
-    def again(self) -> bool:
-        """Show what was put aside; False where nothing waits."""
+    def reopen(self) -> bool:
+        """Open a question that was closed unanswered; return False if none waits."""
         self._aside.clear()
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Let the turn go on in which something was asked when the program ended; False where there is none."""
+        """Continue the turn that asked something when the program ended; return False if there is none."""
         host = self._host
         if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
             return False
         if host.has_model:
             host.submit(GoOn())
         else:
-            sends = self._app.key_map.key_of("send")
-            self._app.say(
-                f"Choose a model; then {sends} on the empty line asks again what was open.", "warning"
-            )
+            key = self._app.key_map.key_of("send")
+            self._app.say(f"Choose a model, then press {key} to see the open question again.", "warning")
         return True
 
     def _open_next(self) -> bool:
@@ -115,41 +115,41 @@ class OpenQuestions:
             blob=self._host.reader.blob_text,
             granted=state.granted,
         )
-        modal.who = asked_by(state, request)
-        modal.follow = following(state, request)
+        modal.who = _asking_delegate(state, request)
+        modal.follow = _count_following(state, request)
         modal.keys_changed = self._app.show_keys
         modal.spare = self._host.frame.prompt.editor.post_message
-        modal.ahead = self.ahead()
+        modal.ahead = self.typed_ahead()
         self._open = modal
 
-        def decided(decision: DecidePermission | None) -> None:
+        def submit(decision: DecidePermission | None) -> None:
             self._close(modal, request.request_id, answered=decision is not None)
             if decision is None:
                 return
             if self._host.session is not None and self._host.session.closed:
                 self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
-                self._app.say("The engine's process had ended: you are asked again.", "warning")
+                self._app.say("The engine had stopped. It starts again and repeats the question.", "warning")
             else:
                 self._host.submit(decision)
 
-        self._app.push_screen(modal, decided)
+        self._app.push_screen(modal, submit)
         self._app.show_keys()
 
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(lambda: self._app.looks, question, blob=self._host.reader.blob_text)
-        modal.ahead = self.ahead()
+        modal.ahead = self.typed_ahead()
         self._open = modal
 
-        def answered(answer: AnswerQuestion | None) -> None:
+        def submit(answer: AnswerQuestion | None) -> None:
             self._close(modal, question.question_id, answered=answer is not None)
             if answer is not None:
                 self._host.submit(answer)
 
-        self._app.push_screen(modal, answered)
+        self._app.push_screen(modal, submit)
         self._app.show_keys()
 
-    def ahead(self) -> TypedAhead | None:
-        """Where the keys go of someone who is writing at this moment."""
+    def typed_ahead(self) -> TypedAhead | None:
+        """Return where keys go that were meant for the prompt; None if nobody was typing."""
         if time.monotonic() - self._host.frame.typed_at > RECENT_S:
             return None
         editor = self._host.frame.prompt.editor
@@ -158,7 +158,7 @@ class OpenQuestions:
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
         if self._open is modal:
             self._open = None
-        # Asked once: an answer is on its way, and what was put aside waits for its user.
+        # Do not open it again: its answer is on its way, or the user closed it to answer later.
         self._aside.add(request_id)
         if not self._open_next():
             self._app.show_keys()

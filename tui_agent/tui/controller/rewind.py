@@ -1,6 +1,6 @@
-"""Going back and forth in time: which message, what goes back, what that would do, and what was left alone.
+"""Undo, redo, and revert: asks which message, conversation or files, and about files that were kept.
 
-Invariant: nothing is put back that was not shown before; what someone else changed too is asked about by its name.
+Invariant: no file is restored that was not listed before; files that someone else changed are asked about by name.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, PlannedAct
 from tui_agent.tui import format as units
+from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line
@@ -20,18 +21,18 @@ from tui_agent.tui.text import clean_line
 ALL = "*"
 SHOWN = 12
 _WAYS = (
-    ("both", "conversation and files", "nothing is lost: /redo comes back"),
+    ("both", "conversation and files", "nothing is lost: /redo brings it back"),
     ("conversation", "conversation only", "files stay as they are"),
-    ("files", "files only", "the conversation goes on"),
+    ("files", "files only", "the conversation stays as it is"),
 )
 
 
-class LeftAlone(Picker):
-    """Opens by itself, under the hands of someone who may be writing: what they typed ahead goes to the prompt."""
+class KeptFilesPicker(Picker):
+    """Opens by itself while the user may be typing: keys typed ahead go to the prompt."""
 
     deaf: ClassVar[bool] = True
     spare: Callable[[events.Paste], object] | None = None
-    """Takes a text that was pasted too early."""
+    """Takes a text that was pasted before the list was seen."""
 
     def on_paste(self, event: events.Paste) -> None:
         if self.deaf_now and self.spare is not None:
@@ -41,7 +42,7 @@ class LeftAlone(Picker):
 
 
 class RewindActions:
-    """What the user is asked on the way back."""
+    """The undo, redo and revert of the open session, and what the user is asked about them."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -50,51 +51,50 @@ class RewindActions:
         self._to_seq = -1
 
     def undo(self) -> None:
-        """Take the newest turn back; its message returns to the prompt."""
+        """Undo the newest turn; its message returns to the prompt."""
         if self._host.views.branches.view().undo_to is None:
-            self._host.app.say("There is nothing to take back: nothing was said yet.", "warning")
+            self._host.app.say("Nothing to undo yet.", "warning")
             return
-        self._give_back(self._said()[-1:])
+        self._give_back(self._sent_messages()[-1:])
         self._host.submit(Undo())
 
     def redo(self) -> None:
-        """Take the newest undo or revert back."""
+        """Redo what the newest undo or revert took back."""
         if self._host.views.branches.view().redo_to is None:
-            self._host.app.say("Nothing was taken back that could come again.", "warning")
+            self._host.app.say("Nothing to redo.", "warning")
             return
         self._host.submit(Redo())
 
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
-        """Go back to an event, or choose a message to go back to; `then` as for `go`."""
+        """Revert to an event, or choose a message to revert to; `then` as for `go`."""
         host = self._host
         if argument:
             if not argument.isdecimal() or int(argument) > host.views.seq:
-                host.app.say(f"/revert takes the number of an event, up to {host.views.seq}.", "warning")
+                host.app.say(f"/revert needs the number of an event, up to {host.views.seq}.", "warning")
                 return
-            entry = next((one for one in self._said() if one.seq == int(argument) + 1), None)
-            where = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
-            self.go(int(argument), f"Go back to {where}", entry, then=then)
+            entry = next((entry for entry in self._sent_messages() if entry.seq == int(argument) + 1), None)
+            target = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
+            self.go(int(argument), f"Revert to {target}", entry, then=then)
             return
-        if not self._said() and not host.sessions.older:
-            host.app.say("There is nothing to go back to: nothing was said yet.", "warning")
+        if not self._sent_messages() and not host.sessions.older:
+            host.app.say("Nothing to revert yet.", "warning")
             return
 
-        def chosen(value: str | None) -> None:
-            entry = next((one for one in self._said() if str(one.seq) == value), None)
+        def choose(value: str) -> None:
+            entry = next((entry for entry in self._sent_messages() if str(entry.seq) == value), None)
             if entry is not None:
-                self.go(entry.seq - 1, f"Go back to before “{_line(entry)[:40]}”", entry)
+                self.go(entry.seq - 1, f"Revert to before “{_line(entry)[:40]}”", entry)
 
-        picker = Picker(lambda: host.app.looks, "Back to before which message?", self._messages())
-        host.app.push_screen(picker, chosen)
+        picker = open_picker(host, "Revert to before which message?", self._message_items(), choose)
         if host.sessions.older:
             host.worker(self._add_older(picker), "older messages")
 
-    def _messages(self) -> list[Item]:
-        """What can be gone back to, newest first; the last row says what is not known yet."""
+    def _message_items(self) -> list[Item]:
+        """Return the messages, newest first; a last row says what is not read yet."""
         now = self._host.app.clock()
         items = [
-            Item(str(one.seq), _line(one), right=f"{units.elapsed(now - one.at)} ago")
-            for one in reversed(self._said())
+            Item(str(entry.seq), _line(entry), right=f"{units.elapsed(now - entry.at)} ago")
+            for entry in reversed(self._sent_messages())
         ]
         if older := self._host.sessions.older:
             items.append(Item("", older, offered=False))
@@ -103,20 +103,20 @@ class RewindActions:
     async def _add_older(self, picker: Picker) -> None:
         await self._host.sessions.known()
         if picker.is_attached:
-            picker.set_items(self._messages())
+            picker.set_items(self._message_items())
 
     def look(self) -> None:
-        """New views: a plan that was asked for has come, or files were left alone."""
+        """Look at new views: show a plan that arrived, and ask about files that were kept."""
         views = self._host.views
         planned = views.planned
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
-            self._picker.set_items([*_ways(), *_planned(planned)])
+            self._picker.set_items([*_way_items(), *_plan_items(planned)])
             self._picker = None
         if views.kept_at <= max(self._asked_at, self._host.seen_seq):
             return
         self._asked_at = views.kept_at
         if views.kept and views.kept_to >= 0:
-            self._ask_of_kept(views.kept, views.kept_to)
+            self._ask_about_kept(views.kept, views.kept_to)
 
     def go(
         self,
@@ -126,9 +126,9 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Go to an event, on whichever branch: both, or one of them alone; below, what would happen to which file.
+        """Ask what to revert to an event of any branch: conversation, files or both; list what happens to which file.
 
-        `entry` is the message that is taken back with it; `then` is called once it was decided to go.
+        `entry` is the message that returns to the prompt; `then` is called once the user has decided.
         """
         host = self._host
 
@@ -142,70 +142,69 @@ class RewindActions:
             then()
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(lambda: host.app.looks, title, [*_ways(), looking])
+        self._picker = Picker(lambda: host.app.looks, title, [*_way_items(), looking])
         self._to_seq, host.views.planned = to_seq, None
         host.app.push_screen(self._picker, chosen)
         host.submit(PlanRevert(to_seq=to_seq))
 
-    def _ask_of_kept(self, kept: tuple[str, ...], to_seq: int) -> None:
-        """Files were left alone since someone else had changed them too: ask of each whether to put it back as well."""
+    def _ask_about_kept(self, kept: tuple[str, ...], to_seq: int) -> None:
+        """Ask which files to restore that were kept because someone else had changed them too."""
         host = self._host
-        items = [Item("", "leave them as they are", about="nothing of yours is lost")]
+        items = [Item("", "keep your versions", about="none of your changes is lost")]
         if len(kept) > 1:
-            items.append(Item(ALL, f"put all {len(kept)} back too", about="/redo brings yours again"))
-        items += [
-            Item(path, path, about="put this one back too", group="You changed it too") for path in kept
-        ]
+            items.append(Item(ALL, f"restore all {len(kept)} anyway", about="/redo brings yours back"))
+        items += [Item(path, path, about="restore anyway", group="Changed by you since") for path in kept]
 
-        def chosen(value: str | None) -> None:
+        def choose(value: str | None) -> None:
             if value:
                 overwrite = kept if value == ALL else (value,)
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=overwrite))
 
-        picker = LeftAlone(lambda: host.app.looks, "Left alone", items)
-        picker.ahead, picker.spare = host.questions.ahead(), host.frame.prompt.editor.post_message
-        host.app.push_screen(picker, chosen)
+        picker = KeptFilesPicker(lambda: host.app.looks, "Kept your versions", items)
+        picker.ahead = host.questions.typed_ahead()
+        picker.spare = host.frame.prompt.editor.post_message
+        host.app.push_screen(picker, choose)
 
-    def _said(self) -> list[UserEntry]:
-        """What the user said on this branch, oldest first."""
+    def _sent_messages(self) -> list[UserEntry]:
+        """Return the messages of this branch, oldest first."""
         entries = self._host.views.transcript.view().entries
-        return [one for one in entries if isinstance(one, UserEntry) and one.state == "sent"]
+        return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """The words of a message that is taken back return to an empty prompt, to be changed and sent again."""
+        """Put an undone message into an empty prompt, to be changed and sent again."""
         editor = self._host.frame.prompt.editor
         if not entries or editor.text:
             return
 
-        async def put() -> None:
-            editor.put(await self._host.reader.read_text(entries[0].text), returned=True)
+        async def put_back() -> None:
+            editor.put_text(await self._host.reader.read_text(entries[0].text), returned=True)
 
-        self._host.worker(put(), "give back")
+        self._host.worker(put_back(), "give back")
 
 
 def _line(entry: UserEntry) -> str:
     return clean_line(text_preview(entry.text)) or "(a picture)"
 
 
-def _ways() -> list[Item]:
+def _way_items() -> list[Item]:
     return [Item(value, label, about=about) for value, label, about in _WAYS]
 
 
-def _planned(planned: CheckpointPlanned) -> list[Item]:
-    """The files that would be put back, as rows that cannot be chosen."""
+def _plan_items(planned: CheckpointPlanned) -> list[Item]:
+    """Return the files that would change, as rows that cannot be chosen."""
     if planned.unavailable:
-        return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be put back")]
+        return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
     if not planned.acts:
         return [Item("", "no file would change", offered=False, group="Files")]
-    rows = [_act(act) for act in planned.acts[:SHOWN]]
+    rows = [_act_item(act) for act in planned.acts[:SHOWN]]
     rest = len(planned.acts) - len(rows) + planned.more
     if rest:
         rows.append(Item("", f"and {rest} more", offered=False, group="Files"))
     return rows
 
 
-def _act(act: PlannedAct) -> Item:
+def _act_item(act: PlannedAct) -> Item:
     counts = " ".join(f"{sign}{count}" for sign, count in (("+", act.added), ("−", act.removed)) if count)
-    words = {"create": "comes again", "remove": "goes", "write": counts, "mode": "mode"}[act.act]
-    about = f"left alone: {act.conflict}" if act.conflict else words
+    change = {"create": "restored", "remove": "removed", "write": counts, "mode": "mode"}[act.act]
+    about = f"kept: {act.conflict}" if act.conflict else change
     return Item("", act.path, about=about, right=counts if act.conflict else "", offered=False, group="Files")

@@ -40,24 +40,23 @@ from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.model_discovery import Server
-from tui_agent.tui.prompt.editor import PromptText
 from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
 
 OVERLAYS = ("help", "todo", "trace", "context")
-"""Actions whose keys also apply over a sheet to read."""
+"""Actions whose keys also work over an open sheet."""
 BEAT_S = 0.5
 TWICE_S = 0.6
-"""Within so many seconds a second Esc means both."""
+"""Seconds within which two Esc are a double Esc."""
 
 
 @cache
-def _handlers() -> Mapping[str, Callable[[AppContext, str], None]]:
-    found: Mapping[str, Callable[[AppContext, str], None]] = import_module(
+def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
+    handlers: Mapping[str, Callable[[AppContext, str], object]] = import_module(
         "tui_agent.tui.commands.registry"
     ).HANDLERS
-    return found
+    return handlers
 
 
 class SessionController:
@@ -66,7 +65,7 @@ class SessionController:
     def __init__(self, app: HostApp, frame: Frame) -> None:
         self.app = app
         self.frame = frame
-        self.prompt = PromptText(frame.prompt.editor)
+        self.prompt = frame.prompt.editor
         self.ask: Ask = app.outside or command_line(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
@@ -95,18 +94,18 @@ class SessionController:
             ),
         )
         self._escaped_at = 0.0
-        self._told_unconfined = False
+        self._has_warned_unconfined = False
         self.halted_at = -2
-        """The newest event when the engine could not store the next one: its turn has stopped there."""
+        """The newest event when the engine could not store the next one: its turn stopped there."""
         self.seen_seq = -1
-        """What stood in the log when it was opened: nothing of it is news."""
+        """The last event of the log when it was opened: nothing up to it is news."""
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
     async def run(self, *, choose: bool, watch: bool) -> None:
         """Read the configuration, ask about the folder's own files, open the session, and stay.
 
-        `choose`: with the list of sessions over it; `watch`: draw anew when the theme's file changes.
+        `choose` opens the list of sessions over it; `watch` redraws when the theme's file changes.
         """
         self.configure()
         await self.chat.mount()
@@ -119,7 +118,7 @@ class SessionController:
         if choose:
             self.act("sessions")
         await self.sessions.open(self.app.options)
-        # Both load much that no first screen needs; whoever is quicker with a command waits for the rest of it.
+        # Both load much that the first screen does not need; an early command waits for it.
         await asyncio.to_thread(_handlers)
         if watch:
             self.worker(watch_themes(self), "themes")
@@ -140,22 +139,22 @@ class SessionController:
 
     @property
     def connected(self) -> bool:
-        """Whether a session is open and its engine lives."""
+        """True if a session is open and its engine runs."""
         return self.session is not None and not self.session.closed
 
     @property
     def running(self) -> bool:
-        """Whether a turn runs, or a command of the user's own."""
+        """True while a turn or a command of the user runs."""
         return self.connected and self.state.busy and self.halted_at != self.views.seq
 
     @property
     def failed(self) -> bool:
-        """Whether the newest turn ended because the model did not answer."""
+        """True if the newest turn ended because the model did not answer."""
         return self.connected and not self.running and self.state.last_turn_end == "model_error"
 
     @property
     def has_model(self) -> bool:
-        """Whether a model is set."""
+        """True if a model is set."""
         settings = self.state.settings
         return settings is not None and bool(settings.model.model)
 
@@ -187,7 +186,7 @@ class SessionController:
         await self.sessions.reopen()
 
     def configure(self) -> None:
-        """Read the configuration, and use what of it concerns the screen."""
+        """Read the configuration, and apply the settings of the screen."""
         configure(self)
 
     def take_state(self) -> None:
@@ -199,29 +198,28 @@ class SessionController:
     def submit(self, command: Command) -> None:
         """Hand a command to the engine."""
         if self.session is not None and self.session.closed:
-            sends = self.app.key_map.key_of("send")
-            self.app.say(
-                f"The engine's process ended. {sends} on a message opens the session again.", "warning"
-            )
+            self.app.say("The engine stopped. Send a message to open the session again.", "warning")
             return
         if self.session is None:
-            self.app.say("No session is open. /new starts one, /sessions shows the others.", "warning")
+            self.app.say("No session is open. /new starts one, /sessions lists the others.", "warning")
             return
         self.session.submit(command)
 
-    # -- what the user wants ---------------------------------------------------------------------------------------
+    # -- actions of the user ---------------------------------------------------------------------------------------
 
     def act(self, name: str, argument: str = "") -> None:
-        """Carry out an action of the registry, or say why not now."""
+        """Run an action of the registry, or say why it cannot run now."""
         handler = _handlers().get(name)
         if handler is None:
             return
         action = BY_NAME.get(name)
         if action is not None and action.ground and self.running:
-            said = action.slash or action.shown
-            what = "Your command" if self.state.shell is not None else "A turn"
-            stops = self.app.key_map.key_of("stop")
-            self.app.say(f"{what} is running. {said} can be used after it; {stops} stops it.", "warning")
+            running = "Your command" if self.state.shell is not None else "A turn"
+            key = self.app.key_map.key_of("stop")
+            self.app.say(
+                f"{running} is running. Press {key} to stop it, then use {action.slash or action.shown}.",
+                "warning",
+            )
             return
         below = self.frame.screen
         handler(self, argument.strip())
@@ -230,7 +228,7 @@ class SessionController:
             shown.opened_by = name
 
     def lays_over(self, name: str) -> bool:
-        """Whether a key of the main screen applies to the sheet, or the page, that lies over it now."""
+        """Return True if a key of the main screen also works over the sheet, or the page, that is open now."""
         if name not in OVERLAYS or self.sessions.under_way:
             return False
         top, under = self.frame.screen, self.frame.screen_stack[1:-1]
@@ -239,7 +237,7 @@ class SessionController:
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def lay_over(self, name: str) -> None:
-        """Show this in place of the sheet that is open; its own key closes it."""
+        """Run an action over an open sheet: close the sheet that it opened, else replace the sheet."""
         top = self.frame.screen
         if isinstance(top, Viewer):
             top.close()
@@ -248,7 +246,7 @@ class SessionController:
         self.act(name)
 
     def escape(self) -> None:
-        """Esc with nothing open: leave what is selected in the chat, else interrupt; twice when idle goes back."""
+        """Handle Esc with nothing open: clear the selection, else interrupt; a double Esc when idle reverts."""
         if self.chat.escape() or self.interrupt():
             return
         now = time.monotonic()
@@ -259,7 +257,7 @@ class SessionController:
             self.act("revert")
 
     def interrupt(self) -> bool:
-        """Stop the turn; False where none runs."""
+        """Interrupt the turn; return False if none runs."""
         if not self.running:
             return False
         self.submit(Interrupt())
@@ -270,7 +268,7 @@ class SessionController:
         self.trust.show()
 
     def looks_changed(self) -> None:
-        """Draw with another theme: what caches strips starts anew."""
+        """Draw everything with another theme."""
         self.panes.looks_changed()
 
     def set_policy(self, name: str) -> None:
@@ -278,14 +276,15 @@ class SessionController:
         if name not in POLICIES:
             return
         self.submit(SetPolicy(policy=name))
-        why_not = self.state.sandbox_why_not
-        if name == "accept-edits" and why_not and not self.state.sandbox and not self._told_unconfined:
-            self._told_unconfined = True
-            said = f"accept-edits asks about commands here: nothing confines them. {clean_line(why_not)}"
-            self.app.say(said, "warning")
+        reason = self.state.sandbox_why_not
+        if name == "accept-edits" and reason and not self.state.sandbox and not self._has_warned_unconfined:
+            self._has_warned_unconfined = True
+            self.app.say(
+                f"No sandbox, so accept-edits still asks about commands. {clean_line(reason)}", "warning"
+            )
 
     # -- work beside the screen ------------------------------------------------------------------------------------
 
     def worker(self, work: Coroutine[object, object, object], name: str) -> object:
-        """Run a coroutine beside the screen; a fault in it is said, not thrown."""
+        """Run a coroutine in the background; report its fault instead of raising it."""
         return self.frame.run_worker(work, name=name, exit_on_error=False)

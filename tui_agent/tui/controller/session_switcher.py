@@ -1,7 +1,7 @@
-"""Opening sessions and letting go of them: the first one, another one, the same one in a new engine.
+"""Opens and closes sessions: the first one, another one, the same one in a new engine.
 
-Invariant: what is sent while a session opens goes to that session, in the order in which it was sent; where the session
-cannot be opened it returns to the prompt. Nothing that was typed is lost.
+Invariant: messages sent while a session opens go to that session, in order; if it cannot be opened they return to the
+prompt. Nothing that was typed is lost.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
@@ -19,52 +19,54 @@ from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession, HeldSession
 from tui_agent.protocol.commands import Close
 from tui_agent.tui.actions import BY_NAME, BY_SLASH
+from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.controller.background_fold import BackgroundFold
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
-from tui_agent.tui.controller.read_only import offer_to_look_on
+from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.screens.replay.live_log import look_on
 from tui_agent.tui.widgets.line_pane import Intent
 
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""What this program was started with counts for the session that it began with, and for those that follow with /new."""
+"""Settings to take from the session's log, not from the options that this program was started with."""
 LONG = 3_000
-"""Events from which on a session's end is shown before the whole of it is folded."""
+"""Number of events from which the end of a session is shown before all of it is folded."""
 GLIMPSE = 300
-"""Records that the first look at a long session is folded from."""
+"""Records of the end of a long session that is shown first."""
 VERY_LONG = 20_000
-"""Events from which on a session is used while the whole of it is still folded."""
+"""Number of events from which a session can be used while all of it is still folded."""
 
 
 class SessionSwitcher:
-    """One app's way from session to session."""
+    """Opens sessions in one app, one after the other."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._whole: BackgroundFold | None = None
         self.under_way = True
-        """A session is being opened, the first or another: what is sent waits for it."""
+        """A session is being opened: what is sent waits for it."""
 
     async def open(self, options: SessionOptions) -> bool:
-        """Open a session in place of the present one; False where it could not be opened.
+        """Open a session in place of the present one; return False if it could not be opened.
 
-        What is sent meanwhile goes to the new one; where there is none, back into the prompt.
+        Messages sent meanwhile go to the new session; if there is none, back into the prompt.
         """
         self.under_way = True
         try:
             fault = await self._open(options)
         except BaseException:
-            self._unsent()
+            self._return_unsent()
             raise
         finally:
             self.under_way = False
         if fault is not None:
-            self._not_open(fault)
+            self._say_not_open(fault)
             if isinstance(fault, SessionLocked):
-                self._host.worker(offer_to_look_on(self._host, options, fault), "look on")
+                self._host.worker(self._offer_read_only(options, fault), "read only")
             return False
         self._host.drafts.take_draft()
         self._host.start_page.show()
@@ -73,7 +75,7 @@ class SessionSwitcher:
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Open another session beside the screen; from now on what is sent is meant for that one."""
+        """Open another session in the background; from now on messages are meant for it."""
         self.under_way = True
         self._host.frame.status.set_view(
             StatusView("opening", "opening", "another session"), self._host.app.clock()
@@ -81,13 +83,13 @@ class SessionSwitcher:
         self._host.worker(work, name)
 
     def stay(self) -> None:
-        """The session that is open stays: what waited for another goes to it."""
+        """Keep the open session; messages that waited for another one go to it."""
         self.under_way = False
         self._host.panes.show_status()
         self._send_waiting()
 
     def options_of(self, session_id: str) -> SessionOptions:
-        """What opens another session that is there: with the settings that it was recorded with."""
+        """Return options that open an existing session with the settings it was recorded with."""
         return replace(
             self._host.app.options,
             session=session_id,
@@ -104,7 +106,7 @@ class SessionSwitcher:
         spawn = self._host.app.spawn or _spawn_remote(self._host)
         session = spawn(options)
         self._host.frame.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
-        first, whole = await self._glimpse(session)
+        first, whole = await self._show_end(session)
         try:
             opened = await session.opened()
         except TuiAgentError as fault:
@@ -112,8 +114,8 @@ class SessionSwitcher:
                 whole.close()
             await session.aclose()
             return fault
-        first = first or await self._begun(session, opened)
-        await self._let_go("switched")
+        first = first or await self._views_of_end(session, opened)
+        await self._close_session("switched")
         self._whole = whole
         self._host.session, self._host.submitter.under_way = session, False
         self._host.folder = Path(opened.folder)
@@ -123,14 +125,14 @@ class SessionSwitcher:
         return None
 
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
-        """Show the session up to this event: from the views to begin with, where there are any."""
+        """Show the session up to this event, starting with the views of its end, if there are any."""
         host, whole = self._host, self._whole
         host.faults.begin()
         host.views = first or Views()
         pump = whole.adopt() if first is None and whole is not None else None
         await host.chat.begin(host.views)
         host.pump = pump or self._pump(session, last_seq, host.views)
-        host.panes.show_strip(host.views)  # a session that begins has no event that changes them
+        host.panes.show_strip(host.views)  # a new session has no event that changes them
         if first is not None:
             host.panes.show_all()
             self._whole = whole or BackgroundFold(host, session, last_seq)
@@ -152,73 +154,67 @@ class SessionSwitcher:
         return pump
 
     async def begun_again(self) -> None:
-        """The session went back or forth: everything is shown as it is there."""
+        """Show everything anew: an undo or a redo moved the session's head."""
         await self._host.chat.begin(self._host.views)
         self._host.panes.show_all()
 
-    async def _glimpse(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
-        """The end of a long session, at the first start, before its engine has it; taken away where it never does.
+    async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
+        """Show the end of a long session before its engine has it, at the first start.
 
-        Gives the views to begin with where a fold of it was kept, and of a very long one the whole, on its way.
+        Return the views of its end, if a fold of it was stored, and the started fold of a very long session.
         """
-        held = await session.held()
-        if held is None or held.last_seq < LONG or self._host.session is not None:
+        stored = await session.held()
+        if stored is None or stored.last_seq < LONG or self._host.session is not None:
             return None, None
         await self._host.chat.begin(self._host.views)
         await self._host.chat.glimpse(await session.tail(GLIMPSE))
-        first = await self._begun(session, held)
+        first = await self._views_of_end(session, stored)
         if first is not None:
             self._host.panes.show_figures(first)
-        return first, BackgroundFold(
-            self._host, session, held.last_seq
-        ) if held.last_seq >= VERY_LONG else None
+        whole = BackgroundFold(self._host, session, stored.last_seq) if stored.last_seq >= VERY_LONG else None
+        return first, whole
 
-    async def _begun(self, session: AppSession, held: HeldSession) -> Views | None:
-        """The views of a very long session to begin with, while the whole of it is folded."""
-        if held.last_seq < VERY_LONG:
+    async def _views_of_end(self, session: AppSession, stored: HeldSession) -> Views | None:
+        """Return views of the end of a very long session, to use while all of it is folded."""
+        if stored.last_seq < VERY_LONG:
             return None
-        kept = await session.kept()
-        return None if kept is None else begun(kept[1], kept[0], await session.tail(GLIMPSE))
+        cached = await session.kept()
+        return None if cached is None else begun(cached[1], cached[0], await session.tail(GLIMPSE))
 
     @property
     def older(self) -> str:
-        """`reading the older 96 %`, while of a very long session only the newest part is known."""
+        """`reading the older 96 %` while only the newest part of a very long session is known."""
         older = self._whole.older if self._whole is not None else 0
         return f"reading the older {older} %" if older else ""
 
     async def known(self) -> None:
-        """Return once all of the session is known."""
+        """Return once all of the session is folded."""
         if self._whole is not None:
             await self._whole.known()
 
-    def _leave_whole(self) -> None:
-        whole, self._whole = self._whole, None
-        if whole is not None:
-            whole.close()
-
     async def follow(self, pump: Pump) -> None:
-        """Show the session until it ends; an end that nobody asked for is said."""
+        """Show the session until it ends; report an unexpected end."""
         await pump.run()
         if self._host.pump is pump and not self._host.app.left:
             self._host.panes.show_status()
             self._host.frame.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
-                "The engine's process ended. What was recorded is kept. "
-                "Your next message opens the session again; /new starts another.",
+                "The engine stopped. Everything recorded is kept. "
+                "Send a message to open the session again, or /new to start another.",
                 "error",
             )
 
     async def reopen(self) -> None:
-        """The same session in a new engine process."""
+        """Open the same session in a new engine process."""
         self.under_way = True
-        kept = await asyncio.to_thread(is_session_stored, self._host.folder)
-        session_id = self._host.session.id if self._host.session is not None and kept else None
+        is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
+        session_id = self._host.session.id if self._host.session is not None and is_stored else None
         options = self.same_settings()
-        await self._let_go("switched")
+        await self._close_session("switched")
         await self.open(replace(options, session=session_id))
 
     def same_settings(self) -> SessionOptions:
-        """What opens a session with the settings of this one; a model that cannot be used is looked for again."""
+        """Return options that open a session with the settings of this one, but for a model that is not usable."""
         options = replace(
             self._host.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
         )
@@ -235,53 +231,72 @@ class SessionSwitcher:
             effort=settings.model.effort,
         )
 
-    def _not_open(self, fault: TuiAgentError) -> None:
+    def _say_not_open(self, fault: TuiAgentError) -> None:
         self._host.chat.end_glimpse()
-        self._unsent()
-        stands = False
+        self._return_unsent()
+        is_on_page = False
         if self._host.session is not None:
             self._host.panes.show_status()
         else:
-            way = (
-                "/sessions or /new opens another"
-                if self._host.config
-                else "correct the configuration, then /new"
+            hint = (
+                "/sessions or /new opens another" if self._host.config else "fix the configuration, then /new"
             )
             self._host.frame.status.set_view(
-                StatusView("failed", "no session", fault.message, note=way), self._host.app.clock()
+                StatusView("failed", "no session", fault.message, note=hint), self._host.app.clock()
             )
-            stands = self._host.start_page.not_open(str(fault))
-        if not stands:
+            is_on_page = self._host.start_page.show_fault(str(fault))
+        if not is_on_page:
             self._host.app.say(str(fault), "error")
 
-    def _unsent(self) -> None:
-        """What waited for a session goes back into the prompt."""
+    async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
+        """Ask whether to watch the session that another process holds; its log is then only read."""
+        context = self._host
+        folder = await self._find_folder(options)
+        if folder is None:
+            return
+        question = Confirm(
+            lambda: context.app.looks,
+            "Open in another window",
+            (fault.message, "You can watch it here, read only. Nothing is written."),
+            yes=("confirm_go", "watch (read only)"),
+            no="not now",
+            level="info",
+        )
+        context.app.push_screen(question, lambda yes: look_on(context, folder) if yes else None)
+
+    async def _find_folder(self, options: SessionOptions) -> Path | None:
+        """Return the folder of the session that these options open; None if it cannot be found."""
+        words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
+        _, output = await self._host.ask("sessions", "list", *words, "--json")
+        path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
+        is_stored = bool(path) and await asyncio.to_thread(lambda: is_session_stored(Path(path)))
+        return Path(path) if is_stored else None
+
+    def _return_unsent(self) -> None:
+        """Put the messages that waited for a session back into the prompt."""
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
-        if messages := [one for one in waiting if isinstance(one, Prompt.Sent)]:
+        if messages := [item for item in waiting if isinstance(item, Prompt.Sent)]:
             self._host.frame.prompt.give_back(messages)
 
-    async def _let_go(self, reason: str) -> None:
-        session, pump = self._host.session, self._host.pump
-        self._host.session = self._host.pump = None
-        self._leave_whole()
+    async def _close_session(self, reason: Literal["switched", "signal", "quit"]) -> None:
+        session, pump, whole = self._host.session, self._host.pump, self._whole
+        self._host.session = self._host.pump = self._whole = None
+        if whole is not None:
+            whole.close()
         if pump is not None:
             pump.close()
         if session is not None:
-            session.submit(
-                Close(
-                    reason="switched" if reason == "switched" else "signal" if reason == "signal" else "quit"
-                )
-            )
+            session.submit(Close(reason=reason))
             await session.aclose()
 
-    async def close(self, reason: str) -> None:
-        """Keep what was typed, let go of the session."""
+    async def close(self, reason: Literal["signal", "quit"]) -> None:
+        """Save the unsent message, and close the session."""
         self._host.drafts.save_draft()
         self._host.app.answer = await self._host.reader.last_answer()
-        await self._let_go(reason)
+        await self._close_session(reason)
 
     def _send_waiting(self) -> bool:
-        """Send what waited for the session; whether something was begun with it."""
+        """Send what waited for the session; return True if that starts something."""
         app = self._host.app
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []
@@ -289,23 +304,23 @@ class SessionSwitcher:
             waiting.insert(0, Prompt.Sent(first, "send"))
         if not self._host.has_model:
             waiting = self._host.submitter.held_back(waiting)
-        for one in waiting:
-            if self.under_way:  # one of them opens another session: the rest is meant for that one
-                app.waiting_intents.append(one)
-            elif isinstance(one, Prompt.Sent):
-                self._host.submitter.sent(one)
-            elif isinstance(one, Intent):
-                self._host.act(one.name, one.argument)
-        return self.under_way or any(map(_begins, waiting))
+        for item in waiting:
+            if self.under_way:  # an earlier item opens another session: the rest is meant for that one
+                app.waiting_intents.append(item)
+            elif isinstance(item, Prompt.Sent):
+                self._host.submitter.send(item)
+            else:
+                self._host.act(item.name, item.argument)
+        return self.under_way or any(map(_starts_work, waiting))
 
 
-def _begins(one: Intent | Prompt.Sent) -> bool:
-    """Whether it is a message, a command line, or an action that no turn may run beside."""
-    if isinstance(one, Intent):
-        action = BY_NAME.get(one.name)
+def _starts_work(item: Intent | Prompt.Sent) -> bool:
+    """Return True for a message, a shell line, or an action that must not run beside a turn."""
+    if isinstance(item, Intent):
+        action = BY_NAME.get(item.name)
     else:
-        action = BY_SLASH.get(one.text.strip().split(" ")[0])
-    return isinstance(one, Prompt.Sent) if action is None else action.ground
+        action = BY_SLASH.get(item.text.strip().split(" ")[0])
+    return isinstance(item, Prompt.Sent) if action is None else action.ground
 
 
 def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
@@ -313,10 +328,10 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
     def spawn(options: SessionOptions) -> AppSession:
         handle, host.app.handle = host.app.handle, None
-        named = None
+        folder = None
         if options.session and host.config is not None:
-            named = host.config.data_dir / "sessions" / options.session
-        opened = remote(handle, named=named) if handle is not None else remote.spawn(options, named=named)
+            folder = host.config.data_dir / "sessions" / options.session
+        opened = remote(handle, named=folder) if handle is not None else remote.spawn(options, named=folder)
         return cast(AppSession, opened)
 
     return spawn

@@ -1,14 +1,15 @@
-"""What happens once after the first paint: the configuration, the first page, the watch on the themes."""
+"""Work done once after the first paint: the configuration, the start page, the watch on the themes."""
 
 import asyncio
 from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config import layers
+from tui_agent.config.git import ask_git
+from tui_agent.config.repository import find_repository
 from tui_agent.config.secrets import Keys
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
-from tui_agent.tui.commands.folder import folder_facts
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import Server, first_choices, ready_choices, servers
@@ -19,7 +20,7 @@ from tui_agent.tui.widgets import key_settings
 
 
 def configure(host: SessionHost) -> None:
-    """Read the typed configuration, and use what of it concerns the screen."""
+    """Read the typed configuration, and apply the settings of the screen."""
     app, frame = host.app, host.frame
     try:
         host.config = layers.load(app.options, app.environ)
@@ -28,12 +29,11 @@ def configure(host: SessionHost) -> None:
         return
     config = host.config
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
-        named = {path.stem for path in theme_files(app.environ)}
-        if config.theme in named:
-            app.wear_theme(config.theme)  # a trusted project's: the first frame did not know it yet
+        names = {path.stem for path in theme_files(app.environ)}
+        if config.theme in names:
+            app.wear_theme(config.theme)  # set by a trusted project: the first frame did not know it
         else:
-            listed = ", ".join(sorted(named))
-            app.say(f"There is no theme '{config.theme}'. There are: {listed}.", "warning")
+            app.say(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.", "warning")
     keys = key_settings.apply_key_settings(config.keys)
     app.use_keys(keys.actions)
     if keys.faults:
@@ -54,7 +54,7 @@ def configure(host: SessionHost) -> None:
 
 
 async def watch_themes(host: SessionHost) -> None:
-    """Draw anew when the file of the theme in use is saved."""
+    """Redraw when the file of the theme in use is saved."""
     app = host.app
     watching = await asyncio.to_thread(import_module, "tui_agent.tui.theme.watch")
 
@@ -66,9 +66,9 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """The page that stands before the first message: there at once, filled in where it stands.
+    """The page before the first message: shown at once, and filled in later.
 
-    What is found later (servers of this machine, what the folder is) never moves the focus nor what a digit means.
+    What is found later (servers of this machine, facts on the folder) never moves the focus or the meaning of a digit.
     """
 
     def __init__(self, host: SessionHost) -> None:
@@ -78,7 +78,7 @@ class StartPage:
         self._shown_for: tuple[bool, str] | None = None
 
     def early(self) -> None:
-        """Before the session is open, where it is certain already that there is no model."""
+        """Show the page before the session is open, if it is certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
         if config is None or config.model or config.base_url or options.session or options.continue_latest:
@@ -90,14 +90,14 @@ class StartPage:
         self.focus()
 
     def show(self) -> None:
-        """The page for the session that has just been opened."""
+        """Show the page for the session that was just opened."""
         self.refresh(again=True)
         self._host.chat.choose_page()
         self._host.frame.reshape()
         self.focus()
 
     def refresh(self, *, again: bool = False) -> None:
-        """Whether there is a model may have changed."""
+        """Update the page if a model was set, or is no longer usable."""
         settings = self._host.state.settings
         fault = settings.model.fault if settings else ""
         now = (not self._host.has_model, fault)
@@ -108,15 +108,14 @@ class StartPage:
         if before is not None and before[0] and not now[0] and self._host.chat.start.has_focus:
             self._host.prompt.focus()
 
-    def not_open(self, fault: str) -> bool:
-        """No session is open: why, for as long as that is so; False where that is to be said besides, since the chat
-        stands in its place or the same stood there already."""
+    def show_fault(self, fault: str) -> bool:
+        """Show why no session is open; return False if the chat is shown instead, or the same fault was shown already."""
         chat, header = self._host.chat, self._host.frame.header
         header.model_hint = "no session"
         header.show()
         if chat.in_sight:
-            return False  # what was said stays in sight; the status line tells
-        stood = chat.start.display and chat.start.fault == fault
+            return False  # the transcript stays in sight; the status line says it
+        was_shown = chat.start.display and chat.start.fault == fault
         chat.start.display = True
         self._shown_for = None
         folder = str(self._host.app.options.cwd)
@@ -131,11 +130,11 @@ class StartPage:
         )
         self._host.frame.reshape()
         self.focus()
-        return not stood
+        return not was_shown
 
     @property
     def is_shown(self) -> bool:
-        """Return True if it stands in the transcript's place."""
+        """Return True if the page is shown in place of the transcript."""
         return bool(self._host.chat.start.display)
 
     def choose(self, argument: str) -> None:
@@ -143,7 +142,7 @@ class StartPage:
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:
-        """Let digits choose, unless something is being typed or lies over the page."""
+        """Focus the page, unless something is being typed or a screen covers it."""
         app, start = self._host.app, self._host.chat.start
         if self._host.prompt.text:
             if start.has_focus:
@@ -152,7 +151,7 @@ class StartPage:
             start.focus()
 
     async def look(self) -> None:
-        """Look around, and fill in what there is."""
+        """Look for servers and facts on the folder, and fill them in."""
         cwd = self._host.app.options.cwd
         self._facts, self.local = await asyncio.gather(
             asyncio.to_thread(lambda: folder_facts(cwd)), servers()
@@ -175,6 +174,18 @@ class StartPage:
             policy=policy,
         )
         host.frame.reshape()
+
+
+def folder_facts(root: Path) -> str:
+    """Return `git main, clean`, or an empty string outside a repository. Blocking: call it in a thread."""
+    repository = find_repository(root)
+    if repository is None:
+        return ""
+    branch = f"git {repository.branch or 'detached'}"
+    changed = ask_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+    if changed is None:
+        return branch
+    return f"{branch}, {len(changed.splitlines())} changed" if changed else f"{branch}, clean"
 
 
 def known_keys(context: AppContext) -> frozenset[str]:

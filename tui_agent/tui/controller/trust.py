@@ -1,7 +1,7 @@
-"""The app's side of trust in a folder's own files: asked before anything of them is used, shown again by `/trust`.
+"""Trust in a folder's own files: asked before any of them is used, and shown again by `/trust`.
 
-Invariant: the engine that was started ahead uses none of them; where they are trusted now, another one is started in its
-place before a session is open.
+Invariant: the engine that was started ahead uses none of them; once they are trusted, another engine replaces it before a
+session is open.
 """
 
 import asyncio
@@ -19,36 +19,35 @@ ENGINE_ENDS_S = 5.0
 
 
 class TrustDialog:
-    """What becomes of the files of the folder that the app works in."""
+    """The question about the files of the folder that the app works in."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
 
     async def ask(self) -> bool:
-        """Before the first session: ask where nothing was decided. False where the user leaves."""
-        looked, paths = await asyncio.to_thread(self._look)
-        if not any(one.standing == "open" for one in looked):
+        """Ask about undecided files, before the first session; return False if the user quits."""
+        folders, paths = await asyncio.to_thread(self._look)
+        if not any(folder.standing == "open" for folder in folders):
             return True
-        answer = await self._host.app.push_screen_wait(self._sheet(looked, paths, asking=True))
+        answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=True))
         if answer == "quit":
             self._host.app.leave()
             return False
-        if answer is not None and self._keep(looked, answer, paths) and answer == "trust":
-            self._start_again()
+        if answer is not None and self._save(folders, answer, paths) and answer == "trust":
+            self._discard_engine()
         return True
 
     def show(self) -> None:
-        """What there is, and what was decided: `/trust`."""
+        """Show the files, and what was decided about them."""
         self._host.worker(self._show(), "trust")
 
     async def _show(self) -> None:
-        looked, paths = await asyncio.to_thread(self._look)
-        before = [one.standing for one in looked]
-        answer = await self._host.app.push_screen_wait(self._sheet(looked, paths, asking=False))
-        if answer is None or answer == "quit" or not self._keep(looked, answer, paths):
+        folders, paths = await asyncio.to_thread(self._look)
+        before = [folder.standing for folder in folders]
+        answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=False))
+        if answer is None or answer == "quit" or not self._save(folders, answer, paths):
             return
-        used = answer == "trust" or "trusted" in before
-        if used and self._host.session is not None:
+        if (answer == "trust" or "trusted" in before) and self._host.session is not None:
             self._host.configure()
             self._host.sessions.go_to(self._host.sessions.reopen(), "trust")
 
@@ -56,39 +55,39 @@ class TrustDialog:
         app = self._host.app
         try:
             return list(projects(app.options, app.environ)), find(app.options.cwd, app.environ)
-        except TuiAgentError:  # a folder that cannot be read holds nothing to use; opening it says why
+        except TuiAgentError:  # a folder that cannot be read has nothing to use; opening it says why
             return [], find(app.options.cwd.parent, app.environ)
 
-    def _sheet(self, looked: Sequence[Project], paths: Paths, *, asking: bool) -> TrustSheet:
-        wanted = [one for one in looked if one.standing == "open"] if asking else looked
-        marks = {str(one.files.folder): trust.marks(one.files, paths) for one in wanted}
-        sheet = TrustSheet(lambda: self._host.app.looks, wanted, marks, asking=asking)
-        sheet.ahead = self._host.questions.ahead()
+    def _sheet(self, folders: Sequence[Project], paths: Paths, *, asking: bool) -> TrustSheet:
+        listed = [folder for folder in folders if folder.standing == "open"] if asking else folders
+        marks = {str(folder.files.folder): trust.marks(folder.files, paths) for folder in listed}
+        sheet = TrustSheet(lambda: self._host.app.looks, listed, marks, asking=asking)
+        sheet.ahead = self._host.questions.typed_ahead()
         return sheet
 
-    def _keep(self, looked: Sequence[Project], answer: Answer, paths: Paths) -> bool:
-        """Write down the answer, about what was shown; False where that failed, which is said."""
+    def _save(self, folders: Sequence[Project], answer: Answer, paths: Paths) -> bool:
+        """Save the answer about the listed files; report a failure and return False."""
         app = self._host.app
         try:
-            for one in looked:
+            for folder in folders:
                 if answer == "forget":
-                    trust.forget(one.folder, paths)
-                elif one.files.files and one.standing != "trusted":
-                    trust.decide(one.files, "trusted" if answer == "trust" else "without", paths)
+                    trust.forget(folder.folder, paths)
+                elif folder.files.files and folder.standing != "trusted":
+                    trust.decide(folder.files, "trusted" if answer == "trust" else "without", paths)
         except TuiAgentError as fault:
             app.say(str(fault), "error")
             return False
-        count = counted(sum(len(one.files.files) for one in looked), "file")
-        said = {
-            "trust": f"{count} of this folder in use until one changes. /trust takes it back.",
-            "without": f"{count} of this folder left aside. /trust shows them.",
-            "forget": "Taken back. The next start asks again.",
+        count = counted(sum(len(folder.files.files) for folder in folders), "file")
+        notices = {
+            "trust": f"Trusted {count} of this folder until one changes. Undo with /trust.",
+            "without": f"Ignoring {count} of this folder. /trust shows them.",
+            "forget": "Decision removed. You are asked again at the next start.",
         }
-        app.say(said.get(answer, ""), "done")
+        app.say(notices.get(answer, ""), "done")
         return True
 
-    def _start_again(self) -> None:
-        """Let the engine go that was started without these files, and read the configuration with them."""
+    def _discard_engine(self) -> None:
+        """Close the engine that was started without these files, and read the configuration with them."""
         app = self._host.app
         handle, app.handle = app.handle, None
         if handle is not None:

@@ -1,7 +1,6 @@
 """The session as lines, for screen readers and plain terminals: one line an event, questions as numbered lists.
 
-Invariant: nothing is ever redrawn; every line is cleaned; what waits for an answer is announced once, and a number
-answers it.
+Invariant: nothing is redrawn; every line is cleaned; a question is announced once, and a number answers it.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
@@ -65,13 +64,13 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
 REACHES = ("once", "session", "always")
-HELP = "Type a message, or a number where one is asked for. /stop interrupts, /quit leaves."
+HELP = "Type a message, or a number to answer a question. /stop interrupts, /quit quits."
 TWICE_S = 1.5
 ENGINE_ENDS_S = 5.0
 
 
 class Linear:
-    """Says events, takes lines."""
+    """Writes events as lines, and turns typed lines into commands."""
 
     def __init__(self, session: "AppSession", say: Say) -> None:
         self.session = session
@@ -79,26 +78,25 @@ class Linear:
         self.state = SessionState()
         self.approvals = Approvals()
         self.verbs: dict[str, str] = {}
-        self._told: dict[str, str] = {}
-        """What was said already of an answer that still comes, by request."""
+        self._streamed_text: dict[str, str] = {}
+        """The part of an answer that was written already, by request."""
         self._coming: dict[str, str] = {}
         self._unmapped = False
-        """It was said already that the map of the repository is not there."""
+        """It was said already that the map of the repository is missing."""
         self.under_way = False
-        """A message was handed over, and its turn has not begun yet: the next one steers."""
+        """A message was sent and its turn has not started: the next message steers."""
 
     def tell(self, record: Envelope) -> None:
-        """One event in a line, if it is one that a person wants to hear."""
+        """Write an event, if the user wants to know it."""
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)
-        lines = self.lines(record) if record.agent == MAIN_AGENT else self._of_delegate(record)
+        lines = self.lines(record) if record.agent == MAIN_AGENT else self._delegate_lines(record)
         for line in lines:
             self.say(clean(line))
 
-    def _of_delegate(self, record: Envelope) -> list[str]:
-        """What is said about a subtask: how it begins and ends, its calls and its questions, each under its name; not its
-        words, which are not the answer."""
+    def _delegate_lines(self, record: Envelope) -> list[str]:
+        """Return the lines for a subtask's event, with its name; not its text, which is not the answer."""
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
@@ -112,14 +110,14 @@ class Linear:
                 return [f"{record.agent}, {line}" for line in self.lines(record)]
 
     def lines(self, record: Envelope) -> list[str]:
-        """What is said about an event."""
+        """Return the lines for an event."""
         match record.payload:
             case UserMessageReceived(text=text, mentions=mentions):
-                return [f"you, {text_preview(text)}", *map(_mentioned, mentions)]
+                return [f"you, {text_preview(text)}", *map(_mention_line, mentions)]
             case UserSteered(mentions=mentions):
-                return [_mentioned(one) for one in mentions]
+                return [_mention_line(mention) for mention in mentions]
             case TurnStarted(goes_on=True):
-                return ["the agent goes on"]
+                return ["the agent continues"]
             case ToolCalled() as call:
                 self.verbs[call.call_id] = f"{named(call.verb)}, {named(call.target)}"
                 return []
@@ -128,13 +126,13 @@ class Linear:
                 outcome = f", {clean_line(done.summary)}" if done.summary else ""
                 return [f"tool {call_words}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
             case ModelDelta(request_id=request_id, part="text", text=text):
-                return self._streamed(request_id, text)
+                return self._streamed_lines(request_id, text)
             case ModelResponded(request_id=request_id, parts=parts):
-                told = self._told.pop(request_id, "")
+                streamed = self._streamed_text.pop(request_id, "")
                 self._coming.pop(request_id, None)
                 answer = "\n".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
-                rest = answer.removeprefix(told).strip("\n")
-                return [rest if told else f"answer, {rest}"] if rest else []
+                rest = answer.removeprefix(streamed).strip("\n")
+                return [rest if streamed else f"answer, {rest}"] if rest else []
             case ModelRetried() as again:
                 return [
                     f"model, {again.fault}, {again.message}, try {again.attempt + 1} in {again.wait_s:.0f} seconds"
@@ -170,47 +168,46 @@ class Linear:
             case _:
                 return []
 
-    def _streamed(self, request_id: str, text: str) -> list[str]:
-        """The whole lines that an answer has got."""
-        coming = self._coming.get(request_id, "") + text
-        whole, newline, rest = coming.rpartition("\n")
+    def _streamed_lines(self, request_id: str, text: str) -> list[str]:
+        """Return the new complete lines of a streamed answer."""
+        complete, newline, rest = (self._coming.get(request_id, "") + text).rpartition("\n")
         self._coming[request_id] = rest
         if not newline:
             return []
-        told = self._told.get(request_id, "")
-        self._told[request_id] = f"{told}{whole}\n"
-        lines = [line for line in whole.split("\n") if line.strip()]
-        return [f"answer, {lines[0]}", *lines[1:]] if lines and not told.strip() else lines
+        streamed = self._streamed_text.get(request_id, "")
+        self._streamed_text[request_id] = f"{streamed}{complete}\n"
+        lines = [line for line in complete.split("\n") if line.strip()]
+        return [f"answer, {lines[0]}", *lines[1:]] if lines and not streamed.strip() else lines
 
     def _permission(self, request: PermissionRequested) -> list[str]:
         state = self.state.view()
         policy = state.settings.policy if state.settings else "ask"
-        shown = [
+        previews = [
             text_preview(getattr(block, "text", getattr(block, "diff", ""))) for block in request.preview
         ]
         answers = ["1. Yes, this once"]
         for number, reach in ((2, "session"), (3, "always")):
-            choice = next((one for one in request.choices if one.reach == reach), None)
+            choice = _find_choice(request, reach)
             word = "Yes, this session" if reach == "session" else "Always, as a rule"
             if choice is None or not choice.offered:
-                answers.append(f"{number}. {word}: not offered")
+                answers.append(f"{number}. {word}: not available")
             else:
                 answers.append(f"{number}. {word}: {named(choice.rule)}")
         return [
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
-            *(clean(text, reveal=True) for text in shown if text),
+            *(clean(text, reveal=True) for text in previews if text),
             *(
-                f"Does: {what}: {', '.join(f'{one.word} {one.about}'.strip() for one in said)}"
-                for what, said in deed_lines(request)
+                f"Does: {target}: {', '.join(f'{deed.word} {deed.about}'.strip() for deed in deeds)}"
+                for target, deeds in deed_lines(request)
             ),
             *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
             *([f"Warning: {named(request.risk)}"] if request.risk else []),
             *answers,
-            "4. No. Words after the number are told to the agent.",
+            "4. No. Text after the number is sent to the agent.",
         ]
 
     def take(self, line: str) -> Command | None:
-        """What a typed line means; None where it means nothing now."""
+        """Return the command for a typed line; None, with a hint, if it means nothing now."""
         line = line.strip()
         view = self.approvals.view()
         number, _, words = line.partition(" ")
@@ -240,9 +237,9 @@ class Linear:
     def _decide(self, request: PermissionRequested, number: int, words: str) -> Command | None:
         if number == 4:
             return DecidePermission(request_id=request.request_id, decision="deny", message=words)
-        choice = next((one for one in request.choices if one.reach == REACHES[number - 1]), None)
+        choice = _find_choice(request, REACHES[number - 1])
         if number > 1 and (choice is None or not choice.offered):
-            self.say("That answer is not offered here.")
+            self.say("That answer is not available here.")
             return None
         if number == 1:
             return DecidePermission(request_id=request.request_id, decision="allow")
@@ -258,7 +255,7 @@ async def talk(
     prompt: str = "",
     data_dir: Path | None = None,
 ) -> int:
-    """Drive one session by lines until `/quit` or the end of input; the exit status."""
+    """Run one session by lines until `/quit` or the end of input; return the exit status."""
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
@@ -284,7 +281,7 @@ async def talk(
 
 
 def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None) -> int:
-    """The app without a screen, on standard input and output, until the user leaves; the exit status."""
+    """Run the app without a screen, on standard input and output, until the user quits; return the exit status."""
     remote = import_module("tui_agent.session.remote").RemoteSession
 
     def say(line: str) -> None:
@@ -296,11 +293,11 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
         async with anyio.create_task_group() as group:
             group.start_soon(typed.read, sys.stdin.fileno())
             group.start_soon(typed.watch_signals)
-            status = await driven(typed)
+            status = await run_session(typed)
             group.cancel_scope.cancel()
         return typed.status or status
 
-    async def driven(typed: Typed) -> int:
+    async def run_session(typed: Typed) -> int:
         answer = await ask_about_files(options, os.environ, typed.line, say)
         if answer == "quit":
             return 0
@@ -314,7 +311,7 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
 
 
 async def _tell_all(session: "AppSession", linear: Linear, last: int) -> None:
-    """Say what comes. Once everything up to `last` is said, the turn goes on in which something was asked at the end."""
+    """Write all events. After event `last`, continue a turn that stopped at a question."""
     follower = session.follow()
     while batch := await follower.next():
         for record in batch:
@@ -327,7 +324,7 @@ async def _tell_all(session: "AppSession", linear: Linear, last: int) -> None:
 
 
 class Typed:
-    """Lines of standard input, and what signals mean as lines: Ctrl+C stops the turn, twice in a row leaves."""
+    """Lines of standard input; Ctrl+C becomes the line /stop, twice in a row /quit."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -356,18 +353,22 @@ class Typed:
                 return
 
     async def watch_signals(self) -> None:
-        """Runs until cancelled."""
+        """Turn signals into lines until cancelled."""
         last = -TWICE_S
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:
                 if number == signal.SIGINT:
-                    again, last = time.monotonic() - last < TWICE_S, time.monotonic()
-                    self._lines.put_nowait("/quit" if again else "/stop")
+                    is_second, last = time.monotonic() - last < TWICE_S, time.monotonic()
+                    self._lines.put_nowait("/quit" if is_second else "/stop")
                 else:
                     self.status = 128 + number
                     self._lines.put_nowait(None)
 
 
-def _mentioned(one: Mention) -> str:
-    sent = mention_sent(one, units.size(one.size), units.tokens(one.tokens))
-    return f"mentions {named(mention_name(one))}, {clean_line(sent)}"
+def _find_choice(request: PermissionRequested, reach: str) -> Choice | None:
+    return next((choice for choice in request.choices if choice.reach == reach), None)
+
+
+def _mention_line(mention: Mention) -> str:
+    sent = mention_sent(mention, units.size(mention.size), units.tokens(mention.tokens))
+    return f"mentions {named(mention_name(mention))}, {clean_line(sent)}"

@@ -1,6 +1,6 @@
-"""The question whether a folder's own files may be used, in lines.
+"""The question whether to trust a folder's own files, in lines.
 
-Invariant: only the number that says so trusts anything; the end of input trusts nothing.
+Invariant: only the number 2 trusts anything; the end of input trusts nothing.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +16,7 @@ from tui_agent.tui.text import clean_line
 
 _ANSWERS: Mapping[str, Answer] = {"1": "without", "2": "trust", "3": "quit"}
 _CHOICES = (
-    "1. Go on without them; not asked again until one changes",
+    "1. Continue without them; you are asked again when one changes",
     "2. Trust these files until one of them changes",
     "3. Quit",
 )
@@ -28,20 +28,20 @@ async def ask_about_files(
     read_line: Callable[[], Awaitable[str | None]],
     say: Callable[[str], None],
 ) -> Answer | None:
-    """Ask where nothing was decided about the folder's files, and keep the answer; None where nothing is to be asked."""
-    looked = [one for one in projects(options, environ) if one.standing == "open"]
-    if not looked:
+    """Ask about undecided files of the folder, and save the answer; return None if there are none."""
+    folders = [folder for folder in projects(options, environ) if folder.standing == "open"]
+    if not folders:
         return None
     paths = find(options.cwd, environ)
-    for one in looked:
-        marked = trust.marks(one.files, paths)
+    for folder in folders:
+        marks = trust.marks(folder.files, paths)
         say(
             clean_line(
-                f"These files of {one.files.folder} could steer this program. None is used yet.", reveal=True
+                f"These files of {folder.files.folder} can steer this program. None is used yet.", reveal=True
             )
         )
-        for file in one.files.files:
-            mark = marked.get(file.name, "")
+        for file in folder.files.files:
+            mark = marks.get(file.name, "")
             say(clean_line(f"{f'{mark}, ' if mark else ''}{file.name}, {power(file)}", reveal=True))
     for choice in _CHOICES:
         say(choice)
@@ -49,8 +49,8 @@ async def ask_about_files(
         answer = _ANSWERS.get(line.strip())
         if answer in ("trust", "without"):
             try:
-                for one in looked:
-                    trust.decide(one.files, "trusted" if answer == "trust" else "without", paths)
+                for folder in folders:
+                    trust.decide(folder.files, "trusted" if answer == "trust" else "without", paths)
             except ConfigError as fault:
                 say(clean_line(str(fault)))
                 continue

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def context_rows(
     view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role = "s1"
 ) -> list[Strip]:
-    """At most `most` rows: the sections go first where room is short, largest kept longest."""
+    """Return at most `most` rows; without room for all, the smallest sections are dropped first."""
     palette = looks.palette
     fill = palette.rich("t1", ground)
     bold = doing(palette.rich("t1", ground, bold=True), "context")
     right: list[Part] = []
     if view.window:
         assumed = "?" if view.assumed else ""
-        held = f"{'~' if view.learnt else ''}{units.tokens(view.window)}{assumed}"
-        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {held}"
+        limit = f"{'~' if view.learnt else ''}{units.tokens(view.window)}{assumed}"
+        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {limit}"
         right = [
             (used, palette.rich("t2", ground)),
             ("  ", fill),
@@ -50,8 +50,8 @@ def context_rows(
     room = most - len(rows) - 1
     rows += _sections(view, looks, width, max(0, room), ground)
     if view.window:
-        said = palette.rich(meter_role(view), ground, bold=view.level in ("over", "compaction"))
-        rows.append(row(width, [("  ", fill), (words(view), said)], fill=fill))
+        style = palette.rich(meter_role(view), ground, bold=view.level in ("over", "compaction"))
+        rows.append(row(width, [("  ", fill), (words(view), style)], fill=fill))
     return rows[:most]
 
 
@@ -59,7 +59,7 @@ def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, gro
     palette = looks.palette
     fill = palette.rich("t1", ground)
     thousands = view.used >= units.KILO
-    # In tenths of a thousand, as their figures are written; plain below a thousand, as the head's.
+    # In tenths of a thousand, as the figures are written; plain below a thousand, as in the head.
     sections = view.sections_of(units.tenths(view.used) if thousands else view.used)
     if len(sections) > most:
         largest = sorted(sections, key=lambda section: -section.tokens)[:most]

@@ -1,5 +1,7 @@
-"""The footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key, and where
-there is no room for all the way out is not among those that go."""
+"""The footer: the keys that work now, most useful first, help last.
+
+Invariant: it never names a key that does nothing; keys that close something are dropped last.
+"""
 
 from collections.abc import Sequence
 
@@ -28,7 +30,7 @@ class Footer(LinePane):
             (" help", doing(self.style("t3"), "help")),
         ]
         left: list[Part] = [(" " * self.shape.indent, self.style())]
-        for key, word, _ in self._fitting(width - 4 - cells(help_parts) - cells(left)):
+        for key, word, _ in self._visible_hints(width - 4 - cells(help_parts) - cells(left)):
             left += [
                 (key, self.style("t2", bold=True)),
                 (f" {word}", self.style("t3")),
@@ -36,8 +38,8 @@ class Footer(LinePane):
             ]
         return [row(width, left, help_parts, fill=self.style())]
 
-    def _fitting(self, room: int) -> list[KeyHint]:
-        """Of too many keys the last go, the way out never."""
+    def _visible_hints(self, room: int) -> list[KeyHint]:
+        """Return the hints that fit; the last are dropped first, but those that close something only at the end."""
         shown = [hint for hint in self.keys if hint.action != "help"]
         while shown and wide(shown) > room:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))

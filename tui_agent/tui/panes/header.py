@@ -1,6 +1,6 @@
-"""The header: who runs what, under which policy, at what cost, with how much context.
+"""The header: title, model, policy, cost and context of the session.
 
-Invariant: policy, cost and context are named at every width; nothing here depends on what the body shows.
+Invariant: policy, cost and context are shown at every width; nothing here depends on what the body shows.
 """
 
 from typing import TYPE_CHECKING
@@ -32,14 +32,14 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """What the status line would say; the two-line mode shows it here."""
+        """Set the status, which the two-line mode shows here."""
         if status != self.status:
             self.status = status
             if self.shape.tiny:
                 self.show()
 
     def set_views(self, state: "SessionStateView", meter: "ContextMeterView") -> None:
-        """Show these; paint only if something differs."""
+        """Show these views."""
         self.state, self.meter = state, meter
         self.show()
 
@@ -51,12 +51,12 @@ class Header(LinePane):
         margin = 2 if width >= 30 else 0
         if shape.tiny:
             symbol, role = mood_symbol(self.status, symbols)
-            says = f"{self.status.word} {self.status.what}".strip()
+            status = f"{self.status.word} {self.status.what}".strip()
             state: list[Part] = [
                 (symbol, self.style(role)),
                 (" ", self.style()),
                 part(
-                    fit(clean_line(says), max(4, width - cells(right) - 6), symbols.ellipsis),
+                    fit(clean_line(status), max(4, width - cells(right) - 6), symbols.ellipsis),
                     self.style(bold=True),
                 ),
             ]
@@ -118,7 +118,7 @@ class Header(LinePane):
         return shown
 
     def _jobs(self, width: int) -> str:
-        """How many background jobs run."""
+        """Return the number of background jobs, in words."""
         count = len(self.state.jobs) if self.state is not None and width >= 30 and not self.shape.tiny else 0
         return counted(count, "job") if count else ""
 
@@ -127,7 +127,7 @@ class Header(LinePane):
         return part(name, doing(self.style(policy_role(name)), "policy"))
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Whether commands are confined; that they are not stands out where fewer questions rest on it."""
+        """Return `sandbox` or `no sandbox`, with emphasis if the policy relies on it."""
         state = self.state
         if state is None or width < 70:
             return []

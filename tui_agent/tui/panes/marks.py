@@ -1,6 +1,6 @@
-"""What stands out on a line of time: its symbol, its word, its role, and which of two in one place is shown.
+"""Marks on a time line: symbol, word and role of each, and which of two in one column is shown.
 
-Invariant: a mark looks the same wherever it stands.
+Invariant: a mark looks the same everywhere.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _LOUDEST: Final[tuple[AnyMark, ...]] = ("error", "denied", "you", "compaction", 
 
 
 def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
-    """The symbol of a mark."""
+    """Return the symbol of a mark."""
     signs: dict[AnyMark, str] = {
         "you": symbols.bar,
         "files": symbols.files,
@@ -34,10 +34,6 @@ def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
 
 
 def loudest(marks: Iterable[tuple[int, AnyMark]]) -> dict[int, AnyMark]:
-    """One mark for each column: the one that must not be missed."""
-    found: dict[int, AnyMark] = {}
-    for column, mark in marks:
-        known = found.get(column)
-        if known is None or _LOUDEST.index(mark) < _LOUDEST.index(known):
-            found[column] = mark
-    return found
+    """Return the most important mark of each column."""
+    # The most important ones come last, and replace others of their column.
+    return dict(sorted(marks, key=lambda mark: _LOUDEST.index(mark[1]), reverse=True))

@@ -25,26 +25,28 @@ WORDS = {
 
 
 def meter_role(view: "ContextMeterView") -> Role:
-    """Green below the warning, amber from there on, red close to compaction."""
+    """Return the meter's role: green below the warning, then amber, red close to compaction."""
     if view.level == "compaction" or view.fraction >= CRITICAL:
         return "error"
     return "success" if view.level == "below" else "warning"
 
 
 def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bold: bool = False) -> Style:
-    """Bold past the soft limit: the stronger tone that is no alarm yet."""
+    """Return the meter's style, bold past the soft limit."""
     return palette.rich(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
 
 
 def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
-    """Where the limits stand on a bar of this many cells, each with its share in percent: warning, soft limit, and where
-    compaction comes, if it does. The warning goes where there is no room for three."""
+    """Return the cells of the limits on a bar, each with its percentage: warning, soft limit, and compaction if it is on.
+
+    A short bar has no warning.
+    """
     limits = (WARN, SOFT, view.compacts) if cells >= 10 else (SOFT, view.compacts)
     return {min(cells - 1, round(limit * cells)): f"{limit * 100:.0f}" for limit in limits if limit}
 
 
 def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:
-    """The filled part, then the rest; the limits' ticks stand on both."""
+    """Draw the filled part, then the rest, both with the ticks of the limits."""
     filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
     marks = ticks(view, cells)
     full = "".join(symbols.meter_passed if at in marks else symbols.meter_full for at in range(filled))
@@ -53,7 +55,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """The numbers under the ticks; where two would run into each other, the later one's."""
+    """Return the numbers below the ticks; of two that would overlap, the later one."""
     line = [" "] * cells
     for at, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), at - (label == "32")))
@@ -64,5 +66,5 @@ def tick_labels(view: "ContextMeterView", cells: int) -> str:
 
 
 def words(view: "ContextMeterView") -> str:
-    """The level in words."""
+    """Return the level in words."""
     return WORDS["compaction"] if view.fraction >= CRITICAL else WORDS[view.level]

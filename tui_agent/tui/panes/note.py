@@ -1,7 +1,6 @@
-"""A short word to the user above the prompt: what was refused and why, what was done.
+"""A notice above the prompt: what was refused and why, or what was done.
 
-Invariant: it covers, it moves nothing; it is wrapped, and where it has no room it names the key that shows all of it; it
-goes by itself or with the next message.
+Invariant: it covers other widgets and moves none; it is wrapped, and if it is cut it names the key that shows all of it.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -19,24 +18,24 @@ MOST_ROWS: Final = 8
 
 
 class Note(LinePane):
-    """A few rows on the menu's surface, with a bar and a symbol of its level."""
+    """A few rows of text with a symbol for the level."""
 
     surface = "s3"
     text: str = ""
     level: Level = "info"
     key: str = ""
-    """What shows all of it."""
+    """The key that shows all of it."""
     cut: bool = False
-    """Not all of it has room."""
+    """True if not all of it is shown."""
 
     def lines(self, width: int, most: int = MOST_ROWS) -> list[str]:
-        """The text as it stands at this width, in so many rows."""
+        """Return the text wrapped to this width, at most `most` rows."""
         pieces = wrap(clean(self.text), max(10, width - 4))
         self.cut = len(pieces) > min(most, MOST_ROWS)
         if not self.cut:
             return pieces
-        held = max(0, min(most, MOST_ROWS) - 1)
-        return [*pieces[:held], f"{self.key} shows all of it, {len(pieces) - held} more lines."]
+        count = max(0, min(most, MOST_ROWS) - 1)
+        return [*pieces[:count], f"{self.key} shows all of it, {len(pieces) - count} more lines."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         symbols = self.looks.symbols

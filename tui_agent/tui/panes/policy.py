@@ -1,4 +1,4 @@
-"""How a policy is coloured and what it says in a few words. Invariant: the name always stands beside the colour."""
+"""Colours and short descriptions of the policies. Invariant: the name is always shown with the colour."""
 
 from tui_agent.tui.theme.theme import Role
 
@@ -11,21 +11,21 @@ SAYS: dict[str, str] = {
 }
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
-"""In and of the workspace; `run` is a command that does more than read, `outside` any other folder."""
+"""Actions in the workspace; `run` is a command that does more than read, `outside` is any other folder."""
 GRID: dict[str, tuple[str, ...]] = {
     "plan": ("yes", "no", "no", "no", "no", "no"),
     "ask": ("yes", "asks", "asks", "asks", "asks", "asks"),
     "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""What each profile says of it; `sandbox`: yes where commands are confined, else it asks."""
+"""What each policy does, by column; `sandbox`: yes if commands are confined, else it asks."""
 
 
 def policy_role(name: str) -> Role:
-    """The colour role of a policy."""
+    """Return the colour role of a policy."""
     return ROLES.get(name, "accent")
 
 
 def policy_words(name: str, *, unconfined: bool = False) -> str:
-    """What the policy does; `unconfined`: where nothing confines commands."""
+    """Return what the policy does; `unconfined` if commands run without a sandbox."""
     return UNCONFINED.get(name, SAYS.get(name, "")) if unconfined else SAYS.get(name, "")

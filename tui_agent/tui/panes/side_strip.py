@@ -1,4 +1,4 @@
-"""The one-line strip that stands for the side panes where there is no room for them."""
+"""The one-line strip shown in place of the side panes on a narrow screen."""
 
 from typing import TYPE_CHECKING
 
@@ -23,30 +23,30 @@ class PaneStrip(LinePane):
     files: "FilesChangedView | None" = None
 
     def set_views(self, todo: "TodoView", files: "FilesChangedView") -> None:
-        """Show these."""
+        """Show these views."""
         self.todo, self.files = todo, files
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        wide = self.shape.width >= 70
+        is_wide = self.shape.width >= 70
         left: list[Part] = [("  ", self.style()), ("Todo", doing(self.style(bold=True), "todo"))]
         items = self.todo.items if self.todo else ()
         if self.todo is not None and items:
             at = self.todo.done if self.todo.current is None else self.todo.current + 1
-            done = " done" if wide and self.todo.current is None else ""
+            done = " done" if is_wide and self.todo.current is None else ""
             left.append((f" {at}/{len(items)}{done}", doing(self.style("t2"), "todo")))
         else:
             left.append((" none", self.style("t3")))
         if self.files and self.files.files:
             left += [
-                ("   " if wide else "  ", self.style()),
+                ("   " if is_wide else "  ", self.style()),
                 part(counted(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
             ]
             for words, role in units.changed_lines(
                 self.files.added, self.files.removed, self.looks.symbols.minus
             ):
                 left.append((f" {words}", self.style(role)))
-        names, key_map = ("todo", "trace") if wide else ("todo",), key_map_of(self.app)
+        names, key_map = ("todo", "trace") if is_wide else ("todo",), key_map_of(self.app)
         right: list[Part] = []
         for word in names:
             right += [("  ", self.style())] if right else []

@@ -1,6 +1,6 @@
 """The side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
 
-Invariant: one widget, drawn row by row, so nothing that happens in a session ever asks for a layout.
+Invariant: one widget, drawn row by row, so that no event of a session causes a layout.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sidebar(LinePane):
-    """Todo, trace and context. `folds` are the spans that the user folded or opened."""
+    """Todo, trace and context. `folds` are the spans that the user folded (True) or opened."""
 
     surface = "s1"
     todo: "TodoView | None" = None
@@ -33,12 +33,12 @@ class Sidebar(LinePane):
         self.folds: dict[int, bool] = {}
 
     def set_views(self, todo: "TodoView", trace: "TraceView", meter: "ContextMeterView", now: float) -> None:
-        """Show these."""
+        """Show these views."""
         self.todo, self.trace, self.meter, self.now = todo, trace, meter, now
         self.show()
 
     def beat(self, now: float) -> None:
-        """Running times move on."""
+        """Update the running times."""
         self.now = now
         self.show()
 
@@ -68,8 +68,5 @@ class Sidebar(LinePane):
             event.prevent_default()
 
     def _is_folded(self, index: int) -> bool:
-        from_hand = self.folds.get(index)
-        if from_hand is not None:
-            return from_hand
         assert self.trace is not None
-        return index in self.trace.roots[:-1]
+        return self.folds.get(index, index in self.trace.roots[:-1])

@@ -1,6 +1,6 @@
-"""A trace's spans as rows: what is shown, in which order, under which name. Used by the side pane and the screen.
+"""The rows of a trace: which spans are shown, in which order, with which name. Used by the side pane and the screen.
 
-Invariant: pure; failed and denied spans are never hidden by a fold that the user did not make.
+Invariant: pure; failed and denied spans are hidden only by a fold that the user made.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,45 +29,36 @@ FAULTS = {
     "invalid_request": "request refused",
     "script": "script does not fit",
 }
-"""Faults of models as people say them."""
+"""Faults of models in plain words."""
 ROW = 1000
-"""Characters of a name that a row can show at most."""
+"""Most characters of a name that a row can show."""
 LOUD = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
-_STATE_ROLE: "dict[SpanState, Role]" = {
-    "queued": "t3",
-    "running": "accent",
-    "waiting": "warning",
-    "done": "success",
-    "failed": "error",
-    "denied": "warning",
-    "interrupted": "warning",
-}
 
 
 def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
-    """Symbol and colour of a span's state."""
+    """Return symbol and colour of a span's state."""
     if span.kind == "subtask" and span.state in ("done", "running"):
         return symbols.subtask, "accent"
-    symbol = {
-        "queued": symbols.queued,
-        "running": symbols.running,
-        "waiting": symbols.waiting,
-        "done": symbols.done,
-        "failed": symbols.failed,
-        "denied": symbols.stopped,
-        "interrupted": symbols.stopped,
-    }[span.state]
-    return symbol, _STATE_ROLE[span.state]
+    looks: dict[SpanState, tuple[str, Role]] = {
+        "queued": (symbols.queued, "t3"),
+        "running": (symbols.running, "accent"),
+        "waiting": (symbols.waiting, "warning"),
+        "done": (symbols.done, "success"),
+        "failed": (symbols.failed, "error"),
+        "denied": (symbols.stopped, "warning"),
+        "interrupted": (symbols.stopped, "warning"),
+    }
+    return looks[span.state]
 
 
 def is_group(span: "Span") -> bool:
-    """Turns and iterations have a fold mark instead of a state."""
+    """Return True for turns and iterations, which have a fold mark instead of a state."""
     return span.kind in ("turn", "iteration")
 
 
 def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) -> str:
-    """The span's name in its row."""
+    """Return the span's name for its row."""
     name = clean_line(span.name)
     match span.kind:
         case "model":
@@ -94,13 +85,13 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
 
 
 def fault_words(text: str) -> str:
-    """`transport, try 2` → `no connection, try 2`; anything else as it is."""
+    """Replace the name of a fault: `transport, try 2` → `no connection, try 2`."""
     kind, comma, rest = text.partition(",")
     return FAULTS.get(kind, kind) + comma + rest
 
 
 def short_target(target: str) -> str:
-    """The last part of a path, anything else as it is."""
+    """Return the last part of a path, anything else as it is."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target
@@ -108,7 +99,7 @@ def short_target(target: str) -> str:
 
 
 def descendants(span: "Span", view: "TraceView") -> Iterator[int]:
-    """Indices of everything below a span, in order."""
+    """Yield the indices of all spans below a span, in order."""
     stack = list(reversed(span.children))
     while stack:
         index = stack.pop()
@@ -117,15 +108,14 @@ def descendants(span: "Span", view: "TraceView") -> Iterator[int]:
 
 
 def loud(span: "Span", view: "TraceView") -> bool:
-    """Whether it, or anything below it, failed, was denied or still runs."""
+    """Return True if the span or one below it failed, was denied or still runs."""
     return span.state in LOUD or any(view.spans[index].state in LOUD for index in descendants(span, view))
 
 
 def visible(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
-    """The spans to show under these roots, given which are folded (True) or opened (False) by hand or by the pane.
+    """Return the spans to show below these roots; `folds` are those folded (True) or opened by the user or the pane.
 
-    What nobody folded or opened stands open, but for subtasks that went well. What is folded is not looked at: of a long
-    session it is packed.
+    Other spans are open, but for successful subtasks. Folded spans are not read: in a long session they are packed.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -141,7 +131,7 @@ def visible(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) 
 
 
 def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> bool:
-    """Whether its children are hidden."""
+    """Return True if the span's children are hidden."""
     if not span.children:
         return False
     by_hand = folds.get(span.index)
@@ -151,12 +141,12 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
 
 
 def tokens(span: "Span", count: int | None) -> str:
-    """What it sent or got; `~` stands before an estimate."""
+    """Format a count of tokens; `~` marks an estimate."""
     return "" if count is None else f"{'~' if span.estimated else ''}{units.tokens(count)}"
 
 
 def took(span: "Span", now: float) -> str:
-    """Its duration, or how long it has been running."""
+    """Format the duration of a span, or the time it has been running."""
     if span.duration_ms is not None:
         return units.duration(span.duration_ms / 1000)
     if span.state in ("running", "waiting"):

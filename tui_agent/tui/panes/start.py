@@ -1,6 +1,6 @@
-"""What stands where the chat will be: how to begin. With no model, what was found and what else there is.
+"""The page before the first message: how to begin, and without a model the ways to set one up.
 
-Invariant: every row says what it does and the key for it; nothing has been sent anywhere when this is shown.
+Invariant: every row says what it does and its key; nothing has been sent anywhere while this is shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ WIDEST = 92
 
 
 class Choice(NamedTuple):
-    """One row: `intent` is what it means; without one it only informs."""
+    """One row: `intent` is the action it runs; without one it only informs."""
 
     name: str
     about: str
@@ -39,23 +39,23 @@ WITHOUT_KEY = (
     Choice("Demo", "a real task in a throw-away folder", "about 60 s", "demo", "Without a key"),
     Choice(
         "Other provider",
-        "type in a key, or the address of a server of yours",
+        "type in a key, or the address of your server",
         "",
         "provider",
         "Without a key",
     ),
     Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
 )
-"""What can be chosen wherever it is: these rows stand in the first frame."""
+"""Choices that work everywhere; the first frame shows them."""
 UNOPENED = (
     Choice("Try again", "open a new session of this folder", "/new", "new"),
     Choice("Sessions", "open a recorded session of this folder", "/sessions", "sessions"),
 )
-"""Where no session could be opened."""
+"""Choices when no session could be opened."""
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The page before the first message. Its keys are in the registry, scope `start`; others go to the prompt."""
+    """The start page. Its keys are in the registry, scope `start`; others go to the prompt."""
 
     key_methods = {"start_row": "move", "start_pick": "pick", "start_use": "use", "start_leave": "leave"}
 
@@ -66,15 +66,15 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.unopened = False
         self.choices: Sequence[Choice] = ()
         self.numbers: dict[str, int] = {}
-        """The digit of each intent: what is found later gets the next one, so that none changes its meaning."""
+        """The digit of each intent: one found later gets the next digit, so that none changes its meaning."""
         self.folder = ""
         self.folder_facts = ""
         self.left = 0
-        """Files of the folder that are not used because nobody trusted them."""
+        """Number of the folder's files that are not used because they are not trusted."""
         self.policy = "ask"
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """Where letters go that choose nothing."""
+        """The widget that gets letters which choose nothing."""
         self._typing = False
 
     def set_page(
@@ -88,31 +88,31 @@ class Start(KeyActions, LinePane, can_focus=True):
         policy: str,
         unopened: bool = False,
     ) -> None:
-        """Show this. `fault`: why the model that was asked for cannot be used, or why no session is open (`unopened`)."""
-        numbered = bool(self.numbers) and self.chosen < len(self.usable)
-        held = self.usable[self.chosen].intent if numbered else ""
+        """Show this page. `fault` is why the wanted model is not usable, or why no session is open (`unopened`)."""
+        is_numbered = bool(self.numbers) and self.chosen < len(self.usable)
+        intent_before = self.usable[self.chosen].intent if is_numbered else ""
         if needs_model != self.needs_model or unopened != self.unopened:
-            self.numbers, held = {}, ""
+            self.numbers, intent_before = {}, ""
         self.unopened = unopened
         self.needs_model, self.fault, self.choices = needs_model, fault, choices
         self.folder, self.folder_facts, self.policy = folder, facts, policy
-        intents = [one.intent for one in self.usable]
+        intents = [choice.intent for choice in self.usable]
         for intent in intents:
             self.numbers.setdefault(intent, max(self.numbers.values(), default=0) + 1)
-        self.chosen = intents.index(held) if held in intents else 0
+        self.chosen = intents.index(intent_before) if intent_before in intents else 0
         self.show()
 
     @property
     def usable(self) -> list[Choice]:
-        """The rows that can be chosen, in the order in which they stand."""
-        return [one for one in self.choices if one.intent]
+        """The rows that can be chosen, in order."""
+        return [choice for choice in self.choices if choice.intent]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         room = min(WIDEST, width - 4)
         indent = max(2, min(14, (width - room) // 2))
         body = self._body(room, indent, width)
         if len(body) > height:
-            body = body[3:]  # what it is and does is said elsewhere too
+            body = body[3:]  # the introduction is not needed
         top = max(0, min(4, (height - len(body)) // 3))
         return [row(width, [], fill=self.style())] * top + body
 
@@ -140,21 +140,20 @@ class Start(KeyActions, LinePane, can_focus=True):
             gap,
         ]
         if self.needs_model:
-            rows += [*self._warning(room, line), gap]
+            rows += [*self._problem_rows(room, line), gap]
         rows += self._choices(room, indent, width, line)
         rows += self._folder(line)
         return rows
 
-    def _warning(self, room: int, line: Callable[..., Strip]) -> list[Strip]:
-        """What is missing, whole, on as many rows as it takes."""
+    def _problem_rows(self, room: int, line: Callable[..., Strip]) -> list[Strip]:
+        """Return what is missing, wrapped, and what to do."""
         mark: Part = (self.looks.symbols.warning, self.style("warning", bold=True))
         advice = "Pick one of these; nothing has been sent anywhere."
         if self.unopened:
             mark = (self.looks.symbols.failed, self.style("error", bold=True))
-            advice = "No session is open; what you have typed is kept."
+            advice = "No session is open. What you typed is kept."
         if not self.fault:
-            said: list[Part] = [mark, (" No model is set up yet. ", self.style()), (advice, self.style("t2"))]
-            return [line(said)]
+            return [line([mark, (" No model is set up yet. ", self.style()), (advice, self.style("t2"))])]
         first, *more = wrap(clean_line(self.fault), max(20, room - 2)) or [""]
         rows = [line([mark, (" ", self.style()), part(first, self.style())])]
         rows += [line([("  ", self.style()), part(text, self.style())]) for text in more]
@@ -163,35 +162,35 @@ class Start(KeyActions, LinePane, can_focus=True):
     def _choices(self, room: int, indent: int, width: int, line: Callable[..., Strip]) -> list[Strip]:
         rows: list[Strip] = []
         group, at = "", -1
-        for one in self.choices:
-            if one.group != group:
+        for choice in self.choices:
+            if choice.group != group:
                 rows += [line([])] if group else []
-                rows.append(line([part(one.group, self.style(bold=True))]))
-                group = one.group
-            at += 1 if one.intent else 0
-            rows.append(self._choice(one, at, room, indent, width))
+                rows.append(line([part(choice.group, self.style(bold=True))]))
+                group = choice.group
+            at += 1 if choice.intent else 0
+            rows.append(self._choice_row(choice, at, room, indent, width))
         return [*rows, line([])] if rows else rows
 
-    def _choice(self, one: Choice, at: int, room: int, indent: int, width: int) -> Strip:
-        chosen = bool(one.intent) and at == self.chosen and self.has_focus
-        number = self.numbers.get(one.intent, 0)
+    def _choice_row(self, choice: Choice, at: int, room: int, indent: int, width: int) -> Strip:
+        chosen = bool(choice.intent) and at == self.chosen and self.has_focus
+        number = self.numbers.get(choice.intent, 0)
         ground: Role = "selection" if chosen else "s0"
         rich = self.looks.palette.rich
-        wish = f"start {number}" if one.intent else ""
+        wish = f"start {number}" if choice.intent else ""
         fill = doing(rich("t1", ground), wish)
         mark = self.looks.symbols.chosen if chosen else " "
-        name = doing(rich("t1" if one.intent else "t3", ground, bold=chosen), wish)
+        name = doing(rich("t1" if choice.intent else "t3", ground, bold=chosen), wish)
         left: list[Part] = [
             (f" {mark} ", rich("accent", ground)),
             (
-                (self.key_map.key_of("start_pick", number - 1) if number else " ") if one.intent else "–",
-                doing(rich("accent" if one.intent else "t3", ground, bold=True), wish),
+                (self.key_map.key_of("start_pick", number - 1) if number else " ") if choice.intent else "–",
+                doing(rich("accent" if choice.intent else "t3", ground, bold=True), wish),
             ),
             ("  ", fill),
-            (clean_line(one.name).ljust(17), name),
-            part(one.about, doing(rich("t2" if one.intent else "t3", ground), wish)),
+            (clean_line(choice.name).ljust(17), name),
+            part(choice.about, doing(rich("t2" if choice.intent else "t3", ground), wish)),
         ]
-        right = [part(one.right, doing(rich("t2", ground), wish))] if one.right else []
+        right = [part(choice.right, doing(rich("t2", ground), wish))] if choice.right else []
         inner = row(room, left, right, fill=fill, margin=1, ellipsis=self.looks.symbols.ellipsis)
         outer = self.style()
         return row(
@@ -218,21 +217,21 @@ class Start(KeyActions, LinePane, can_focus=True):
             facts.append(part(f"   {self.folder_facts}", self.style("t3")))
         rows = [line([("This folder", self.style(bold=True))]), line(facts)]
         if self.left:
-            said: Part = (f"   {counted(self.left, 'file')} of its own not used", self.style("t2"))
+            unused: Part = (f"   {counted(self.left, 'file')} not trusted, so not used", self.style("t2"))
             rows.append(
                 line(
-                    [said],
+                    [unused],
                     [
                         ("/trust", doing(self.style("accent", bold=True), "trust")),
                         (" see them", doing(self.style("t1"), "trust")),
                     ],
                 )
             )
-        short = cells(policy) + cells(change) + 6 > self.size.width
-        return [*rows, line(policy, [] if short else change)]
+        fits = cells(policy) + cells(change) + 6 <= self.size.width
+        return [*rows, line(policy, change if fits else [])]
 
     class Focused(Message):
-        """It has the keys now, or no longer."""
+        """Posted when the page gets or loses the focus."""
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
@@ -242,7 +241,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         if self._typing and self.typed_into is not None:
-            # What came in one go with the first letter was sent here before the focus moved.
+            # Keys read together with the first letter came here before the focus moved.
             self.typed_into.post_message(events.Key(event.key, event.character))
         elif self.run_key(event.key):
             pass
@@ -260,44 +259,44 @@ class Start(KeyActions, LinePane, can_focus=True):
         return ("start",)
 
     def move(self, direction: int) -> bool:
-        """Choose the row above or below; False where there is none."""
+        """Choose the row above or below; return False if there is none."""
         if self.usable:
             self.chosen = (self.chosen + direction) % len(self.usable)
             self.show()
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Use the row with this number (from 0); False where there is none."""
-        at = self._numbered(str(number + 1))
-        if at is not None:
-            self._use(at)
-        return at is not None
+        """Use the row with this number (from 0); return False if there is none."""
+        index = self._index_of(str(number + 1))
+        if index is not None:
+            self._use(index)
+        return index is not None
 
     def use(self) -> bool:
-        """Use the chosen row; False where there is none."""
+        """Use the chosen row; return False if there is none."""
         if self.usable:
             self._use(self.chosen)
         return bool(self.usable)
 
     def leave(self) -> None:
-        """Back to the message."""
+        """Go back to the prompt."""
         self.post_message(Intent("write"))
 
     def on_click(self, event: events.Click) -> None:
         self.focus()
 
     def choose(self, number: str) -> None:
-        """A click on a numbered row."""
-        at = self._numbered(number)
-        if at is not None:
-            self._use(at)
+        """Use the row with this number, after a click."""
+        index = self._index_of(number)
+        if index is not None:
+            self._use(index)
 
-    def _numbered(self, number: str) -> int | None:
-        """Where the row of this number stands."""
+    def _index_of(self, number: str) -> int | None:
+        """Return the index of the row with this number."""
         if not number.isascii() or not number.isdigit():
             return None
-        places = (at for at, one in enumerate(self.usable) if self.numbers.get(one.intent) == int(number))
-        return next(places, None)
+        numbers = [self.numbers.get(choice.intent) for choice in self.usable]
+        return numbers.index(int(number)) if int(number) in numbers else None
 
     def _use(self, index: int) -> None:
         self.chosen = index
@@ -306,8 +305,10 @@ class Start(KeyActions, LinePane, can_focus=True):
 
 
 def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
-    """The page as it is mounted. With a folder it is shown at once, for a start without a model: its rows have no
-    digits yet, for what will be found stands above them."""
+    """Make the page. With a folder it is shown at once, for a start without a model.
+
+    Its rows have no digits yet: models found later come above them.
+    """
     start = Start(looks, id="start")
     start.styles.height = "1fr"
     start.typed_into = typed_into

@@ -1,6 +1,6 @@
-"""The status line: one word for the state, what runs, for how long, and the lit stage of the pipeline.
+"""The status line: a word for the state, what runs, for how long, and the lit stage of the pipeline.
 
-Invariant: whether the app is idle, running, waiting or failed reads at column 2 to 4; only the symbol ever blinks.
+Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed; only the symbol blinks.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -15,19 +15,10 @@ from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
 
 STAGES = ("message", "model", "policy", "tools", "trace")
 Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "stopped", "paused"]
-ROLE_OF: dict[Mood, Role] = {
-    "opening": "t3",
-    "ready": "t3",
-    "running": "accent",
-    "waiting": "warning",
-    "failed": "error",
-    "stopped": "warning",
-    "paused": "warning",
-}
 
 
 class StatusView(NamedTuple):
-    """What the line says. `word` is the state or the verb, `what` its object, `stage` the lit stage or empty."""
+    """The content of the line: `word` is the state or the verb, `what` its object, `stage` the lit stage or empty."""
 
     mood: Mood = "opening"
     word: str = "opening"
@@ -35,23 +26,23 @@ class StatusView(NamedTuple):
     since: float | None = None
     stage: str = ""
     note: str = ""
-    """Said at the end on wide screens: run id and newest event."""
+    """Shown at the end on wide screens: run id and newest event."""
     below: str = ""
-    """`12 new rows, End` while the reader has scrolled up."""
+    """`12 new rows, End` while the user has scrolled up."""
 
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
-    """Symbol and colour of a mood."""
-    symbol = {
-        "opening": symbols.queued,
-        "ready": symbols.queued,
-        "running": symbols.running if lit else symbols.running_dim,
-        "waiting": symbols.waiting,
-        "failed": symbols.failed,
-        "stopped": symbols.stopped,
-        "paused": symbols.stopped,
-    }[view.mood]
-    return symbol, ROLE_OF[view.mood]
+    """Return symbol and colour of a mood."""
+    looks: dict[Mood, tuple[str, Role]] = {
+        "opening": (symbols.queued, "t3"),
+        "ready": (symbols.queued, "t3"),
+        "running": (symbols.running if lit else symbols.running_dim, "accent"),
+        "waiting": (symbols.waiting, "warning"),
+        "failed": (symbols.failed, "error"),
+        "stopped": (symbols.stopped, "warning"),
+        "paused": (symbols.stopped, "warning"),
+    }
+    return looks[view.mood]
 
 
 class Status(LinePane):
@@ -62,55 +53,51 @@ class Status(LinePane):
     now: float = 0.0
 
     def set_view(self, view: StatusView, now: float) -> None:
-        """Show this state at this time."""
+        """Show this status at this time."""
         self.view, self.now = view, now
         if view.mood != "running":
             self.lit = True
         self.show()
 
     def beat(self, now: float) -> None:
-        """Blink and count; paints this row only."""
+        """Blink and count the time; paints only this row."""
         self.now = now
         self.lit = not self.lit if self.looks.motion else True
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        left = self._left(width)
+        left = self._left_parts(width)
         room = width - cells(left) - 4
-        right = self._below() if self.view.below else self._pipeline(width, room)
+        right = self._new_rows() if self.view.below else self._pipeline(room)
         return [row(width, left, right, fill=self.style(), ellipsis=self.looks.symbols.ellipsis)]
 
-    def _left(self, width: int) -> list[Part]:
+    def _left_parts(self, width: int) -> list[Part]:
         view, symbols = self.view, self.looks.symbols
         symbol, role = mood_symbol(view, symbols, lit=self.lit)
-        calm = view.mood in ("opening", "ready")
+        is_calm = view.mood in ("opening", "ready")
         parts: list[Part] = [
             ("  ", self.style()),
             (symbol, self.style(role)),
             (" ", self.style()),
-            part(view.word, self.style("t2" if calm else "t1", bold=not calm)),
+            part(view.word, self.style("t2" if is_calm else "t1", bold=not is_calm)),
         ]
         clock = ""
         if view.since is not None and view.mood == "running":
             clock = "  " + units.elapsed(self.now - view.since)
         if view.what:
             room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
-            named = cut(
-                [part((" " if view.mood == "running" else "  ") + view.what, self.style("t2"))],
-                room,
-                symbols.ellipsis,
-            )
-            parts += named
+            gap = " " if view.mood == "running" else "  "
+            parts += cut([part(gap + view.what, self.style("t2"))], room, symbols.ellipsis)
         if clock:
             parts.append((clock, self.style("t3")))
         if view.note and width >= 90:
             parts.append(part("   " + view.note, self.style("t3")))
         return parts
 
-    def _below(self) -> list[Part]:
+    def _new_rows(self) -> list[Part]:
         return [part(self.view.below, doing(self.style("accent"), "to_end"))]
 
-    def _pipeline(self, width: int, room: int) -> list[Part]:
+    def _pipeline(self, room: int) -> list[Part]:
         symbols, lit = self.looks.symbols, self.view.stage
         quiet, bright = self.style("t3"), self.style("accent", bold=True)
         if self.shape.width < 70:

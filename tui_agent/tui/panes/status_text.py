@@ -1,4 +1,4 @@
-"""What the status line says about a session's state. Invariant: pure; one mood at a time, waiting before running."""
+"""The text of the status line for a session's state. Invariant: pure; one mood at a time, waiting before running."""
 
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ _ENDS: dict[str, tuple[Mood, str]] = {
     "finished": ("ready", "ready"),
     "rejected": ("stopped", "declined"),
     "interrupted": ("stopped", "stopped"),
-    "part_limit": ("stopped", "limit of parts reached"),
-    "iteration_limit": ("stopped", "limit of iterations reached"),
-    "turn_limit": ("stopped", "limit of turns reached"),
+    "part_limit": ("stopped", "part limit reached"),
+    "iteration_limit": ("stopped", "iteration limit reached"),
+    "turn_limit": ("stopped", "turn limit reached"),
     "time_limit": ("stopped", "time limit reached"),
     "cost_limit": ("stopped", "cost limit reached"),
     "denied": ("stopped", "denied"),
@@ -31,7 +31,7 @@ _ENDS: dict[str, tuple[Mood, str]] = {
 
 
 def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") -> StatusView:
-    """The mood, the word for it, and what it is about."""
+    """Return the mood, the word for it, and its object."""
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
         first = state.permissions[0]
@@ -50,7 +50,7 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if not state.turn_running:
         return _at_rest(state, trace)
     if state.agent_state == "paused":
-        return StatusView("paused", "paused", "/resume goes on", stage=stage)
+        return StatusView("paused", "paused", "/resume continues", stage=stage)
     if state.agent_state == "throttled":
         return StatusView(
             "running",
@@ -60,7 +60,7 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
             "model",
             note,
         )
-    word, what = _doing(state, trace)
+    word, what = _activity(state, trace)
     if state.state_reason == PAUSING:
         word, what = PAUSING, f"{word} {what}".strip()
     return StatusView("running", word, what, state.turn_started_at, stage, note)
@@ -84,7 +84,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
     return StatusView(mood, word, what, stage=stage)
 
 
-def _doing(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
+def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
     if state.state_reason == COMPACTING:
         return SUMMARISES, OLD
     span = newest_running(trace)
@@ -98,7 +98,7 @@ def _doing(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
 
 
 def newest_running(trace: "TraceView") -> "Span | None":
-    """The running span that was started last and has none below it."""
+    """Return the call or subtask that started last and still runs."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

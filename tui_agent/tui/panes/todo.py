@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean_line, fit, pad
+from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, doing, part, row, wrap
@@ -28,7 +28,7 @@ def progress(view: "TodoView") -> str:
 
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Role = "s1") -> list[Strip]:
-    """Head and items; where there are more than `most`, done ones go first and a last row counts what is missing."""
+    """Return head and items; of more than `most`, done ones are dropped first and a last row counts the rest."""
     palette = looks.palette
     fill = palette.rich("t1", ground)
     head = row(
@@ -56,7 +56,7 @@ def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Rol
 
 
 def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role) -> Strip:
-    """One task."""
+    """Draw one task."""
     palette, symbols = looks.palette, looks.symbols
     mark, mark_role, text_role, bold = {
         "completed": (symbols.todo_done, "success", "t3", False),
@@ -77,7 +77,7 @@ def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Rol
 
 
 def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:
-    parents = {one.id: one.parent for one in items}
+    parents = {other.id: other.parent for other in items}
     depth, parent = 0, item.parent
     while parent is not None and depth < 3:
         depth, parent = depth + 1, parents.get(parent)
@@ -101,8 +101,3 @@ def _chosen(items: "tuple[TodoItem, ...]", most: int) -> "tuple[list[TodoItem], 
             keep.discard(index)
     kept = [items[index] for index in sorted(keep)]
     return kept, len(items) - len(kept)
-
-
-def padded_name(text: str, cells: int) -> str:
-    """A label of fixed width."""
-    return pad(clean_line(text), cells)

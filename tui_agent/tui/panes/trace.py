@@ -1,6 +1,6 @@
 """The trace pane as rows: the newest turn open, older ones in one row each.
 
-Invariant: pure; the newest rows are always in sight, and no more rows are made than there is room for.
+Invariant: pure; the newest rows are always in sight, and no more rows are drawn than fit.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 EMPTY = "Nothing has run."
 COLUMNS_FROM = 46
-"""Pane widths from which tokens and cost have columns of their own."""
+"""Pane width from which tokens and cost have their own columns."""
 
 
 def trace_rows(
     view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
 ) -> list[Strip]:
-    """Head and spans; where there are more than `most` rows, finished iterations fold, then the top goes."""
+    """Return head and spans; of more than `most` rows, finished iterations fold, then the oldest are dropped."""
     ground: Role = "s1"
     palette = looks.palette
     fill = palette.rich("t1", ground)
@@ -59,7 +59,7 @@ def _chosen(view: "TraceView", folds: Mapping[int, bool], room: int) -> list[int
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
-    """The hand-made folds, with older turns folded and, where room is short, finished iterations from the top."""
+    """Return the user's folds, with older turns folded and, without room, finished iterations from the top."""
     drawn: dict[int, bool] = {}
     recent = view.roots[-max(2, room) :]
     for index in recent[:-1]:
@@ -80,7 +80,7 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
 def span_row(
     span: "Span", view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, now: float
 ) -> Strip:
-    """One span: fold mark, state, name, and its measures in their columns."""
+    """Draw one span: fold mark, state, name, and its measures in columns."""
     ground: Role = "s1"
     palette, symbols = looks.palette, looks.symbols
     fill = palette.rich("t1", ground)
@@ -94,9 +94,8 @@ def span_row(
         role: Role = "t1" if span.kind == "turn" or running else "t2"
     else:
         symbol, symbol_role = state_symbol(span, symbols)
-        if (
-            span.depth or span.children
-        ):  # else it stands beside the turns, as a summary does, and its symbol below theirs
+        # A span beside the turns, as a summary, has its symbol below theirs.
+        if span.depth or span.children:
             indent = 2 + 2 * max(0, min(span.depth, 8) - 2) if span.depth else 0
             left += [(" " * indent, fill), (mark, toggle), (" ", fill)]
         left += [(symbol, palette.rich(symbol_role, ground)), (" ", fill)]

@@ -1,1 +1,1 @@
-"""Where messages are written. Invariant: typed text is never lost: not by Esc, a menu, a crash or a session that is not open yet."""
+"""The editor of messages. Invariant: typed text is never lost: not by Esc, a menu, a crash or a session that is not open yet."""

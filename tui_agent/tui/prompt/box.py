@@ -1,6 +1,6 @@
-"""The prompt: bar, editor, policy row, and the completion menu that stands above it.
+"""The prompt: bar, editor, policy row, and the completion menu above it.
 
-Invariant: its height changes with what is typed, never by itself; the menu covers, it moves nothing.
+Invariant: its height changes only with the text; the menu covers other widgets and moves none.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 
 
 class PolicyRow(LinePane):
-    """The policy's name and words, and what sending would cost or do."""
+    """The row under the editor: the policy, and what sending would cost or do."""
 
     surface = "s2"
     policy: str = "ask"
@@ -68,10 +68,10 @@ class PolicyRow(LinePane):
 
 
 class Prompt(Vertical):
-    """Editor and policy row. Posts `Sent`: what was written when the key was pressed, which has left the editor then."""
+    """Editor and policy row. Posts `Sent` with the message, which has left the editor by then."""
 
     class Sent(Message):
-        """What was sent, as it was meant: send, steer or queue. `written`: as it stood there, long pastes as chips."""
+        """A message to send. `how` is send or queue; `written` is its text as typed, long pastes as chips."""
 
         def __init__(
             self, text: str, how: str, pictures: Sequence[Picture] = (), written: str | None = None
@@ -83,10 +83,10 @@ class Prompt(Vertical):
             self.written = text if written is None else written
 
     class MenuChanged(Message):
-        """The menu opened, closed, or needs another place."""
+        """Posted when the menu opened, closed, or needs another place."""
 
     class Drafted(Message):
-        """The unsent text changed."""
+        """Posted when the unsent text changed."""
 
     def __init__(self, looks: Callable[[], Looks], root: Path, policy: str = "ask") -> None:
         super().__init__(id="prompt", classes=f"-{policy}")
@@ -107,7 +107,7 @@ class Prompt(Vertical):
         self.running = self._unconfined = False
         self._waits_for = ""
         self._blank_at: tuple[int, int] | None = None
-        """Where the cursor stood behind what was completed last."""
+        """The cursor's place after the last completion."""
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -128,8 +128,10 @@ class Prompt(Vertical):
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
     ) -> None:
-        """What the row under the editor says; `waits_for`: what runs is no turn but this, and a message waits for it;
-        `unconfined`: it is known that nothing confines commands."""
+        """Set the row under the editor.
+
+        `waits_for`: not a turn but this runs, and a message waits for it. `unconfined`: commands run without a sandbox.
+        """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note = policy, note
@@ -138,29 +140,29 @@ class Prompt(Vertical):
         self._say()
 
     def set_queue(self, texts: Sequence[str], *, after: str) -> None:
-        """The messages that wait; `after` is what runs before them."""
+        """Show the queued messages; `after` is what runs before them."""
         before = self.queue_rows.rows_wanted
         self.queue_rows.set_texts(texts, after=after)
         if self.queue_rows.rows_wanted != before:
             self.post_message(self.MenuChanged())
 
     def fit(self, most_rows: int, *, policy_row: bool) -> None:
-        """Take at most so many rows."""
+        """Take at most `most_rows` rows."""
         self.most_rows, self.with_policy = most_rows, policy_row
         self.policy_row.display = policy_row
         self._grow()
 
     @property
     def height_now(self) -> int:
-        """Rows that it takes."""
+        """The number of rows that it takes."""
         rows = int(self.editor.styles.height.value) if self.editor.styles.height else 1
         return rows + (1 if self.with_policy else 0) + self.queue_rows.rows_wanted
 
     def _grow(self) -> None:
         room = max(1, self.most_rows - (1 if self.with_policy else 0))
         rows = max(1, min(room, self.editor.wrapped_document.height))
-        held = self.editor.styles.height
-        if held is None or held.value != rows:
+        height = self.editor.styles.height
+        if height is None or height.value != rows:
             self.editor.styles.height = rows
             self.post_message(self.MenuChanged())
 
@@ -192,7 +194,7 @@ class Prompt(Vertical):
         event.stop()
         if self._closed_at is not None and self.editor.text != self._closed_at:
             self._closed_at = None
-        self._blank_at = _one_blank(self.editor, self._blank_at)
+        self._blank_at = _drop_second_blank(self.editor, self._blank_at)
         self._grow()
         self._complete()
         self._say()
@@ -223,21 +225,21 @@ class Prompt(Vertical):
         elif token.kind == "argument":
             self._offer(argument_candidates(token, self.choices))
         else:
-            self._offer(file_candidates(token.query, self.files.paths, self._symbols.of(token.query)))
-            if self._symbols.wanting(token.query):
+            self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
+            if self._symbols.needs_search(token.query):
                 self._symbols.timer = self.set_timer(PAUSE_S, partial(self._look_for_symbols, token.query))
-            if self.files.stale:
+            if self.files.is_stale:
                 self.app.run_worker(
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
                 )
 
     def set_root(self, root: Path) -> None:
-        """Another folder is worked in: its files complete, and paths that are dropped are read from there."""
+        """Use another work folder for completion and for pasted paths."""
         if root != self.files.root:
             self.editor.root, self.files, self._symbols = root, FileIndex(root), Symbols()
 
     def _look_for_symbols(self, query: str) -> None:
-        """Once the typing pauses."""
+        """Search symbols, once the typing pauses."""
 
         async def look() -> None:
             self._symbols.take(query, await self.find_symbols(self.files.root, query))
@@ -252,19 +254,19 @@ class Prompt(Vertical):
         self.app.call_from_thread(self._complete)
 
     def _offer(self, candidates: list[Candidate]) -> None:
-        was = (self.menu.display, self.menu.rows if self.menu.is_attached else 0)
+        before = (self.menu.display, self.menu.rows if self.menu.is_attached else 0)
         self.menu.offer(candidates)
         self.menu.display = bool(candidates)
         self.editor.menu_open = bool(candidates)
-        if was != (self.menu.display, self.menu.rows):
+        if before != (self.menu.display, self.menu.rows):
             self.post_message(self.MenuChanged())
         self._say()
 
     def close_menu(self) -> bool:
-        """Close it; False where none was open. A history search gives back what was written before."""
+        """Close the menu; return False if none was open. A history search restores the text from before."""
         if self._searching is not None:
             written, self._searching = self._searching, None
-            self.editor.put(written)
+            self.editor.put_text(written)
             self._closed_at = self.editor.text
             self._offer([])
             return True
@@ -296,7 +298,7 @@ class Prompt(Vertical):
                 self.close_menu()
             case "search_history":
                 self._searching = self.editor.text
-                self.editor.put("")
+                self.editor.put_text("")
                 self._complete()
 
     def _take(self, *, run: bool) -> None:
@@ -305,59 +307,57 @@ class Prompt(Vertical):
             return
         if self._searching is not None:
             self._searching = None
-            self.editor.put(candidate.insert)
+            self.editor.put_text(candidate.insert)
             self._closed_at = self.editor.text
             self._offer([])
             return
         if token is None:
             return
         row_at, column = self.editor.cursor_location
-        whole = run and token.kind == "command" and token.query == candidate.label
+        is_complete = run and token.kind == "command" and token.query == candidate.label
         needs_more = (
             token.kind == "command" and candidate.insert.endswith(" ") and not candidate.hint.startswith("[")
         )
-        # The blank that ends it may stand there already.
-        follows = candidate.insert.endswith(" ") and self.editor.document.get_line(row_at)[column:][:1] == " "
-        end = column + 1 if follows else column
+        # A space may follow already.
+        has_space = (
+            candidate.insert.endswith(" ") and self.editor.document.get_line(row_at)[column:][:1] == " "
+        )
+        end = column + 1 if has_space else column
         result = self.editor.replace(candidate.insert, (row_at, token.start), (row_at, end))
         self.editor.move_cursor(result.end_location)
         if candidate.insert.endswith(" "):
             self._blank_at = self.editor.cursor_location
-        if run and token.kind != "file" and (whole or not needs_more):
+        if run and token.kind != "file" and (is_complete or not needs_more):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send what is written; an empty text is sent too (it may mean "try again")."""
+        """Send the message; an empty one is sent too (it may mean "try again")."""
         self._offer([])
         self._closed_at = None
         editor = self.editor
         text = editor.text
         self.post_message(self.Sent(editor.message, how, editor.chips.attached(text), text))
         if text:
-            editor.load_text("")  # its chips stay known: it may come back
+            editor.load_text("")  # keep its chips: the message may be given back
 
     def give_back(self, unsent: Sequence[Sent]) -> None:
-        """Put what could not be sent back, before what was written since."""
-        texts = [*(one.written for one in unsent), self.editor.text]
-        self.editor.put("\n".join(text for text in texts if text.strip()))
+        """Put unsent messages back, before what was written since."""
+        texts = [*(message.written for message in unsent), self.editor.text]
+        self.editor.put_text("\n".join(text for text in texts if text.strip()))
 
     def _as_candidate(self, text: str) -> Candidate:
         return Candidate(label=clean_line(text)[:300], insert=text)
 
-    def after_refresh(self, call: Callable[[], None]) -> None:
-        """Run something once the next frame is painted."""
-        self.call_after_refresh(partial(call))
-
 
 async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
-    # By name, in a thread: the first screen looks for no symbols.
+    # By name, in a thread: the first screen does not search symbols.
     module = await asyncio.to_thread(import_module, "tui_agent.tui.prompt.symbol_search")
-    found: Sequence[Symbol] = await module.search_git(root, query)
-    return found
+    symbols: Sequence[Symbol] = await module.search_git(root, query)
+    return symbols
 
 
-def _one_blank(editor: Editor, at: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Whoever types a blank behind what was completed at this place, which ends with one, means that one."""
+def _drop_second_blank(editor: Editor, at: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Delete a space typed right after a completion, which ends with one. Return the place while it still counts."""
     if at is None or at == editor.cursor_location:
         return at
     row_at, column = at

@@ -1,6 +1,6 @@
-"""What can complete the word at the cursor: slash commands, their arguments, files, folders, symbols.
+"""Completions of the word at the cursor: slash commands, their arguments, files, folders, symbols.
 
-Invariant: pure; candidates come best first, and each tells exactly what it puts into the text.
+Invariant: pure; candidates come best first, and each holds exactly the text that it inserts.
 """
 
 import re
@@ -12,15 +12,15 @@ from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
 BEFORE_SYMBOLS = 5
-"""So many files stand before the symbols, where their names hold what is typed; of the others the best one alone."""
+"""Most files listed before the symbols, if their names contain the query; of the others, only the best."""
 _SCATTERED = 100
-"""From this score on a text has the letters in their order only."""
+"""The lowest score of a text that has the query's letters in order, but not side by side."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
 class Token(NamedTuple):
-    """The word to complete: `query` stands from `start` to the cursor in its line. `command` for arguments."""
+    """The word to complete: `query` goes from `start` to the cursor; `command` is set for arguments."""
 
     kind: TokenKind
     query: str
@@ -38,11 +38,11 @@ class Candidate(NamedTuple):
     hits: tuple[int, ...] = ()
     dimmed: bool = False
     runs: bool = False
-    """Enter sends it; else it only comes into the text."""
+    """Enter sends it; else it is only inserted."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
-    """What is being typed at the cursor, if it is something that completes."""
+    """Return the word at the cursor if it can be completed, else None."""
     before = line[:column]
     if first_line and before.startswith("/"):
         if " " not in before:
@@ -54,28 +54,28 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
 
 
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
-    """A score (lower is better) and the matched positions of a case-blind subsequence, or None."""
-    wanted, held = query.casefold(), text.casefold()
-    if len(held) != len(text):
-        held = text
-    at = held.find(wanted)
+    """Return a score (lower is better) and the matched positions of a case-blind subsequence, or None."""
+    wanted, folded = query.casefold(), text.casefold()
+    if len(folded) != len(text):
+        folded = text
+    at = folded.find(wanted)
     if at >= 0:
-        border = 0 if at == 0 or not held[at - 1].isalnum() else 20
-        return border + at + len(held) // 8, tuple(range(at, at + len(wanted)))
+        border = 0 if at == 0 or not folded[at - 1].isalnum() else 20
+        return border + at + len(folded) // 8, tuple(range(at, at + len(wanted)))
     hits: list[int] = []
     start = 0
     for char in wanted:
-        start = held.find(char, start)
+        start = folded.find(char, start)
         if start < 0:
             return None
         hits.append(start)
         start += 1
     gaps = hits[-1] - hits[0] - len(hits) + 1
-    return _SCATTERED + 4 * gaps + len(held) // 8, tuple(hits)
+    return _SCATTERED + 4 * gaps + len(folded) // 8, tuple(hits)
 
 
 def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
-    """Slash commands: those that begin with what is typed, else those that hold it."""
+    """Return the slash commands that begin with the query, else those that contain it."""
     scored: list[tuple[int, Action, tuple[int, ...]]] = []
     for action in commands:
         if action.slash.startswith(query):
@@ -100,7 +100,7 @@ def command_candidates(query: str, commands: Sequence[Action], *, running: bool)
 
 
 def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:
-    """Values that a command takes, as `(value, help)`."""
+    """Return the values of the command's argument that match; `choices` are `(value, help)` by command."""
     found: list[tuple[int, Candidate]] = []
     for value, about in choices.get(token.command, ()):
         scored = match(token.query, value)
@@ -114,7 +114,7 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
 def file_candidates(
     query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), most: int = 50
 ) -> list[Candidate]:
-    """Files, folders and symbols by how well the query fits their name, then their path; shorter ones first."""
+    """Return files, folders and symbols by how well the query matches name, then path; shorter ones first."""
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:
         return [_path_candidate(path) for path in index.shallow[:most]]
@@ -128,26 +128,24 @@ def file_candidates(
         elif (in_path := match(query, path)) is not None:
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
-    holding = sum(one[0] < _SCATTERED for one in scored[:BEFORE_SYMBOLS])
-    found = [_path_candidate(path, hits) for _, _, path, hits in scored[:most]]
-    named = [_symbol_candidate(query, one) for one in symbols]
-    ahead = max(1, holding)
-    return [*found[:ahead], *named, *found[ahead:]][:most]
+    files = [_path_candidate(path, hits) for _, _, path, hits in scored[:most]]
+    best = max(1, sum(score < _SCATTERED for score, *_ in scored[:BEFORE_SYMBOLS]))
+    defined = [_symbol_candidate(query, symbol) for symbol in symbols]
+    return [*files[:best], *defined, *files[best:]][:most]
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
-    """A folder is left open, to go on into it."""
+    """Return a file's candidate; a folder gets no space behind it, to go on into it."""
     return Candidate(
         path, f"@{quoted(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
     )
 
 
-def _symbol_candidate(query: str, one: Symbol) -> Candidate:
-    found = match(query, one.name)
-    hits = found[1] if found is not None else ()
-    return Candidate(one.name, f"@{one.name} ", help=f"{one.path}:{one.line}", hits=hits)
+def _symbol_candidate(query: str, symbol: Symbol) -> Candidate:
+    _, hits = match(query, symbol.name) or (0, ())
+    return Candidate(symbol.name, f"@{symbol.name} ", help=f"{symbol.path}:{symbol.line}", hits=hits)
 
 
 def quoted(path: str) -> str:
-    """A path as it is mentioned: in quotes where it has spaces."""
-    return f'"{path}"' if " " in path else path
+    """Return a path as it is mentioned: in quotes if it has spaces."""
+    return f'"{path}"' if any(char.isspace() for char in path) else path

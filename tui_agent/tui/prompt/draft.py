@@ -1,7 +1,7 @@
 """The unsent message in a 0600 side file of its session, so that a crash loses no typed text.
 
-Invariant: the file is replaced in one move; an empty draft leaves no file. What is typed before a session has its
-folder lies among the drafts of the data folder, and is offered to the next session of the same workspace.
+Invariant: the file is replaced atomically; an empty draft leaves no file. Text typed before a session has its folder is
+stored among the drafts of the data folder, and offered to the next session of the same workspace.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ class DraftFile:
         self.path = path
 
     def load(self) -> str:
-        """What was left unsent, or nothing."""
+        """Return the unsent message, or an empty string."""
         try:
             return self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
 
     def save(self, text: str, *, make: bool = False) -> None:
-        """Keep this text; an empty one removes the file. A folder that is not there is made only where asked.
+        """Save this text; an empty one removes the file. `make` creates a missing folder.
 
-        Raises OSError; then what was kept before stands, and nothing lies beside it.
+        Raises OSError; the old file is then unchanged, and no temporary file is left.
         """
         if not text:
             self.path.unlink(missing_ok=True)
@@ -46,34 +46,34 @@ class DraftFile:
 
 
 class UnsaidDrafts:
-    """The drafts of one workspace's sessions in which nothing was said yet: one file for each process."""
+    """The drafts of one workspace's sessions without a message yet: one file for each process."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
         self._name = hashlib.sha256(str(workspace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
-    def of(self, pid: int) -> DraftFile:
-        """The draft of a process."""
+    def of_process(self, pid: int) -> DraftFile:
+        """Return the draft of a process."""
         return DraftFile(self._folder / f"{self._name}-{pid}")
 
     def take_left(self, lives: Callable[[int], bool]) -> str:
-        """The newest draft of a process that lives no more, and no longer its; empty where there is none."""
-        left = sorted(self._left(lives), key=_written)
-        if not left:
+        """Remove the newest draft of a process that has ended and return its text; empty if there is none."""
+        paths = sorted(self._abandoned_files(lives), key=_modified_at)
+        if not paths:
             return ""
-        draft = DraftFile(left[-1])
+        draft = DraftFile(paths[-1])
         text = draft.load()
-        with suppress(OSError):  # it is offered once more then
+        with suppress(OSError):  # the draft is only offered once more
             draft.save("")
         return text
 
-    def _left(self, lives: Callable[[int], bool]) -> list[Path]:
-        found = self._folder.glob(f"{self._name}-*")
-        return [path for path in found if path.name[17:].isdigit() and not lives(int(path.name[17:]))]
+    def _abandoned_files(self, lives: Callable[[int], bool]) -> list[Path]:
+        paths = self._folder.glob(f"{self._name}-*")
+        return [path for path in paths if path.name[17:].isdigit() and not lives(int(path.name[17:]))]
 
 
 def lives(pid: int) -> bool:
-    """Whether a process has this number now."""
+    """Return True if a process with this id runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -83,7 +83,7 @@ def lives(pid: int) -> bool:
     return True
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

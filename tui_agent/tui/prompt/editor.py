@@ -1,7 +1,7 @@
 """The editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
-Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that of keys which came in one
-go each finds the text as the ones before left it; it knows nothing of sessions. Whatever is put into it is cleaned.
+Invariant: it calls `submit` and `wish` at the key itself, so that each of several keys read at once finds the text as
+the ones before left it. It knows nothing of sessions. All text put into it is cleaned.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,8 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.prompt.attachments import Chips, dropped
+from tui_agent.tui.prompt.attachments import Chips, paths_as_mentions
+from tui_agent.tui.prompt.completion import quoted
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
@@ -29,7 +30,7 @@ _DEFAULT_KEYS = KeyMap()
 
 
 class CleanArea(TextArea, inherit_css=False):
-    """A text area into which nothing comes but what may be shown."""
+    """A text area whose text is always clean."""
 
     def edit(self, edit: "Edit") -> "EditResult":
         edit.text = typed(edit.text)
@@ -40,9 +41,9 @@ class CleanArea(TextArea, inherit_css=False):
 
 
 class MessageArea(CleanArea, inherit_css=False):
-    """The text of a message: chips, what was erased, and the messages of before."""
+    """The text of a message: with chips, erased text to put back, and earlier messages."""
 
-    # The text area's own style sheet is long, and all of it would be overridden: app.tcss says what counts.
+    # Not the long style sheet of the text area: app.tcss would override all of it.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,43 +67,54 @@ class MessageArea(CleanArea, inherit_css=False):
         self.vim: Vim | None = None
         self.menu_open = False
         self.sync: Callable[[], None] = lambda: None
-        """Brings the menu in line with the text."""
+        """Updates the menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
         """Enter or Tab, by the registry's name: send, queue. Called at the key."""
         self.wish: Callable[[str], None] = lambda name: None
-        """A key that is not the editor's own, by its action's name. Called at the key."""
+        """Any other action, by its name. Called at the key."""
         self.running = False
-        """What is sent steers what runs."""
+        """A turn runs: a message steers it."""
         self._erased = ""
         self._returned = ""
 
     @property
     def message(self) -> str:
-        """The whole message, pasted texts in place of their chips."""
+        """The whole message, with chips of pasted texts expanded."""
         return self.chips.expand(self.text)
 
     def use_vim(self, *, on: bool) -> None:
-        """Vim keys, or none."""
+        """Turn vim keys on or off."""
         self.vim = Vim() if on else None
 
-    def put(self, text: str, *, returned: bool = False) -> None:
-        """Replace everything, cursor at the end; can be undone.
+    def put_text(self, text: str, *, returned: bool = False) -> None:
+        """Replace the message, cursor at the end; can be undone.
 
-        `returned` are words that were taken back, to be changed and sent again: a command that is typed right away takes
-        their place.
+        `returned`: it is an undone message, to be changed and sent again. A command typed right away replaces it.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
         self._returned = self.text if returned else ""
 
-    def empty(self) -> None:
-        """Start a new message."""
-        self.load_text("")
+    def put_message(self, message: str) -> None:
+        """Replace the message and forget its chips."""
         self.chips.clear()
+        self.put_text(message)
+
+    def prefix_text(self, text: str) -> None:
+        """Insert text before the message, and go on typing at its end."""
+        self.insert(text, (0, 0))
+        self.move_cursor(self.document.end)
+        self.focus()
+
+    def insert_mention(self, path: str) -> None:
+        """Mention a file at the cursor."""
+        message = self.message
+        gap = "" if not message or message[-1].isspace() else " "
+        self.insert(f"{gap}@{quoted(path)} ")
 
     @property
     def untouched(self) -> bool:
-        """Whether it holds words that came back, and nobody has changed them."""
+        """True if the text is an undone message that nobody has changed."""
         return bool(self._returned) and self.text == self._returned
 
     async def _on_paste(self, event: events.Paste) -> None:
@@ -112,7 +124,7 @@ class MessageArea(CleanArea, inherit_css=False):
 
     def paste(self, text: str) -> None:
         """Insert foreign text: cleaned, a picture's path or a long text as a chip, paths of the workspace as mentions."""
-        label = self.chips.picture(text, self.root) or dropped(text, self.root)
+        label = self.chips.picture(text, self.root) or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(typed(text))
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
@@ -127,11 +139,11 @@ class MessageArea(CleanArea, inherit_css=False):
         return line
 
     def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
-        """The start of the whole line, however many rows it takes."""
+        """Return the start of the whole line, not of the wrapped row."""
         return self.cursor_location[0], 0
 
     def get_cursor_line_end_location(self) -> tuple[int, int]:
-        """The end of the whole line, however many rows it takes."""
+        """Return the end of the whole line, not of the wrapped row."""
         row = self.cursor_location[0]
         return row, len(self.document.get_line(row))
 
@@ -151,14 +163,14 @@ class MessageArea(CleanArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Take away what is selected, else what lies up to there; `put_back` gives it back."""
+        """Erase the selection, else the text up to there; `put_back` inserts it again."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
             self.delete(start, end, maintain_selection_offset=False)
 
     def action_put_back(self) -> None:
-        """What was erased last, at the cursor."""
+        """Insert at the cursor what was erased last."""
         if self._erased:
             result = self.replace(self._erased, *sorted(self.selection))
             self.move_cursor(result.end_location)
@@ -183,7 +195,7 @@ class MessageArea(CleanArea, inherit_css=False):
         self._walk(older, (0, len(older.split("\n", 1)[0])))
 
     def action_cursor_down(self, select: bool = False) -> None:
-        if select or not self.cursor_at_last_line or not self.history_of_messages.walking:
+        if select or not self.cursor_at_last_line or not self.history_of_messages.is_browsing:
             super().action_cursor_down(select)
             return
         newer = self.history_of_messages.newer()
@@ -224,26 +236,26 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
             return
         bound = self._bindings.key_to_bindings.get(event.key)
         if bound:
-            # Here and not by Textual, which looks for bindings only once the event has gone up to the app: letters that
-            # came in one go with this key would be inserted before it.
+            # Textual looks for bindings only once the event has gone up to the app: letters read together with this
+            # key would be inserted before it.
             event.stop()
             event.prevent_default()
             await self.run_action(bound[0].action)
             return
         if event.character == "/" and self.untouched:
-            self.put("")
+            self.put_text("")
         self._returned = ""
         await super()._on_key(event)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. The menu's keys are looked at before vim's."""
+        """Return the scope of the prompt. The keys of the menu are looked up before vim's."""
         return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:
-        """Carry out an action of the menu, of vim, or of the prompt; return False for any other key."""
+        """Run an action of the menu, of vim, or of the prompt; return False for any other key."""
         key = event.key
         if self.key_map.find(key, ("menu",)):
-            # Keys that came in one go with letters: the menu must know the letters first.
+            # Keys may be read together with letters: the menu must know the letters first.
             self.sync()
         if self.menu_open and self.run_key(key, "menu"):
             return True
@@ -251,14 +263,14 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
             return self.vim is not None and self.vim.escape() and self._changed_mode()
         sends = self.key_map.means(key, "send") or self.key_map.means(key, "steer")
         if self.vim is not None and self.vim.mode == "normal" and not (sends or key.startswith("ctrl+")):
-            taken = self.vim.key(self, event.character if event.is_printable and event.character else key)
-            return taken and self._changed_mode()
+            used = self.vim.key(self, event.character if event.is_printable and event.character else key)
+            return used and self._changed_mode()
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Let a key do nothing that the user took from its action, where the text area has a use for it.
+        """Ignore a default key that the user gave up, so that the text area does not use it.
 
-        Only the keys of the history go on moving the cursor.
+        Only the keys of the history still move the cursor.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -271,11 +283,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.wish("choose_up" if direction < 0 else "choose_down")
 
     def queue(self) -> bool:
-        """Queue the message; False where there is none."""
-        written = bool(self.text.strip())
-        if written:
+        """Queue the message; return False if there is none."""
+        has_text = bool(self.text.strip())
+        if has_text:
             self.submit("queue")
-        return written
+        return has_text
 
     def leave_for_chat(self) -> bool:
         """Go from an empty prompt to the transcript."""
@@ -289,7 +301,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.scroll_cursor_visible()
 
     def walk_history(self, direction: int) -> None:
-        """Go a row up or down; beyond the first and the last one, through earlier messages."""
+        """Move a row up or down; beyond the first and the last row, go through earlier messages."""
         if direction < 0:
             self.action_cursor_up()
         else:
@@ -318,7 +330,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def enter(self, running: bool) -> bool:
-        """Send the message, where something runs or does not, as is meant; a line that ends with a backslash goes on."""
+        """Send the message; after a backslash at the end of a line, begin a new line. Return False in the other state."""
         if running != self.running:
             return False
         row, column = self.cursor_location
@@ -330,51 +342,4 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def action_none(self) -> None:
-        """A key of the text area that the app uses for something else."""
-
-
-class PromptText:
-    """The unsent message, as commands and screens read and change it."""
-
-    def __init__(self, editor: Editor) -> None:
-        self._editor = editor
-
-    @property
-    def text(self) -> str:
-        """The message as it stands in the editor, long pastes as chips."""
-        return self._editor.text
-
-    @property
-    def message(self) -> str:
-        """The whole message, pasted texts in place of their chips."""
-        return self._editor.message
-
-    def put_text(self, text: str, *, returned: bool = False) -> None:
-        """Replace the message; `returned` as for `Editor.put`."""
-        self._editor.put(text, returned=returned)
-
-    def put_message(self, message: str) -> None:
-        """Replace the message and forget its chips."""
-        self._editor.chips.clear()
-        self._editor.put(message)
-
-    def insert_text(self, text: str) -> None:
-        """Insert text at the cursor."""
-        self._editor.insert(text)
-
-    def insert_mention(self, path: str) -> None:
-        """Mention a file at the cursor."""
-        message = self.message
-        gap = "" if not message or message[-1].isspace() else " "
-        name = f'"{path}"' if any(char.isspace() for char in path) else path
-        self._editor.insert(f"{gap}@{name} ")
-
-    def prefix_text(self, text: str) -> None:
-        """Insert text before the message, and go on typing at its end."""
-        self._editor.insert(text, (0, 0))
-        self._editor.move_cursor(self._editor.document.end)
-        self._editor.focus()
-
-    def focus(self) -> None:
-        """Let keys go to the editor."""
-        self._editor.focus()
+        """Do nothing: the app uses this key of the text area."""

@@ -1,7 +1,7 @@
 """The workspace's files for `@` completion, listed off the loop, kept for a few seconds, searched at every key.
 
-Invariant: what git ignores is not offered; no more than `MOST` paths are held; a search looks at one text of all paths and
-stops once it has enough, so that it takes as long for fifty thousand files as for few.
+Invariant: files that git ignores are not offered; at most `MOST` paths are kept; a search reads one text of all paths
+and stops once it has enough, so that fifty thousand files take no longer than a few.
 """
 
 import os
@@ -18,11 +18,11 @@ from tui_agent.config.git import ask_git
 
 MOST = 50_000
 FEW: Final = 30
-"""With fewer, letters in their order are enough."""
+"""With fewer matches, paths with the query's letters in order are added."""
 ENOUGH: Final = 200
-"""So many of each kind are found before they are put in order."""
+"""Matches of each kind that are found before they are ranked."""
 LONGEST: Final = 64
-"""Letters of a query that count."""
+"""Letters of a query that are used."""
 FRESH_S = 5.0
 _SKIPPED = frozenset(
     {".git", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox", "target"}
@@ -30,7 +30,7 @@ _SKIPPED = frozenset(
 
 
 def list_files(root: Path) -> list[str]:
-    """Paths below `root` with `/`, as git knows them, else by walking. Blocking: call it in a thread."""
+    """Return the paths below `root`, from git or else from a walk. Blocking: call it in a thread."""
     listed = ask_git(root, "ls-files", "-co", "--exclude-standard", "-z")
     if listed is None:
         return _walk(root)
@@ -50,23 +50,23 @@ def _walk(root: Path) -> list[str]:
 
 
 class _Lines:
-    """Texts as one, to find in which of them something stands."""
+    """Many texts joined into one, to find the texts that contain a string."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         lowered = [text.lower().replace("\n", " ") for text in texts]
         self.text = "\n" + "\n".join(lowered) + "\n"
-        self._starts = list(accumulate((len(one) + 1 for one in lowered), initial=1))
+        self._starts = list(accumulate((len(line) + 1 for line in lowered), initial=1))
 
-    def holding(self, wanted: str) -> Iterator[int]:
-        """Which texts hold this, in order, each once; `\\n` in front: which begin with it."""
+    def find_containing(self, wanted: str) -> Iterator[int]:
+        """Yield the index of each text that contains this; with `\\n` in front, of each that begins with it."""
         at = self.text.find(wanted)
         while at >= 0:
             yield self._line(at + (wanted[:1] == "\n"))
             end = self.text.find("\n", at + 1)
             at = self.text.find(wanted, end) if end >= 0 else -1
 
-    def spelling(self, wanted: str) -> Iterator[int]:
-        """Which texts hold these letters in their order, each once."""
+    def find_with_letters(self, wanted: str) -> Iterator[int]:
+        """Yield the index of each text that has these letters in order."""
         rare = self.text.count(wanted[0]) < len(self._starts) // 2
         start = re.escape(wanted[0]) if rare else f"^[^{re.escape(wanted[0])}\n]*{re.escape(wanted[0])}"
         rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in wanted[1:])
@@ -82,7 +82,7 @@ class _Lines:
 
 
 class PathIndex:
-    """Files and the folders that hold them (with a slash behind), the shorter first."""
+    """Files and their folders (which end with a slash), shorter paths first."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = list(files)
@@ -98,20 +98,20 @@ class PathIndex:
         self._names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """The paths worth a closer look: names that begin with it, names and paths that hold it; where these are few,
-        those with its letters in their order."""
+        """Return the paths to rank: names or paths that begin with the query or contain it, then, if these are few,
+        those with its letters in order."""
         wanted = query[:LONGEST].lower().replace("\n", " ")
         found: dict[int, None] = {}
         ways = (
-            self._names.holding("\n" + wanted),
-            self._whole.holding("\n" + wanted),
-            self._names.holding(wanted),
-            self._whole.holding(wanted),
+            self._names.find_containing("\n" + wanted),
+            self._whole.find_containing("\n" + wanted),
+            self._names.find_containing(wanted),
+            self._whole.find_containing(wanted),
         )
         for way in ways:
             _take(way, found)
         if len(found) < FEW and len(wanted) > 1:
-            _take(self._whole.spelling(wanted), found)
+            _take(self._whole.find_with_letters(wanted), found)
         return [self.paths[at] for at in found]
 
 
@@ -123,12 +123,12 @@ def _take(way: Iterator[int], found: dict[int, None]) -> None:
 
 
 def name_of(path: str) -> str:
-    """The last part of a path; of a folder with its slash."""
+    """Return the last part of a path; a folder keeps its slash."""
     return path[path.rstrip("/").rfind("/") + 1 :]
 
 
 class FileIndex:
-    """The newest listing of one folder."""
+    """The last listing of one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -136,8 +136,8 @@ class FileIndex:
         self._listed_at = float("-inf")
 
     @property
-    def stale(self) -> bool:
-        """Whether it should be listed again."""
+    def is_stale(self) -> bool:
+        """True if the folder should be listed again."""
         return time.monotonic() - self._listed_at > FRESH_S
 
     def refresh(self) -> None:

@@ -1,6 +1,6 @@
-"""Earlier messages: walked with Up and Down, searched with Ctrl+R, shared between sessions by a side file.
+"""Earlier messages: browsed with Up and Down, searched with Ctrl+R, shared between sessions in a file.
 
-Invariant: only what a session's log holds (redacted there) is written to the side file, which is 0600.
+Invariant: only messages as in a session's log (redacted there) are written to the file, which is 0600.
 """
 
 import json
@@ -13,7 +13,7 @@ LONGEST = 8_000
 
 
 class History:
-    """Messages, oldest first. The text being written is kept while walking."""
+    """Messages, oldest first. The text being written is kept while browsing."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -22,29 +22,29 @@ class History:
         self._written = ""
 
     def load(self) -> list[str]:
-        """What the side file holds; nothing where it cannot be read. Blocking."""
+        """Return the messages of the file; none if it cannot be read. Blocking."""
         if self.path is None:
             return []
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()[-MOST:]
         except (OSError, UnicodeDecodeError):
             return []
-        found: list[str] = []
+        texts: list[str] = []
         for line in lines:
             try:
                 text = json.loads(line)
             except ValueError:
                 continue
             if isinstance(text, str):
-                found.append(text)
-        return found
+                texts.append(text)
+        return texts
 
     def extend(self, texts: Iterable[str]) -> None:
         """Put older messages in front of those of this session."""
         self.entries = [*texts, *self.entries][-MOST:]
 
     def add(self, text: str) -> bool:
-        """Remember a message; False where it is empty or the same as the one before."""
+        """Add a message; return False if it is empty or repeats the one before."""
         self._at = None
         text = text[:LONGEST]
         if not text.strip() or (self.entries and self.entries[-1] == text):
@@ -54,7 +54,7 @@ class History:
         return True
 
     def store(self, texts: Iterable[str]) -> None:
-        """Append to the side file. Blocking."""
+        """Append messages to the file. Blocking."""
         if self.path is None:
             return
         lines = [json.dumps(text[:LONGEST], ensure_ascii=False) + "\n" for text in texts]
@@ -64,11 +64,11 @@ class History:
             with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
                 file.writelines(lines)
         except OSError:
-            # Losing this convenience is better than an error in the middle of a conversation.
+            # The history is a convenience: do not interrupt a conversation with an error.
             return
 
     def older(self, written: str) -> str | None:
-        """The message before, or None at the oldest."""
+        """Return the message before, or None at the oldest."""
         if self._at is None:
             self._written = written
             at = len(self.entries)
@@ -80,7 +80,7 @@ class History:
         return self.entries[self._at]
 
     def newer(self) -> str | None:
-        """The message after; at the end the text that was being written; None when not walking."""
+        """Return the message after, at the end the text being written; None when not browsing."""
         if self._at is None:
             return None
         if self._at + 1 < len(self.entries):
@@ -90,21 +90,21 @@ class History:
         return self._written
 
     def settle(self) -> None:
-        """The text was edited: what is shown is the new text."""
+        """Stop browsing: the text was edited."""
         self._at = None
 
     @property
-    def walking(self) -> bool:
-        """Whether an earlier message is shown."""
+    def is_browsing(self) -> bool:
+        """True while an earlier message is shown."""
         return self._at is not None
 
     def search(self, query: str, most: int = 50) -> list[str]:
-        """Messages that hold all words, newest first, each once."""
+        """Return the messages that contain all words, newest first, without repeats."""
         words = query.casefold().split()
         found: list[str] = []
         for text in reversed(self.entries):
-            held = text.casefold()
-            if text not in found and all(word in held for word in words):
+            folded = text.casefold()
+            if text not in found and all(word in folded for word in words):
                 found.append(text)
                 if len(found) == most:
                     break

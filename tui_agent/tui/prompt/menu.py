@@ -1,6 +1,6 @@
 """The completion menu: up to 8 rows directly above the prompt, in its columns.
 
-Invariant: it shows candidates and knows which one is chosen; what choosing means is the prompt's matter.
+Invariant: it shows candidates and knows the chosen one; the prompt decides what choosing does.
 """
 
 from collections.abc import Sequence
@@ -39,47 +39,49 @@ class Menu(LinePane):
         self.show()
 
     def move(self, by: int) -> None:
-        """Choose another row; from the last one to the first."""
+        """Choose another row; after the last comes the first."""
         if self.candidates:
             self.chosen = (self.chosen + by) % len(self.candidates)
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 
     def hold(self, candidate: Candidate | None) -> None:
-        """Choose this one where it is offered: what comes late moves nobody's choice."""
-        places = (
-            at for at, one in enumerate(self.candidates) if candidate and one.insert == candidate.insert
-        )
-        self.move(next(places, self.chosen) - self.chosen)
+        """Choose this candidate again if it is still offered: late rows do not change the choice."""
+        inserts = [row.insert for row in self.candidates]
+        if candidate is not None and candidate.insert in inserts:
+            self.move(inserts.index(candidate.insert) - self.chosen)
 
     @property
     def runs(self) -> bool:
-        """Whether Enter sends what is chosen; a mention, or a message of before, only comes into the text."""
-        return any(one.runs for one in self.candidates[:1])
+        """True if Enter sends the chosen row; a mention or an earlier message is only inserted."""
+        return any(candidate.runs for candidate in self.candidates[:1])
 
     @property
     def rows(self) -> int:
-        """How many rows it needs."""
+        """The number of rows that it needs."""
         return min(ROWS, len(self.candidates))
 
     @property
     def candidate(self) -> Candidate | None:
-        """The chosen one."""
+        """The chosen candidate."""
         return self.candidates[self.chosen] if self.chosen < len(self.candidates) else None
 
     def draw(self, width: int, height: int) -> list[Strip]:
         shown = self.candidates[self._top : self._top + height]
         columns = self._columns(shown, width)
-        return [self._row(self._top + at, one, width, columns) for at, one in enumerate(shown)]
+        return [
+            self._row(index, candidate, width, columns)
+            for index, candidate in enumerate(shown, start=self._top)
+        ]
 
     def _columns(self, shown: Sequence[Candidate], cells: int) -> tuple[int, int]:
-        names = max((width(one.label) for one in shown), default=0)
-        hints = max((width(one.hint) for one in shown), default=0)
-        if not any(one.help for one in shown):
+        names = max((width(candidate.label) for candidate in shown), default=0)
+        hints = max((width(candidate.hint) for candidate in shown), default=0)
+        if not any(candidate.help for candidate in shown):
             return cells, 0
         return min(names + 1, cells // 2), min(hints + 2 if hints else 2, cells // 4)
 
-    def _row(self, index: int, one: Candidate, cells: int, columns: tuple[int, int]) -> Strip:
+    def _row(self, index: int, candidate: Candidate, cells: int, columns: tuple[int, int]) -> Strip:
         chosen = index == self.chosen
         ground: Role = "selection" if chosen else "s3"
         rich = self.looks.palette.rich
@@ -91,21 +93,21 @@ class Menu(LinePane):
             else (symbols.bar, rich("border-strong", ground))
         )
         left: list[Part] = [mark, (" ", fill)]
-        label = clean_line(one.label)
-        role: Role = "t3" if one.dimmed else "t1"
+        label = clean_line(candidate.label)
+        role: Role = "t3" if candidate.dimmed else "t1"
         plain = doing(rich(role, ground, bold=chosen), f"pick {index}")
         hit = doing(
-            rich("t3" if one.dimmed else "accent", ground, bold=chosen, underline=True), f"pick {index}"
+            rich("t3" if candidate.dimmed else "accent", ground, bold=chosen, underline=True), f"pick {index}"
         )
-        name = _marked(label, one.hits, plain, hit)
+        name = _marked(label, candidate.hits, plain, hit)
         left += cut(name, columns[0], symbols.ellipsis)
         used = min(width(label), columns[0])
-        if one.help or one.hint:
+        if candidate.help or candidate.hint:
             left.append((" " * max(1, columns[0] - used), fill))
             left.append(
-                part(clean_line(one.hint).ljust(columns[1]), doing(rich("t3", ground), f"pick {index}"))
+                part(clean_line(candidate.hint).ljust(columns[1]), doing(rich("t3", ground), f"pick {index}"))
             )
-            left.append(part(one.help, doing(rich("t2", ground), f"pick {index}")))
+            left.append(part(candidate.help, doing(rich("t2", ground), f"pick {index}")))
         return row(cells, left, fill=fill, ellipsis=symbols.ellipsis)
 
     def on_click(self, event: events.Click) -> None:

@@ -1,4 +1,4 @@
-"""The queued messages, above the prompt: what waits, when it goes, and how to send, edit or remove it.
+"""The queued messages above the prompt: when each is sent, and how to send, edit or remove it.
 
 Invariant: all of them are counted; a row is one line of the message, cleaned.
 """
@@ -17,7 +17,7 @@ MOST_ROWS: Final = 3
 
 
 class QueueRows(LinePane):
-    """One row for each of the first queued messages; hidden where nothing waits."""
+    """One row for each of the first queued messages; hidden without any."""
 
     surface = "s2"
     texts: tuple[str, ...] = ()
@@ -25,11 +25,11 @@ class QueueRows(LinePane):
 
     @property
     def rows_wanted(self) -> int:
-        """How many rows it takes."""
+        """The number of rows that it takes."""
         return min(len(self.texts), MOST_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str) -> None:
-        """Show these, in their order; `after` is what runs before them, empty where nothing does."""
+        """Show these messages; `after` is what runs before them, empty if nothing does."""
         if (tuple(texts), after) == (self.texts, self.after):
             return
         self.texts, self.after = tuple(texts), after
@@ -41,7 +41,7 @@ class QueueRows(LinePane):
         return [self._row(at, width) for at in range(self.rows_wanted)]
 
     def _row(self, at: int, width: int) -> Strip:
-        right = next((said for said in self._notes(at) if cells(said) <= max(width * 3 // 5, width - 40)), [])
+        right = next((note for note in self._notes(at) if cells(note) <= max(width * 3 // 5, width - 40)), [])
         wish = doing(self.style("t2"), f"unqueue {at + 1}")
         room = max(1, width - cells(right) - 5)
         left: list[Part] = [
@@ -51,7 +51,7 @@ class QueueRows(LinePane):
         return row(width, left, right, fill=self.style(), margin=1)
 
     def _notes(self, at: int) -> Iterator[list[Part]]:
-        """What stands on a row's right, the longest first."""
+        """Yield the notes for a row's right side, the longest first."""
         first, last = at == 0, at == self.rows_wanted - 1
         when = [part(f"after {self.after}" if self.after else "waits", self.style("t2"))] if first else []
         hidden = len(self.texts) - MOST_ROWS if last else 0

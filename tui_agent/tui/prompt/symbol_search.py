@@ -1,7 +1,7 @@
 """Finds names that are defined in the workspace, for `@` completion: in the map's index, else with git.
 
-Invariant: no more than `MOST` names, the likeliest first, sources before tests; where there is no git, none. Loaded when
-a session opens or names are looked for, not for the first screen.
+Invariant: at most `MOST` names, the likeliest first, sources before tests; none without git. Loaded when a session opens
+or symbols are searched, not for the first screen.
 """
 
 import asyncio
@@ -13,21 +13,21 @@ from typing import Final
 from tui_agent.config.git import ask_git
 from tui_agent.config.path_kind import is_test
 from tui_agent.tui.cli_client import Ask, json_rows, number_of, text_of
-from tui_agent.tui.prompt.symbols import FindSymbols, Symbol, worth_looking
+from tui_agent.tui.prompt.symbols import FindSymbols, Symbol, can_be_symbol
 
 MOST: Final = 20
 _KEYWORDS: Final = "def|class|function|func|fn|struct|enum|trait|interface|type|module|const|record"
 _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^)]*\)\s*)?(\w+)")
 
 
-def defined(root: Path, query: str) -> list[Symbol]:
-    """What git finds in the lines that define something. Blocking: call it in a thread."""
-    if not worth_looking(query):
+def find_definitions(root: Path, query: str) -> list[Symbol]:
+    """Return the matching names in lines that define something, by git grep. Blocking: call it in a thread."""
+    if not can_be_symbol(query):
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
-    said = ask_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
+    output = ask_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
     found: dict[str, Symbol] = {}
-    for line in (said or b"").decode("utf-8", "replace").splitlines():
+    for line in (output or b"").decode("utf-8", "replace").splitlines():
         path, _, rest = line.partition(":")
         number, _, text = rest.partition(":")
         hit = _LINE.search(text)
@@ -38,24 +38,29 @@ def defined(root: Path, query: str) -> list[Symbol]:
     wanted = query.lower()
     ordered = sorted(
         found.values(),
-        key=lambda one: (not one.name.lower().startswith(wanted), is_test(one.path), len(one.name), one),
+        key=lambda symbol: (
+            not symbol.name.lower().startswith(wanted),
+            is_test(symbol.path),
+            len(symbol.name),
+            symbol,
+        ),
     )
     return ordered[:MOST]
 
 
 async def search_git(root: Path, query: str) -> Sequence[Symbol]:
-    """Return what git finds, off the loop."""
-    return await asyncio.to_thread(defined, root, query)
+    """Return the definitions that git finds, off the loop."""
+    return await asyncio.to_thread(find_definitions, root, query)
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """What the map's index has, beside the sessions that have a place of their own; where it has nothing, what git finds."""
+    """Return a search in the map's index of this data folder, which asks git if the index has nothing."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
-        asked = ["map", "--json", "--symbol", query, "--cwd", str(root)]
-        asked += ["--data-dir", str(data_dir)] if data_dir is not None else []
-        status, said = await ask(*asked)
-        rows = json_rows(said) if status == 0 else []
+        words = ["map", "--json", "--symbol", query, "--cwd", str(root)]
+        words += ["--data-dir", str(data_dir)] if data_dir is not None else []
+        status, output = await ask(*words)
+        rows = json_rows(output) if status == 0 else []
         found = [
             Symbol(text_of(row, "name"), text_of(row, "path"), int(number_of(row, "line"))) for row in rows
         ]

@@ -1,7 +1,7 @@
-"""Names that are defined in the workspace, for `@` completion: when they are looked for, and what was found.
+"""Symbols for `@` completion: when to search for them, and the last result.
 
-Invariant: only names that hold what was typed. Nothing here is asked for while somebody types, and what looks for names
-is loaded no earlier.
+Invariant: only names that contain the query are offered. No search starts while the user types, and the module that
+searches is loaded no earlier.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from textual.timer import Timer
 
 PAUSE_S: Final = 0.15
-"""Without a key for so long, symbols are looked for."""
+"""Pause in typing after which symbols are searched."""
 FRESH_S: Final = 10.0
 _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
 
@@ -27,11 +27,11 @@ class Symbol(NamedTuple):
 
 
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""(folder, what was typed) -> names that hold it, the likeliest first."""
+"""(folder, query) -> names that contain the query, the likeliest first."""
 
 
 class Symbols:
-    """The newest symbols that were found, and for what."""
+    """The symbols found last, and the query they were found for."""
 
     def __init__(self) -> None:
         self.timer: Timer | None = None
@@ -39,24 +39,24 @@ class Symbols:
         self._found: Sequence[Symbol] = ()
         self._looked_at = float("-inf")
 
-    def of(self, query: str) -> Sequence[Symbol]:
-        """Those that hold what is typed: of what was found for it, or for its beginning."""
+    def find(self, query: str) -> Sequence[Symbol]:
+        """Return the found symbols that contain the query; none if they were found for another one."""
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
-        return [one for one in self._found if query.lower() in one.name.lower()]
+        return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
 
-    def wanting(self, query: str) -> bool:
-        """Whether they are to be looked for, once the typing pauses."""
+    def needs_search(self, query: str) -> bool:
+        """Return True if symbols should be searched once the typing pauses."""
         if self.timer is not None:
             self.timer.stop()
-        known = query == self._query and time.monotonic() - self._looked_at < FRESH_S
-        return worth_looking(query) and not known
+        is_known = query == self._query and time.monotonic() - self._looked_at < FRESH_S
+        return can_be_symbol(query) and not is_known
 
     def take(self, query: str, found: Sequence[Symbol]) -> None:
-        """These were found."""
+        """Take the result of a search."""
         self._query, self._found, self._looked_at = query, found, time.monotonic()
 
 
-def worth_looking(query: str) -> bool:
-    """Whether what was typed can be a symbol's name."""
+def can_be_symbol(query: str) -> bool:
+    """Return True if the query can be part of a symbol's name."""
     return _NAME.fullmatch(query) is not None

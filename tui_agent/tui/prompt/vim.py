@@ -40,17 +40,16 @@ class Vim:
         self._whole_lines = False
 
     def escape(self) -> bool:
-        """Leave insert mode; False where nothing was left."""
+        """Leave insert mode, or drop a pending operator; return False if there was neither."""
         if self.mode == "insert":
             self.mode = "normal"
             self._pending = ""
             return True
-        held = bool(self._pending)
-        self._pending = ""
-        return held
+        had_operator, self._pending = bool(self._pending), ""
+        return had_operator
 
     def key(self, area: "TextArea", key: str) -> bool:
-        """Take a key in normal mode; False in insert mode, and for keys that are not vim's."""
+        """Handle a key in normal mode; return False in insert mode, and for keys that are not vim's."""
         if self.mode == "insert":
             return False
         pending, self._pending = self._pending, ""
@@ -91,14 +90,14 @@ class Vim:
             case "d" | "c" | "y" | "g":
                 self._pending = key
             case "x" | "delete":
-                self._cut(area, (row, column), (row, min(column + 1, len(line))))
+                self._delete_to_register(area, (row, column), (row, min(column + 1, len(line))))
             case "D" | "upper_d":
-                self._cut(area, (row, column), (row, len(line)))
+                self._delete_to_register(area, (row, column), (row, len(line)))
             case "C" | "upper_c":
-                self._cut(area, (row, column), (row, len(line)))
+                self._delete_to_register(area, (row, column), (row, len(line)))
                 self.mode = "insert"
             case "p":
-                self._put(area)
+                self._paste_register(area)
             case "u":
                 area.undo()
             case "ctrl+r":
@@ -124,7 +123,7 @@ class Vim:
                 self._register, self._whole_lines = area.get_text_range(start, end), False
                 area.move_cursor(start)
                 return
-            self._cut(area, start, end)
+            self._delete_to_register(area, start, end)
             if operator == "c":
                 self.mode = "insert"
 
@@ -139,11 +138,11 @@ class Vim:
             start = (row - 1, len(area.document.get_line(row - 1))) if last and row else (row, 0)
             area.delete(start, (row, len(line)) if last else (row + 1, 0))
 
-    def _cut(self, area: "TextArea", start: tuple[int, int], end: tuple[int, int]) -> None:
+    def _delete_to_register(self, area: "TextArea", start: tuple[int, int], end: tuple[int, int]) -> None:
         self._register, self._whole_lines = area.get_text_range(start, end), False
         area.delete(start, end)
 
-    def _put(self, area: "TextArea") -> None:
+    def _paste_register(self, area: "TextArea") -> None:
         if not self._register:
             return
         row, column = area.cursor_location
@@ -156,7 +155,7 @@ class Vim:
 
 
 def _move(area: "TextArea", key: str) -> bool:
-    """Carry out a motion; False where the key is none."""
+    """Move the cursor; return False if the key is not a motion."""
     if key == "w":
         row, column = area.cursor_location
         line = area.document.get_line(row)

@@ -1,1 +1,1 @@
-"""The terminal beside its cells: key sequences, title, clipboard, and hang-up."""
+"""The terminal apart from its cells: key sequences, title, clipboard, and hang-up."""

@@ -1,7 +1,7 @@
-"""Tells Textual's parser of terminal input what Alt+Enter is: Esc and a carriage return, as one sequence.
+"""Teaches Textual's parser of terminal input that Alt+Enter is Esc and a carriage return in one sequence.
 
-Invariant: the parser decides by what came together, as for every other sequence; Esc alone, and Enter after it, stay
-two keys.
+Invariant: the parser decides by what was read together, as for every other sequence; Esc, and Enter after it, stay two
+keys.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ class _Keys(StrEnum):
     ALT_ENTER = ALT_ENTER
 
 
-def know_alt_enter() -> None:
-    """From now on `ESC CR` and `ESC LF` are the key `alt+enter`. Without it the parser drops the Esc of them."""
+def register_alt_enter() -> None:
+    """Make `ESC CR` and `ESC LF` the key `alt+enter`; otherwise the parser drops their Esc."""
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]

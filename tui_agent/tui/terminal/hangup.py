@@ -1,6 +1,6 @@
-"""Notices that the terminal is gone, also where no SIGHUP tells it (an orphan, `nohup`, a closed pipe).
+"""Detects that the terminal is gone, also without a SIGHUP (an orphan, `nohup`, a closed pipe).
 
-Invariant: costs nothing while the terminal is there; without it the input thread would read an end of file for ever.
+Invariant: costs nothing while the terminal exists; without it the input thread would read an end of file for ever.
 """
 
 import asyncio
@@ -10,17 +10,17 @@ import threading
 from collections.abc import Callable
 
 PATIENCE_S = 0.9
-"""Seconds that leaving in order may take once the terminal is gone."""
+"""Time to quit in order once the terminal is gone."""
 CLOSE_S = 0.6
-"""Seconds that a session may take to close when a signal ends the app; then its engine goes on closing it alone."""
+"""Time to close a session when a signal ends the app; then its engine closes it alone."""
 STALLED_S = 2.0
-"""Seconds after a signal from which on a terminal that takes nothing is not waited for."""
+"""Time after a signal to wait for a terminal that accepts no output."""
 STATUS = 129
-"""What shells expect of a program that SIGHUP ended."""
+"""Exit status that shells expect of a program that SIGHUP ended."""
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """End this process after `STALLED_S`, whatever it waits for then; cancel what is returned where it need not."""
+    """Start a timer that ends this process after `STALLED_S`, whatever it waits for. Cancel it if that is not needed."""
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True
     timer.start()
@@ -38,7 +38,7 @@ class HangupWatch:
         self._thread = threading.Thread(target=self._watch, name="hangup", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -52,7 +52,7 @@ class HangupWatch:
 
     def _watch(self) -> None:
         poll = select.poll()
-        poll.register(self._fd, 0)  # no input wanted: only hang-up and error are ever reported
+        poll.register(self._fd, 0)  # no input: only hang-up and error are reported
         poll.register(self._stop_read, select.POLLIN)
         ready = dict(poll.poll())
         if self._stop_read in ready or self._loop.is_closed():
@@ -60,5 +60,5 @@ class HangupWatch:
         self._loop.call_soon_threadsafe(self._gone)
         poll.unregister(self._fd)
         if not poll.poll(PATIENCE_S * 1000):
-            # The loop waits for a terminal that takes nothing any more. The engine closes the session by itself.
+            # The loop waits for a terminal that accepts no output. The engine closes the session by itself.
             os._exit(STATUS)

@@ -1,7 +1,7 @@
-"""The terminal's bytes as keys and pastes, where Textual's own parser takes them for something else.
+"""Parses the terminal's bytes into keys and pastes where Textual's own parser is wrong.
 
-Invariant: what lies between the two marks of a paste is text, whatever it contains; no byte of it is a key. Esc that was
-typed before other keys stays Esc, also where all of them come in one read.
+Invariant: everything between the two marks of a paste is text; no byte of it is a key. Esc typed before other keys stays
+Esc, also if all of them come in one read.
 """
 
 import re
@@ -18,7 +18,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Paste
 from textual.message import Message
 
-from tui_agent.tui.terminal.alt_enter import know_alt_enter
+from tui_agent.tui.terminal.alt_enter import register_alt_enter
 
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
@@ -26,42 +26,42 @@ _OVERLAP: Final = len(BRACKETED_PASTE_START) - 1
 
 
 class Keyboard(XTermParser):
-    """Textual's parser, which sees the marks of a paste but nothing between them."""
+    """Textual's parser, which gets the marks of a paste but nothing between them."""
 
     def __init__(self, debug: bool = False) -> None:
-        know_alt_enter()
+        register_alt_enter()
         super().__init__(debug)
         begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
-        """Where an Esc begins no sequence."""
+        """Matches after an Esc that does not begin a sequence."""
         self._pasted: list[str] | None = None
         self._tail = ""
-        """The last characters before or in a paste: a mark may come in two reads."""
+        """The last characters before or in a paste: a mark may be split over two reads."""
 
     def feed(self, data: str) -> Iterator[Message]:
-        """What these characters mean, together with those before them."""
+        """Yield the messages for these characters, together with those before them."""
         if not data:
             yield from super().feed(data)
         while data:
             mark = BRACKETED_PASTE_START if self._pasted is None else BRACKETED_PASTE_END
-            known = self._tail
-            found = (known + data).find(mark)
-            end = len(data) if found < 0 else found + len(mark) - len(known)
+            tail = self._tail
+            found = (tail + data).find(mark)
+            end = len(data) if found < 0 else found + len(mark) - len(tail)
             part, data = data[:end], data[end:]
-            self._tail = "" if found >= 0 else (known + part)[-_OVERLAP:]
+            self._tail = "" if found >= 0 else (tail + part)[-_OVERLAP:]
             if self._pasted is None:
-                yield from self._typed(part, after_esc=known.endswith(ESC) and self._timeout_time is not None)
+                yield from self._typed(part, after_esc=tail.endswith(ESC) and self._timeout_time is not None)
                 self._pasted = [] if found >= 0 else None
                 continue
             self._pasted.append(part)
             if found >= 0:
                 text, self._pasted = "".join(self._pasted)[: -len(mark)], None
-                for _ in super().feed(mark):  # it has seen the first mark, and a paste of nothing
+                for _ in super().feed(mark):  # it got the first mark, and an empty paste
                     pass
                 yield Paste(text.replace("\x00", ""))
 
     def _typed(self, data: str, *, after_esc: bool) -> Iterator[Message]:
-        """Keys. `ESC x` and nothing else in one read is Alt+x; else it is Esc, and then x."""
+        """Yield keys. `ESC x` and nothing else in one read is Alt+x; else it is Esc, then x."""
         if len(data) == 2 and not after_esc:
             yield from super().feed(data)
             return
@@ -73,7 +73,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _esc_alone(self) -> Iterable[Message]:
-        """The Esc that was read last begins no sequence: as if time had run out for one."""
+        """Yield the last Esc as a key, as after a timeout: it does not begin a sequence."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:
@@ -84,7 +84,7 @@ class KeyboardDriver(LinuxDriver):
     """Textual's driver, reading through `Keyboard`."""
 
     def run_input_thread(self) -> None:
-        """Read the terminal until the app leaves."""
+        """Read the terminal until the app quits."""
         parser = Keyboard(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:

@@ -1,6 +1,6 @@
-"""What the app says to the terminal beside its cells: title, notice, clipboard, and the words it leaves behind.
+"""The terminal apart from its cells: title, notification, clipboard, and the text left after quitting.
 
-Invariant: nothing foreign reaches the terminal uncleaned, and what was set is set back on leaving.
+Invariant: no foreign text reaches the terminal uncleaned, and settings are restored on quitting.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.config.programs import find_outside
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
@@ -23,7 +24,7 @@ MOST_CLIPBOARD: Final = 100_000
 
 
 class Terminal:
-    """Speaks through `write` (the screen driver's). `environ` tells which terminal it is."""
+    """Writes through `write` (the screen driver's). `environ` identifies the terminal."""
 
     def __init__(self, write: Write, environ: Mapping[str, str]) -> None:
         self._write = write
@@ -35,7 +36,7 @@ class Terminal:
         self._titled = ""
 
     def title(self, text: str) -> None:
-        """Set the window's title; the one before is kept by the terminal until `restore`."""
+        """Set the window's title; the terminal keeps the old one until `restore`."""
         text = clean_line(text)[:80]
         if self._plain or text == self._titled:
             return
@@ -45,19 +46,19 @@ class Terminal:
         self._write(f"\x1b]2;{text}\x07")
 
     def restore(self) -> None:
-        """Give the title back."""
+        """Restore the title."""
         if self._titled:
             self._write("\x1b[23;2t")
             self._titled = ""
 
     def notify(self, text: str) -> None:
-        """Tell someone who looks elsewhere: OSC 9 where it is understood, and the bell everywhere."""
+        """Notify a user who looks elsewhere: by OSC 9 if the terminal knows it, and by the bell."""
         if not self._plain:
             self._write(self._passed(f"\x1b]9;{clean_line(text)[:120]}\x07"))
         self._write("\x07")
 
     def copy(self, text: str) -> bool:
-        """Put text into the clipboard: by the local program where there is one, else by OSC 52. False: too long."""
+        """Copy text with the local clipboard program, else by OSC 52. Return False if it is too long."""
         if not self._remote and self._copy_locally(text):
             return True
         if len(text) > MOST_CLIPBOARD:
@@ -70,16 +71,16 @@ class Terminal:
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if self._tmux else sequence
 
     def _copy_locally(self, text: str) -> bool:
-        for program, wanted in (
+        for program, is_usable in (
             (("pbcopy",), sys.platform == "darwin"),
             (("wl-copy",), self._wayland),
             (("xclip", "-selection", "clipboard"), self._x11),
         ):
-            found = find_outside(program[0], os.environ) if wanted else None
-            if found is not None:
+            path = find_outside(program[0], os.environ) if is_usable else None
+            if path is not None:
                 try:
                     subprocess.run(
-                        [found, *program[1:]],
+                        [path, *program[1:]],
                         input=text.encode("utf-8", "replace"),
                         timeout=2,
                         check=True,
@@ -96,14 +97,14 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def catch_signals(leave: Callable[[int], None]) -> None:
-    """SIGTERM and SIGHUP leave in order, so that the terminal is set back. Call it on the running loop."""
+    """Quit in order on SIGTERM and SIGHUP, so that the terminal is restored. Call it on the running loop."""
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, leave, number)
 
 
 def release_signals() -> None:
-    """The signals do what they did before."""
+    """Restore the default handling of the signals."""
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.remove_signal_handler(number)
@@ -112,10 +113,10 @@ def release_signals() -> None:
 def farewell(
     session_id: str, answer: str, *, data_dir: Path | None = None, limit: int = 4000, jobs: int = 0
 ) -> str:
-    """What stands on the normal screen afterwards: the last answer, and how to come back.
+    """Return the text for the normal screen after quitting: the last answer, and how to come back.
 
-    `session_id` is empty where there is nothing to come back to; `data_dir` is where the session lies, if the command
-    line said so; `jobs` is how many background jobs ran until the end.
+    `session_id` is empty if there is nothing to come back to; `data_dir` is the data folder, if the command line set it;
+    `jobs` is the number of background jobs that were ended.
     """
     lines: list[str] = []
     if answer.strip():
@@ -124,7 +125,7 @@ def farewell(
             shown = shown[:limit].rstrip() + "\n…"
         lines += [shown, ""]
     if jobs:
-        lines.append(f"{jobs} background {'job' if jobs == 1 else 'jobs'} ended with the session.")
+        lines.append(f"{counted(jobs, 'background job')} ended with the session.")
     if session_id:
         place = [] if data_dir is None else ["--data-dir", str(data_dir)]
         lines.append(f"To come back:  tui-agent {clean_line(shlex.join([*place, '--session', session_id]))}")
@@ -132,10 +133,10 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Say them on the normal screen; False where the terminal is gone, and nothing is to be flushed into it at exit."""
+    """Print the text on the normal screen; return False if the terminal is gone, with the outputs redirected."""
     try:
         sys.stdout.write(f"{words}\n" if words else "")
-        for stream in (sys.stdout, sys.__stderr__):  # the screen's driver draws on the second one
+        for stream in (sys.stdout, sys.__stderr__):  # the screen's driver writes to the second one
             if stream is not None:
                 stream.flush()
     except OSError:
@@ -147,16 +148,16 @@ def last_words(words: str) -> bool:
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """The user's editor, as words of a command."""
-    named = environ.get("VISUAL") or environ.get("EDITOR") or ""
-    if named:
-        return named.split()
-    found = (find_outside(one, environ) for one in ("nano", "vim", "vi"))
-    return [next((one for one in found if one is not None), "/usr/bin/vi")]
+    """Return the command of the user's editor."""
+    command = environ.get("VISUAL") or environ.get("EDITOR") or ""
+    if command:
+        return command.split()
+    paths = (find_outside(name, environ) for name in ("nano", "vim", "vi"))
+    return [next(filter(None, paths), "/usr/bin/vi")]
 
 
 def edit_text(text: str, folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Let the user's editor change a text; None where it failed or could not be started. Blocks the terminal."""
+    """Let the user change a text in their editor; return None if that failed. Blocks the terminal."""
     path = folder / "message.md"
     path.write_text(text, encoding="utf-8", errors="replace")
     try:

@@ -1,7 +1,7 @@
-"""Styles for line-drawn widgets: a role (and what is said by weight) to a rich or a Textual style.
+"""Styles for line-drawn widgets: makes a rich or a Textual style of a colour role and a weight.
 
 Invariant: the only place where a role becomes a style. The same arguments give the same object, so styles can be
-compared and cached by identity; `Palette.key` names everything that its styles depend on.
+compared and cached by identity; `Palette.key` holds everything that its styles depend on.
 """
 
 from typing import Final, NamedTuple
@@ -39,7 +39,7 @@ class Palette:
         bold: bool = False,
         underline: bool = False,
     ) -> RichStyle:
-        """A rich style, for `Segment`s of a `Strip`."""
+        """Return a rich style, for `Segment`s of a `Strip`."""
         wanted = (text, ground, bold, underline)
         style = self._rich.get(wanted)
         if style is None:
@@ -54,22 +54,22 @@ class Palette:
         bold: bool = False,
         underline: bool = False,
     ) -> Style:
-        """A Textual style, for spans of a `Content`."""
+        """Return a Textual style, for spans of a `Content`."""
         wanted = (text, ground, bold, underline)
         style = self._styles.get(wanted)
         if style is None:
-            made = self._make_rich(text, ground, bold, underline)
+            rich = self._make_rich(text, ground, bold, underline)
             style = self._styles[wanted] = Style(
-                background=None if made.bgcolor is None else Color.from_rich_color(made.bgcolor),
-                foreground=None if made.color is None else Color.from_rich_color(made.color),
-                bold=True if made.bold else None,
-                underline=True if made.underline else None,
-                reverse=True if made.reverse else None,
+                background=None if rich.bgcolor is None else Color.from_rich_color(rich.bgcolor),
+                foreground=None if rich.color is None else Color.from_rich_color(rich.color),
+                bold=rich.bold or None,
+                underline=rich.underline or None,
+                reverse=rich.reverse or None,
             )
         return style
 
     def color(self, role: Role) -> str:
-        """What CSS calls the colour of a role: `#rrggbb`, or a terminal colour's name."""
+        """Return the CSS name of a role's colour: `#rrggbb`, or a terminal colour."""
         return self.theme.colors[role] if self.mode == "full" else role_ansi(role, self.mode)
 
     def _make_rich(self, text: Role | None, ground: Role | None, bold: bool, underline: bool) -> RichStyle:
@@ -97,7 +97,7 @@ class Palette:
 
 
 class Looks(NamedTuple):
-    """What everything is drawn with: styles, symbols, and whether anything may move."""
+    """The look of the screen: styles, symbols, and if anything may blink."""
 
     palette: Palette
     symbols: Symbols

@@ -15,7 +15,7 @@ _WHITE: Final = Color.parse("white")
 
 
 class ThumbOnly(ScrollBarRender):
-    """Draws the thumb where there is something to scroll, and nothing where there is not."""
+    """Draws the thumb if there is something to scroll, else nothing."""
 
     GLYPH: ClassVar[str] = "▐"
 
@@ -31,7 +31,7 @@ class ThumbOnly(ScrollBarRender):
         back_color: Color = _BLACK,
         bar_color: Color = _WHITE,
     ) -> Segments:
-        """One segment a row, with the actions that Textual's scrollbar listens to."""
+        """Return one segment a row, with the actions that Textual's scrollbar handles."""
         back = Style(bgcolor=back_color)
         if not window_size or virtual_size <= window_size or size <= 0:
             return Segments([Segment(" ", back)] * max(size, 0), new_lines=True)
@@ -45,12 +45,12 @@ class ThumbOnly(ScrollBarRender):
 
 
 class AsciiThumb(ThumbOnly):
-    """The same for terminals without the half cell."""
+    """The thumb for terminals without the half cell."""
 
     GLYPH: ClassVar[str] = "|"
 
 
 def dress(widget: Widget, symbols: Symbols) -> None:
-    """Give a widget that scrolls the thumb that its terminal can draw."""
+    """Give a scrolling widget the thumb that its terminal can draw."""
     thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
     widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance

@@ -1,7 +1,7 @@
-"""What the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
-slow to load; the controller reads that one afterwards and corrects what differs.
+"""Settings of the first frame: theme, symbols, motion, mouse. Read without the typed configuration, which is slow to
+load; the controller reads that afterwards and corrects what differs.
 
-Invariant: imports nothing slow and never fails: what cannot be read is the default.
+Invariant: imports nothing slow and never fails: a setting that cannot be read is the default.
 """
 
 import os
@@ -18,54 +18,66 @@ from tui_agent.tui.theme.theme import DEFAULT_THEME, ColourMode, ThemeFile, bund
 
 
 class FirstLook(NamedTuple):
-    """How the first frame is drawn."""
+    """The look of the first frame."""
 
     looks: Looks
     theme: ThemeFile
     mode: ColourMode
     mouse: bool = True
     bare: bool = False
-    """Nothing names a model or a session, as far as can be seen so early."""
+    """No model and no session is named, as far as can be seen so early."""
 
 
 _NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "OPENAI_MODEL")
 
 
-def names_nothing(options: SessionOptions, environ: Mapping[str, str], said: Mapping[str, object]) -> bool:
-    """Whether the app begins with the page that asks for a model."""
-    asked = options.model or options.base_url or options.session or options.continue_latest
+def has_no_model_or_session(
+    options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
+) -> bool:
+    """Return True if no model and no session is named, so that the app asks for a model first."""
+    is_named = options.model or options.base_url or options.session or options.continue_latest
     files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
-    own = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
-    return not (asked or own or said.get("model") or said.get("base_url") or any(map(environ.get, _NAMING)))
+    has_files = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
+    return not (
+        is_named
+        or has_files
+        or settings.get("model")
+        or settings.get("base_url")
+        or any(map(environ.get, _NAMING))
+    )
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
-    """The look that options, environment and the user's own file ask for, nearest first."""
-    said = _user_file(environ)
+    """Return the look set by options, environment or the user's file, in this order."""
+    settings = _user_file(environ)
     name = (
         options.theme
         or environ.get("TUI_AGENT_THEME")
-        or str(said.get("theme") or "")
+        or str(settings.get("theme") or "")
         or guess_theme(environ)
     )
-    wanted = environ.get("TUI_AGENT_SYMBOLS") or said.get("symbols") or "auto"
+    wanted = environ.get("TUI_AGENT_SYMBOLS") or settings.get("symbols") or "auto"
     symbols: SymbolSet = "ascii" if wanted == "ascii" else "unicode" if wanted == "unicode" else "auto"
-    motion = str(environ.get("TUI_AGENT_MOTION") or said.get("motion") or "auto")
+    motion = str(environ.get("TUI_AGENT_MOTION") or settings.get("motion") or "auto")
     mode = colour_mode(environ)
     theme = find_theme(name, environ)
     looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), moves(motion, environ))
     return FirstLook(
-        looks, theme, mode, mouse=said.get("mouse") is not False, bare=names_nothing(options, environ, said)
+        looks,
+        theme,
+        mode,
+        mouse=settings.get("mouse") is not False,
+        bare=has_no_model_or_session(options, environ, settings),
     )
 
 
 def moves(motion: str, environ: Mapping[str, str]) -> bool:
-    """Whether anything may blink: as said, else not over ssh."""
+    """Return True if anything may blink: as set, else not over ssh."""
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 
 
 def colour_mode(environ: Mapping[str, str]) -> ColourMode:
-    """No colour when asked, 16 where the terminal says so, else all."""
+    """Return the colour mode: none if asked for, 16 if the terminal says so, else full."""
     if environ.get("NO_COLOR"):
         return "none"
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "")
@@ -78,30 +90,30 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def guess_theme(environ: Mapping[str, str]) -> str:
-    """`day` where the terminal says that its background is light."""
+    """Return `day` if the terminal says that its background is light."""
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
     return "day" if ground in ("7", "15") else DEFAULT_THEME
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where themes lie: those that are shipped, then the user's, which win."""
+    """Return the folders of themes: the bundled ones, then the user's, which win."""
     return bundled_folder(), config_folder(environ) / "themes"
 
 
 def theme_files(environ: Mapping[str, str]) -> list[Path]:
-    """All theme files, unread."""
+    """Return the paths of all theme files."""
     return [path for folder in theme_folders(environ) for path in folder.glob("*.toml")]
 
 
 def config_folder(environ: Mapping[str, str]) -> Path:
-    """The user's configuration folder."""
+    """Return the user's configuration folder."""
     given = environ.get("XDG_CONFIG_HOME", "")
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be absent
     return (Path(given) if given.startswith("/") else home / ".config") / "tui-agent"
 
 
 def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """The theme of that name, or the default where there is none that can be used."""
+    """Return the theme of that name, or the default if it is not usable."""
     try:
         return named_theme(name, environ)
     except ConfigError:
@@ -109,12 +121,12 @@ def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
 
 
 def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """The theme of that name, the user's before the bundled one. Raises ConfigError."""
+    """Return the theme of that name, the user's before the bundled one. Raises ConfigError."""
     for folder in reversed(theme_folders(environ)):
         path = folder / f"{name}.toml"
         if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read
             return load_theme(path)
-    raise ConfigError(f"There is no theme {name!r}.", hint="/theme lists what there is.")
+    raise ConfigError(f"No theme {name!r}.", hint="/theme lists all themes.")
 
 
 def _user_file(environ: Mapping[str, str]) -> dict[str, object]:

@@ -10,7 +10,7 @@ SymbolSet: TypeAlias = Literal["auto", "unicode", "ascii"]
 
 
 class Symbols(NamedTuple):
-    """One symbol a meaning; a word always goes with it on the screen."""
+    """One symbol for each meaning; the screen always shows a word with it."""
 
     name: Literal["unicode", "ascii"] = "unicode"
     queued: str = "·"
@@ -79,11 +79,11 @@ ASCII: Final = Symbols(
 
 _C: Final = ("C", "POSIX")
 _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
-"""What Python sets LC_CTYPE to, before anything of ours runs, where it finds the C locale (PEP 538)."""
+"""Values that Python gives LC_CTYPE at its start in the C locale (PEP 538)."""
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """The set to draw with: as configured, else ASCII where the locale is not UTF-8 or TERM is linux or dumb.
+    """Return the symbols: as configured, else ASCII if the locale is not UTF-8 or TERM is linux or dumb.
 
     The locale is the one that the user gave the terminal, not the one that Python can print in.
     """
@@ -93,13 +93,13 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
         return ASCII
     locale = _locale(environ)
     if not locale:
-        # Terminals that say nothing of a locale are nearly always UTF-8.
+        # A terminal without a locale is nearly always UTF-8.
         return UNICODE
     return UNICODE if "utf" in locale.lower() else ASCII
 
 
 def _locale(environ: Mapping[str, str]) -> str:
     """LC_ALL, else LC_CTYPE, else LANG; LANG=C counts although Python then sets LC_CTYPE to C.UTF-8."""
-    said, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
-    coerced = not environ.get("LC_ALL") and said in _COERCED and language in _C
-    return language if coerced else said or language
+    locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
+    is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
+    return language if is_coerced else locale or language

@@ -99,7 +99,7 @@ class ThemeFile(NamedTuple):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about pairs below 4.5:1. Worked out when asked for: the first paint does not ask."""
+        """Sentences about pairs below 4.5:1. Computed on demand: the first paint does not need them."""
         return tuple(
             f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
             f"below {MIN_CONTRAST}:1 is hard to read."
@@ -117,13 +117,13 @@ class ContrastPair(NamedTuple):
 
 
 def contrast(first: str, second: str) -> float:
-    """The WCAG 2 contrast ratio of two `#rrggbb` colours: (lighter + 0.05) / (darker + 0.05) of relative luminance."""
+    """Return the WCAG 2 contrast ratio of two `#rrggbb` colours: (lighter + 0.05) / (darker + 0.05) of relative luminance."""
     lights = sorted((_luminance(first), _luminance(second)))
     return (lights[1] + 0.05) / (lights[0] + 0.05)
 
 
 def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
-    """Every text pair of the theme that the screens use, lowest ratio first."""
+    """Return every text pair of the theme that the screens use, lowest ratio first."""
     colors = theme.colors
     pairs = [ContrastPair(text, ground, contrast(colors[text], colors[ground])) for text, ground in _PAIRS]
     return sorted(pairs, key=lambda pair: pair.ratio)
@@ -165,15 +165,15 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
 
 
 def bundled_folder() -> Path:
-    """Where the themes that ship with the product lie: in the wheel, or beside the package in a checkout."""
+    """Return the folder of the bundled themes: in the wheel, or beside the package in a checkout."""
     package = Path(__file__).resolve().parents[2]
     shipped = package / "_bundled" / "themes"
     return shipped if shipped.is_dir() else package.parent / "themes"
 
 
 def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
-    """All themes of the folders by name, later folders winning, and what could not be loaded. Never raises."""
-    found: dict[str, ThemeFile] = {}
+    """Load all themes of the folders by name, later folders winning; return them and the faults. Never raises."""
+    themes: dict[str, ThemeFile] = {}
     faults: list[ConfigError] = []
     for folder in folders:
         for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
@@ -182,15 +182,15 @@ def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[Config
             except ConfigError as fault:
                 faults.append(fault)
             else:
-                found[theme.name] = theme
-    return found, faults
+                themes[theme.name] = theme
+    return themes, faults
 
 
 def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
-    """The theme as Textual knows it: its own names set from roles, and every role as a variable `$role`.
+    """Return the theme for Textual: its own names set from roles, and every role as a variable `$role`.
 
-    `mode` "16" and "none" give an ANSI theme that leaves surfaces to the terminal. `$backdrop` is the dimmed ground
-    behind a modal.
+    Modes "16" and "none" give an ANSI theme that leaves surfaces to the terminal. `$backdrop` is the dimmed ground behind
+    a modal.
     """
     colors = dict(theme.colors) if mode == "full" else {role: role_ansi(role, mode) for role in ROLES}
     backdrop = "transparent" if mode != "full" else f"{colors['sunk']} 62%" if theme.dark else "#5b574e 35%"
@@ -214,14 +214,14 @@ def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
 
 
 def role_ansi(role: Role, mode: ColourMode) -> str:
-    """Textual's name of the terminal colour that stands for a role in the modes "16" and "none"."""
+    """Return Textual's name of the terminal colour of a role in the modes "16" and "none"."""
     return _SIXTEEN.get(role, "ansi_default") if mode == "16" else "ansi_default"
 
 
 def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str, str]:
-    variables: dict[str, str] = {str(role): color for role, color in colors.items()}
     bright = mode == "full"
-    variables |= {
+    return {
+        **{str(role): color for role, color in colors.items()},
         "text-muted": colors["t2"],
         "text-disabled": colors["t3"],
         "border-blurred": colors["border"],
@@ -251,7 +251,6 @@ def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str
         "link-color": colors["accent"],
         "link-style": "underline",
     }
-    return variables
 
 
 def _check_colors(colors: Mapping[str, object], path: Path) -> dict[Role, str]:
@@ -267,8 +266,8 @@ def _check_colors(colors: Mapping[str, object], path: Path) -> dict[Role, str]:
     return {role: cast(str, colors[role]).lower() for role in ROLES}
 
 
-def _refusal(path: Path, what: str, hint: str) -> ConfigError:
-    return ConfigError(f"The theme {path} {what}.", hint=hint)
+def _refusal(path: Path, problem: str, hint: str) -> ConfigError:
+    return ConfigError(f"The theme {path} {problem}.", hint=hint)
 
 
 def _luminance(color: str) -> float:

@@ -1,4 +1,4 @@
-"""Watches the theme folders, so that a theme in use is drawn anew when its file is saved.
+"""Watches the theme folders, so that the screen is redrawn when the file of the theme in use is saved.
 
 Invariant: the only importer of watchfiles in the app; imported after the first paint, by name. A file that cannot be
 used changes nothing on the screen.
@@ -13,10 +13,10 @@ from watchfiles import awatch
 
 async def watch(folders: Sequence[Path], changed: Callable[[set[str]], None], stop: asyncio.Event) -> None:
     """Call `changed` with the names of theme files that were written, until `stop` is set."""
-    there = [folder for folder in folders if folder.is_dir()]
-    if not there:
+    existing = [folder for folder in folders if folder.is_dir()]
+    if not existing:
         return
-    async for changes in awatch(*there, stop_event=stop, recursive=False, debounce=200):
+    async for changes in awatch(*existing, stop_event=stop, recursive=False, debounce=200):
         names = {Path(path).stem for _, path in changes if path.endswith(".toml")}
         if names:
             changed(names)

@@ -1,0 +1,52 @@
+"""Writes docs/keys.md from the registry of the app's actions: `python -m docs.generate_keys`."""
+
+from pathlib import Path
+
+from tui_agent.tui.actions import groups
+
+PAGE = Path(__file__).parent / "keys.md"
+
+
+def page() -> str:
+    """Return the text of docs/keys.md."""
+    lines = [
+        "# Keys and slash commands",
+        "",
+        "Made from the registry of the app (`tui_agent/tui/actions.py`).",
+        "",
+    ]
+    for group, actions in groups().items():
+        lines += [
+            f"## {group}",
+            "",
+            "| key | command | action | what it does | when |",
+            "|---|---|---|---|---|",
+        ]
+        for action in actions:
+            slash = f"`{action.slash}{' ' + action.args if action.args else ''}`" if action.slash else ""
+            when = "not while a turn runs" if action.ground else {"always": ""}.get(action.when, action.when)
+            cells = (action.shown, slash.replace("|", "\\|"), f"`{action.name}`", action.help, when)
+            lines.append("| " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += [
+        "## Your own keys",
+        "",
+        "Change any of these keys in config.toml, under `[keys]`, with the action's name:",
+        "",
+        "```toml",
+        "[keys]",
+        'palette = "ctrl+t"                 # one key',
+        'view_close = ["escape", "x"]       # several keys for the same thing',
+        'replay_event = ["h", "l"]          # one key for each choice: back, on',
+        "```",
+        "",
+        "An action with several choices needs a key for each of them, in the order of the table. A key that cannot be",
+        "used keeps its default, and the app says why when it starts. Letters and signs cannot be used where you type",
+        "text. Some keys, such as `ctrl+shift+t` or `ctrl+,`, need a terminal with the kitty keyboard protocol.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,42 @@
+"""Sheets that several commands open: a list to choose from, and an answer of the command line."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual.strip import Strip
+
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.modals.viewer import Viewer, show
+
+
+def open_picker(
+    context: AppContext,
+    title: str,
+    items: Sequence[Item],
+    choose: Callable[[str], None],
+    *,
+    empty: str = "",
+    free: str = "",
+) -> Picker:
+    """Open a list; call `choose` with the value of the chosen item, and not at all when the list is closed."""
+    picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
+    context.app.push_screen(picker, lambda value: None if value is None else choose(value))
+    return picker
+
+
+def show_answer(context: AppContext, title: str, ask: Callable[[], Awaitable[str]]) -> None:
+    """Open a sheet at once, and fill it with the text that `ask` returns."""
+    text = "looking …"
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        return viewer.say(width, text, "t1")
+
+    viewer = show(context, title, draw)
+
+    async def fill() -> None:
+        nonlocal text
+        text = viewer.plain = await ask()
+        if viewer.is_attached:
+            viewer.redraw()
+
+    context.worker(fill(), title)
