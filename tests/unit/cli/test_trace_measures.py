@@ -1,7 +1,6 @@
 """What `tui-agent trace` and `/status` tell of the context, the map and the way to an edit, beside the counts."""
 
 from tests.tui.app.driving import golden
-from tui_agent.cli.trace import UNITS
 from tui_agent.folds.base import fold
 from tui_agent.folds.trace.measure_labels import told
 from tui_agent.folds.trace.measures import Measures, MeasuresView
@@ -10,7 +9,7 @@ from tui_agent.folds.trace.metrics import Metrics, MetricsView
 
 def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
     view, metrics = fold(Measures(), golden("night_shift")), fold(Metrics(), golden("night_shift"))
-    said = dict(told(metrics, view, UNITS))
+    said = dict(told(metrics, view))
     assert f"{view.raw_output_chars} characters" in said["output"] and "sent to models" in said["output"]
     assert f"peak about {view.context_peak_tokens} tokens" in said["context"]
     assert f"provider's count: {view.context_real_tokens}" in said["context"]
@@ -20,4 +19,4 @@ def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
 
 
 def test_what_was_not_measured_has_no_line() -> None:
-    assert told(MetricsView(), MeasuresView(), UNITS) == []
+    assert told(MetricsView(), MeasuresView()) == []

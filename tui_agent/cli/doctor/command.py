@@ -16,12 +16,13 @@ from tui_agent import __version__
 from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.doctor.child_processes import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json, size
+from tui_agent.cli.output import say, say_json
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.environment import SecretFile
+from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.base import Ground, ground
 from tui_agent.wiring.models import model_factory
@@ -184,9 +185,11 @@ def sessions(base: Ground) -> Finding:
             f"Restrict it with: chmod 700 {session_folder}",
         )
     known = base.store.list()
-    used = size(sum(summary.size_bytes for summary in known))
+    used = format_bytes(sum(summary.size_bytes for summary in known))
     return Finding(
-        "sessions", "ok", f"{folder}: {len(known)}, {used}; {size(shutil.disk_usage(existing).free)} free"
+        "sessions",
+        "ok",
+        f"{folder}: {len(known)}, {used}; {format_bytes(shutil.disk_usage(existing).free)} free",
     )
 
 

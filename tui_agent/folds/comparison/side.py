@@ -26,6 +26,7 @@ from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.units import format_bytes
 
 OutcomeState: TypeAlias = Literal["done", "failed", "denied", "stopped", "open", "none"]
 MOST_FAILURES: Final = 5
@@ -227,5 +228,5 @@ def _full_text(stored: LongText, read_blob: Callable[[str], bytes | None]) -> st
         return stored
     data = read_blob(stored.blob_sha256)
     if data is None:
-        return f"{stored.preview}\n(the rest of the {stored.size} bytes is missing)"
+        return f"{stored.preview}\n(the rest of the {format_bytes(stored.size)} is missing)"
     return data.decode("utf-8", "replace")

@@ -10,6 +10,7 @@ from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_cost, format_milliseconds
 
 TURN_ENDS: Final[dict[TurnEnd, str]] = {
     "finished": "done",
@@ -57,7 +58,7 @@ def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
     """Return a warning if a cost limit cannot be enforced because the model's price is unknown; otherwise ""."""
     if limit_usd is None or price is not None or not model:
         return ""
-    return f"The price of {model} is unknown, so the cost limit of ${limit_usd:g} cannot be enforced."
+    return f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd, digits=2)} cannot be enforced."
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ LATER: Final = "A later request will include it."
 
 def unmapped(waited_ms: float) -> str:
     """Return the notice that a request was sent before the repository map was ready."""
-    return f"Sent without the repository map, which was not ready after {waited_ms / 1_000:g} s."
+    return f"Sent without the repository map, which was not ready after {format_milliseconds(waited_ms)}."
 
 
 def stepped_over(count: int) -> str:

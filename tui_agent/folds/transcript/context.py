@@ -24,6 +24,7 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_percent, format_tokens
 
 ON_CONTEXT: Handlers[Draft] = Handlers()
 
@@ -33,13 +34,6 @@ _WARNINGS = {
     "over": "The context is over the soft limit.",
     "compaction": "The context is almost full; old turns will be summarised.",
 }
-
-
-def short_tokens(count: int) -> str:
-    """Return a token count in short form: `412`, `1.2k`, `42k`."""
-    if count < 1_000:
-        return str(count)
-    return f"{count / 1_000:.1f}k"
 
 
 @ON_CONTEXT.on(SessionContextLoaded)
@@ -96,7 +90,7 @@ def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bo
 
 
 def _describe_reduction(before: int, after: int) -> str:
-    return f"the context went from {short_tokens(before)} to {short_tokens(after)} tokens"
+    return f"the context went from {format_tokens(before)} to {format_tokens(after)} tokens"
 
 
 @ON_CONTEXT.on(ContextReduced)
@@ -173,6 +167,6 @@ def _on_context_warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bo
     if payload.level == "below" or ev.agent != MAIN_AGENT:
         return False
     level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
-    line = f"{_WARNINGS[payload.level]} {payload.fraction * 100:.0f} % is used."
+    line = f"{_WARNINGS[payload.level]} {format_percent(payload.fraction)} is used."
     draft.notice(ev, "context", level, (line,))
     return True

@@ -37,6 +37,7 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
+from tui_agent.units import format_elapsed
 
 ON_TALK: Handlers[Draft] = Handlers()
 
@@ -289,7 +290,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool
 
 
 def _describe_retry(payload: ModelRetried) -> str:
-    return f"Try {payload.attempt + 1} in {payload.wait_s:.0f} s."
+    return f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:

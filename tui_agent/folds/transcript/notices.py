@@ -7,7 +7,6 @@ from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import fork_changes, stepped_over, unknown_events, unpriced
-from tui_agent.folds.transcript.context import short_tokens
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.folds.transcript.streamed_entries import TAIL
@@ -31,6 +30,7 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_milliseconds, format_tokens
 
 ON_NOTICES: Handlers[Draft] = Handlers()
 
@@ -173,7 +173,7 @@ def _format_value(value: JsonValue) -> str:
 def _format_map_options(value: Mapping[str, JsonValue]) -> str:
     """Return the options of the repository map: `2.4k tokens, 1 pinned, 1 hidden`."""
     tokens = value.get("max_tokens")
-    phrases = [f"{short_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
+    phrases = [f"{format_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
     paths = {kind: value.get(kind) for kind in ("pinned", "hidden")}
     phrases += [
         f"{len(entries)} {kind}" for kind, entries in paths.items() if isinstance(entries, list) and entries
@@ -230,7 +230,9 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
     if payload.exit_code is not None:
         return f"exit {payload.exit_code}"
     label = _SHELL_ENDS.get(payload.ended, "did not end")
-    return f"{label} after {payload.duration_ms / 1_000:.0f} s" if payload.ended in _TIMED_ENDS else label
+    return (
+        f"{label} after {format_milliseconds(payload.duration_ms)}" if payload.ended in _TIMED_ENDS else label
+    )
 
 
 @ON_NOTICES.on(PluginFailed)

@@ -5,7 +5,6 @@ from typing import cast
 
 from tui_agent.protocol.commands import Delegate, RevokeRule, SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
-from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import beside_json, json_rows, place, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.context import AppContext
@@ -13,6 +12,7 @@ from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, InForce, PolicySheet
 from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.theme.theme import discover
+from tui_agent.units import format_cost
 
 
 def reasoning(context: AppContext, argument: str) -> None:
@@ -156,7 +156,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
     settings = context.state.settings
     budgets = settings.budgets if settings else Budgets()
     context.submit(SetBudgets(budgets=budgets.model_copy(update={"max_cost_usd": amount})))
-    context.app.say(f"The session stops at {units.money(amount, digits=2)}.", "done")
+    context.app.say(f"The session stops at {format_cost(amount, digits=2)}.", "done")
 
 
 def theme(context: AppContext, argument: str) -> None:

@@ -8,10 +8,10 @@ from textual.strip import Strip
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.format import changed_lines
 from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.modals.viewer import Viewer, newest_only
 from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.units import format_line_changes
 
 
 def diff(context: AppContext, argument: str) -> None:
@@ -72,13 +72,15 @@ def _count(files: list[ChangedFile]) -> str:
 
 def _totals(context: AppContext, found: dict[str, Compared]) -> str:
     added, removed = sum(one.added for one in found.values()), sum(one.removed for one in found.values())
-    return " ".join(words for words, _ in changed_lines(added, removed, context.app.looks.symbols.minus))
+    return " ".join(
+        words for words, _ in format_line_changes(added, removed, context.app.looks.symbols.minus)
+    )
 
 
 def _file(viewer: Viewer, one: ChangedFile, found: Compared | None, width: int) -> list[Strip]:
     left: list[Part] = [part(one.path, viewer.style(bold=True)), ("  ", viewer.style())]
     if found is not None:
-        for words, role in changed_lines(found.added, found.removed, viewer.looks.symbols.minus):
+        for words, role in format_line_changes(found.added, found.removed, viewer.looks.symbols.minus):
             left.append((f" {words}", viewer.style(role)))
     kind = "  created" if one.before is None else "  removed" if one.after is None else ""
     left.append((kind, viewer.style("t3")))

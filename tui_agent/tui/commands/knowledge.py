@@ -13,11 +13,11 @@ from textual.strip import Strip
 from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
 from tui_agent.folds.context.memory import told
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
-from tui_agent.tui import format as units
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer, show
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_bytes
 
 GUIDE: Final = """Write AGENTS.md at the top of this workspace: what a coding agent must know before it changes anything here.
 
@@ -126,7 +126,7 @@ def _notes(viewer: Viewer, width: int, held: Sequence[NoteFile] | None) -> list[
     names = min(32, max(len(one.path.stem) for one in held) + 2)
     for one in held:
         day = time.strftime("%Y-%m-%d", time.localtime(one.at))
-        about = f"{day}  {units.size(one.size)}  {clean_line(one.title)}"
+        about = f"{day}  {format_bytes(one.size)}  {clean_line(one.title)}"
         rows += viewer.pair(width, clean_line(one.path.stem)[: names - 2], about, names=names)
     rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows one.", "t3")]
     return [*rows, *viewer.say(width, f"They lie in {held[0].path.parent}.", "t3")]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.folds.context.meter import NAMES
-from tui_agent.tui import format as units
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.units import format_cost, format_percent, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MOST = 8
 """Rows of each table."""
 _REQUESTS = 6
-_LEAST = 0.0001
 """USD: the least that the tables write."""
 _COLUMNS = 28
 """Cells of the numbers: a count, tokens, a price."""
@@ -42,14 +41,14 @@ def _sums(
     rows = [viewer.gap(width), _row(viewer, width, title, "times", "tokens", "price", room, head=True)]
     for one in sums[:MOST]:
         cost = _price(one.tokens, price)
-        rows.append(_row(viewer, width, one.name, str(one.count), units.tokens(one.tokens), cost, room))
+        rows.append(_row(viewer, width, one.name, str(one.count), format_tokens(one.tokens), cost, room))
     rest = sums[MOST:]
     if rest:
         tokens = sum(one.tokens for one in rest)
         cost = _price(tokens, price)
         name = f"{len(rest)} more"
         times = str(sum(one.count for one in rest))
-        rows.append(_row(viewer, width, name, times, units.tokens(tokens), cost, room))
+        rows.append(_row(viewer, width, name, times, format_tokens(tokens), cost, room))
     return rows
 
 
@@ -62,7 +61,7 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
     for one in view.messages[:MOST]:
         name = f"{one.who}  {one.what}".rstrip()
         cost = _price(one.tokens, price)
-        rows.append(_row(viewer, width, name, str(one.seq), units.tokens(one.tokens), cost, room))
+        rows.append(_row(viewer, width, name, str(one.seq), format_tokens(one.tokens), cost, room))
     return rows
 
 
@@ -78,7 +77,7 @@ def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
         cached = "" if one.cached_tokens is None or not one.input_tokens else _share(one)
         left: list[Part] = [
             part(_fitted(viewer, said, room), viewer.style("warning" if one.broken else "t1")),
-            (units.tokens(one.input_tokens or one.tokens).rjust(9), viewer.style()),
+            (format_tokens(one.input_tokens or one.tokens).rjust(9), viewer.style()),
             (cached.rjust(11), viewer.style("t2")),
         ]
         rows.append(viewer.line(width, left))
@@ -86,19 +85,19 @@ def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
 
 
 def _share(request: "LedgerRequest") -> str:
-    return units.percent((request.cached_tokens or 0) / (request.input_tokens or 1))
+    return format_percent((request.cached_tokens or 0) / (request.input_tokens or 1))
 
 
 def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
     minus = viewer.looks.symbols.minus
     largest = sorted(changes.items(), key=lambda one: -abs(one[1]))[:3]
-    said = [f"{NAMES[name]} {'+' if size > 0 else minus}{units.tokens(abs(size))}" for name, size in largest]
+    said = [f"{NAMES[name]} {'+' if size > 0 else minus}{format_tokens(abs(size))}" for name, size in largest]
     return ", ".join(said) or "the same"
 
 
 def _price(tokens: int, price: float | None) -> str:
     cost = None if price is None else tokens * price / 1_000_000
-    return f"<${_LEAST}" if cost and cost < _LEAST / 2 else units.money(cost, digits=4)
+    return format_cost(cost, digits=4)
 
 
 def _row(

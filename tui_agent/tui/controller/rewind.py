@@ -12,10 +12,10 @@ from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, PlannedAct
-from tui_agent.tui import format as units
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_elapsed
 
 ALL = "*"
 SHOWN = 12
@@ -93,7 +93,7 @@ class RewindActions:
         """What can be gone back to, newest first; the last row says what is not known yet."""
         now = self._host.app.clock()
         items = [
-            Item(str(one.seq), _line(one), right=f"{units.elapsed(now - one.at)} ago")
+            Item(str(one.seq), _line(one), right=f"{format_elapsed(now - one.at)} ago")
             for one in reversed(self._said())
         ]
         if older := self._host.sessions.older:

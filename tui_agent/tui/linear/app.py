@@ -52,11 +52,11 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
-from tui_agent.tui import format as units
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
+from tui_agent.units import format_bytes, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.ports.app_session import AppSession
@@ -369,5 +369,5 @@ class Typed:
 
 
 def _mentioned(one: Mention) -> str:
-    sent = mention_sent(one, units.size(one.size), units.tokens(one.tokens))
+    sent = mention_sent(one, format_bytes(one.size), format_tokens(one.tokens))
     return f"mentions {named(mention_name(one))}, {clean_line(sent)}"
