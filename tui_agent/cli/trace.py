@@ -11,7 +11,6 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURES, SPAN_STATES, TURN_ENDS
 from tui_agent.folds.trace.fold import Span, Trace, TraceView
 from tui_agent.folds.trace.measure_labels import told
-from tui_agent.folds.trace.measures import Measures
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.store.damage_report import flaws
@@ -67,14 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
                 "session": folder.name,
                 "path": str(folder),
                 **dataclasses.asdict(metrics),
-                **dataclasses.asdict(fold(Measures(), records)),
                 "artifact_integrity": integrity(folder),
                 "spans": [dataclasses.asdict(span) for span in spans.spans],
             }
         )
         return 0
     say(f"session {folder.name}  {folder}")
-    for name, value in (*summary(metrics), *told(metrics, fold(Measures(), records))):
+    for name, value in (*summary(metrics), *told(metrics)):
         say(f"{name:<12} {value}")
     if arguments.spans:
         say("")

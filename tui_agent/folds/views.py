@@ -25,9 +25,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.state_copy import copied
-from tui_agent.folds.trace import measures
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.trace.measures import Measures
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import KEEP
@@ -47,7 +45,6 @@ ViewName: TypeAlias = Literal[
     "meter",
     "files",
     "agents",
-    "measures",
     "metrics",
     "approvals",
     "jobs",
@@ -61,7 +58,6 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "meter": context_meter.TAKES,
     "files": files_changed.TAKES,
     "agents": agents_tree.TAKES,
-    "measures": measures.TAKES,
     "approvals": approvals.TAKES,
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
@@ -119,7 +115,6 @@ class Views:
         self.meter = ContextMeter()
         self.files = FilesChanged()
         self.agents = AgentsTree()
-        self.measures = Measures()
         self.metrics = Metrics()
         self.approvals = Approvals()
         self.jobs = Jobs()
@@ -151,7 +146,6 @@ class Views:
             ("meter", self.meter),
             ("files", self.files),
             ("agents", self.agents),
-            ("measures", self.measures),
             ("metrics", self.metrics),
             ("approvals", self.approvals),
             ("jobs", self.jobs),

@@ -8,7 +8,7 @@ from tui_agent.folds.text.labels import TOOL_ENDS, TURN_ENDS
 from tui_agent.folds.trace.span_tree import Node, SpanTree
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.transcript.packed_list import KEEP
-from tui_agent.protocol.base import BlobText, text_preview
+from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
@@ -232,7 +232,7 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node.detail = payload.message
     fold.tree.spend(node, payload.usage, payload.cost_usd)
     if stopped and sent is not None and payload.usage == Usage():
-        size = payload.partial.size if isinstance(payload.partial, BlobText) else len(payload.partial)
+        size = text_size(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.until is not None:
         return True  # the run crashed during this answer: the span ends with its turn

@@ -117,7 +117,7 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
         ("", ""),
-        *told(metrics, context.views.measures.view()),
+        *told(metrics),
     ]
 
 
