@@ -212,29 +212,26 @@ _HANDLERS: Handlers[Metrics] = Handlers()
 
 
 @_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> None:
     fold.sums.turns += 1
     if fold.first_turn_at is None:
         fold.first_turn_at = ev.at
-    return True
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> None:
     fold.sums.last_turn_end = payload.reason
     if payload.reason in _BUDGET_ENDS:
         fold.fail("budget")
-    return True
 
 
 @_HANDLERS.on(IterationStarted)
-def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
+def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> None:
     fold.sums.iterations += 1
-    return True
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> None:
     sums = fold.sums
     if payload.author == "model":
         fold.spend(payload.usage, payload.cost_usd)
@@ -250,33 +247,29 @@ def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) ->
     if ev.agent == MAIN_AGENT and not calls:
         texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
         sums.final_answer = "\n\n".join(texts)
-    return True
 
 
 @_HANDLERS.on(ModelRetried)
-def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
+def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> None:
     fold.sums.model_retry_count += 1
-    return True
 
 
 @_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> None:
     fold.spend(payload.usage, payload.cost_usd)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
         fold.fail("model")
-    return True
 
 
 @_HANDLERS.on(ToolCalled)
-def _on_tool_called(fold: Metrics, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(fold: Metrics, ev: Envelope, payload: ToolCalled) -> None:
     if payload.verb in SEARCHES and fold.sums.first_edit_part is None:
         fold.last_search_part = fold.part_of(payload.call_id)
-    return True
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> None:
     sums = fold.sums
     sums.tools[payload.name] = sums.tools.get(payload.name, 0) + 1
     fold.call_parts.pop(payload.call_id, None)
@@ -295,53 +288,47 @@ def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> boo
     if payload.artifact is not None:
         sums.artifact_count += 1
         sums.artifact_bytes += payload.artifact.size
-    return True
 
 
 @_HANDLERS.on(PermissionDecided)
-def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
+def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> None:
     if payload.decision == "deny":
         fold.sums.denials += 1
         fold.fail("policy")
-    return True
 
 
 @_HANDLERS.on(ErrorRaised)
-def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> None:
     if payload.where != "checkpoints":  # a failed checkpoint does not affect the turn
         fold.fail("engine")
-    return True
 
 
 @_HANDLERS.on(FileRead)
-def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
+def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> None:
     ranges = fold.read_lines.setdefault((ev.agent, payload.path, payload.digest), set())
     first, last = payload.first_line, payload.last_line
     fold.sums.repeated_reads += any(start <= first and last <= end for start, end in ranges)
     ranges.add((first, last))
     fold.first_read_parts.setdefault(payload.path, fold.part_of(payload.call_id))
-    return True
 
 
 @_HANDLERS.on(CheckpointTaken)
-def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> bool:
+def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> None:
     fold.sums.checkpoints += 1
-    return True
 
 
 @_HANDLERS.on(TestFinished)
-def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> bool:
+def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> None:
     sums = fold.sums
     sums.tests_passed = payload.passed if payload.passed >= 0 else None
     sums.tests_failed = payload.failed if payload.failed >= 0 else None
     fold.first_test_at = ev.at if fold.first_test_at is None else fold.first_test_at
     if sums.first_edit_part is not None and sums.edit_to_test_parts is None:
         sums.edit_to_test_parts = fold.part_of(payload.call_id) - sums.first_edit_part
-    return True
 
 
 @_HANDLERS.on(ContextPacked)
-def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> bool:
+def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> None:
     sums, sections = fold.sums, payload.sections
     sums.context_packs += 1
     sums.context_peak_tokens = max(sums.context_peak_tokens, payload.total_tokens)
@@ -351,35 +338,29 @@ def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> b
         sums.context_budget_total_budget = sum(section.budget or 0 for section in sections)
     sums.context_budget_reduced_count += sum(section.reduced for section in sections)
     sums.context_budget_dropped_blocks += sum(section.dropped_blocks for section in sections)
-    return True
 
 
 @_HANDLERS.on(ContextCompacted)
-def _on_context_compacted(fold: Metrics, ev: Envelope, payload: ContextCompacted) -> bool:
+def _on_context_compacted(fold: Metrics, ev: Envelope, payload: ContextCompacted) -> None:
     fold.sums.context_compression_count += 1
-    return True
 
 
 @_HANDLERS.on(ContextReduced)
-def _on_context_reduced(fold: Metrics, ev: Envelope, payload: ContextReduced) -> bool:
+def _on_context_reduced(fold: Metrics, ev: Envelope, payload: ContextReduced) -> None:
     fold.sums.context_reduction_count += 1
-    return True
 
 
 @_HANDLERS.on(MemoryUpdated)
-def _on_memory_updated(fold: Metrics, ev: Envelope, payload: MemoryUpdated) -> bool:
+def _on_memory_updated(fold: Metrics, ev: Envelope, payload: MemoryUpdated) -> None:
     fold.sums.memory_updates += 1
-    return True
 
 
 @_HANDLERS.on(RepomapBuilt)
-def _on_repomap_built(fold: Metrics, ev: Envelope, payload: RepomapBuilt) -> bool:
+def _on_repomap_built(fold: Metrics, ev: Envelope, payload: RepomapBuilt) -> None:
     fold.sums.repomap_builds += not payload.late
-    return True
 
 
 @_HANDLERS.on(RepomapUsed)
-def _on_repomap_used(fold: Metrics, ev: Envelope, payload: RepomapUsed) -> bool:
+def _on_repomap_used(fold: Metrics, ev: Envelope, payload: RepomapUsed) -> None:
     fold.sums.repomap_uses += 1
     fold.sums.repomap_injections += payload.injected
-    return True

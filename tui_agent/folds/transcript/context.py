@@ -37,12 +37,11 @@ _WARNINGS = {
 
 
 @ON_CONTEXT.on(SessionContextLoaded)
-def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> None:
     turns = counted(payload.turns, "turn")
     headline = f"Added a summary of {turns} from {payload.from_session}"
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "context", "info", (headline,), (MarkdownBlock(text=payload.summary),)))
-    return True
 
 
 @ON_CONTEXT.on(ContextCompacted)
@@ -84,9 +83,8 @@ def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
 
 
 @ON_CONTEXT.on(ContextLearnt)
-def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
+def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> None:
     draft.notice(ev, "context", "info", learnt(payload))
-    return True
 
 
 def _describe_reduction(before: int, after: int) -> str:

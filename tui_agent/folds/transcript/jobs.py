@@ -16,11 +16,10 @@ def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
 
 
 @ON_JOBS.on(JobFinished)
-def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> bool:
+def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
     command = draft.jobs.pop(payload.job_id, "")
     label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
     draft.notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
-    return True
 
 
 def _level(payload: JobFinished) -> NoticeLevel:

@@ -62,30 +62,28 @@ _HEAD_MOVES = {
 
 
 @ON_NOTICES.on(ErrorRaised)
-def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> None:
     index = draft.notice(ev, "error", "error", (payload.message, payload.hint))
     if payload.detail:
         entry = draft.entries[index]
         if isinstance(entry, NoticeEntry):
             draft.put(index, replace(entry, blocks=(TerminalBlock(text=payload.detail),)))
-    return True
 
 
 @ON_NOTICES.on(CommandRejected)
-def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
+def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> None:
     head = draft.head(ev, f"notice.{ev.seq}")
     lines = tuple(line for line in (payload.reason, payload.hint) if line)
     draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
-    return True
 
 
 @ON_NOTICES.on(LogRepaired)
-def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
+def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
     if payload.rewritten:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
         lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
         draft.notice(ev, "repair", "warning", lines)
-        return True
+        return
     amount = counted(payload.moved_bytes, "byte")
     moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
     bad = f"{stepped_over(len(payload.bad_lines))}."
@@ -93,7 +91,6 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
     lines += [moved] if payload.moved_bytes else []
     lines += [bad] if payload.bad_lines else []
     draft.notice(ev, "repair", "warning", lines)
-    return True
 
 
 def pass_over(draft: Draft, record: UnknownEvent) -> bool:
@@ -187,17 +184,15 @@ def _count_list(item: JsonValue) -> JsonValue:
 
 
 @ON_NOTICES.on(PermissionRevoked)
-def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
+def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> None:
     draft.notice(ev, "settings", "info", ("rule revoked", payload.rule))
-    return True
 
 
 @ON_NOTICES.on(UserShellStarted)
-def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
+def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> None:
     lines = ("running", *_HIDDEN_NOTE[: payload.hidden])
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
-    return True
 
 
 @ON_NOTICES.on(UserShellProgress)
@@ -236,9 +231,8 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
 
 
 @ON_NOTICES.on(PluginFailed)
-def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
+def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
     draft.notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
-    return True
 
 
 @ON_NOTICES.on(RunStarted)
@@ -270,34 +264,30 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
 
 
 @ON_NOTICES.on(SessionHeadMoved)
-def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
+def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
     headline = _HEAD_MOVES[payload.reason].format(event=f"event {payload.to_seq}")
     files = "" if payload.files else "Files were not changed."
     draft.notice(ev, "resume", "info", (headline, files))
-    return True
 
 
 @ON_NOTICES.on(CheckpointRestored)
-def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
+def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
     count = len(payload.paths) + payload.more
     restored = counted(count, "file restored.", "files restored.")
     paths = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
     kept = f"Kept your versions, as you changed them too: {paths}" if paths else ""
     draft.notice(ev, "resume", "warning" if kept else "info", (restored, kept))
-    return True
 
 
 @ON_NOTICES.on(SessionForked)
-def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
+def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     _note_crash(draft)
     headline = f"Forked from {payload.parent_session} at event {payload.at_seq}."
     changes = "; ".join(fork_changes(payload.changed))
     draft.notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
-    return True
 
 
 @ON_NOTICES.on(WorkspaceMoved)
-def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
+def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> None:
     headline = f"The session now works in {payload.workspace}."
     draft.notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
-    return True
