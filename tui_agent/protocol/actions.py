@@ -6,7 +6,7 @@ readable `message`), `to_memory` for a model (with the raw exception if the acti
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter
 
@@ -16,16 +16,22 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 """A task's state; `open` corresponds to `pending` in the todo list."""
 
 
-class ActionBase(Frozen):
-    """Base of every action. `exception` is the raw exception if the action failed."""
+class Described(Frozen):
+    """Base of actions and observations: the class's `template` is filled in with the fields of `{0}`."""
 
-    action: str
-    exception: str = ""
+    template: ClassVar[str]
 
     @property
     def message(self) -> str:
         """A short line for people."""
-        return self.action
+        return self.template.format(self)
+
+
+class ActionBase(Described):
+    """Base of every action. `exception` is the raw exception if the action failed."""
+
+    action: str
+    exception: str = ""
 
     def to_dict(self) -> JsonMap:
         """Return everything as plain JSON: `action`, `message`, `args`."""
@@ -51,10 +57,7 @@ class CmdRun(ActionBase):
     action: Literal["run"] = "run"
     command: str
     shell: bool | None = None
-
-    @property
-    def message(self) -> str:
-        return f"Running: {self.command}"
+    template: ClassVar[str] = "Running: {0.command}"
 
 
 class IPythonRunCell(ActionBase):
@@ -62,10 +65,7 @@ class IPythonRunCell(ActionBase):
 
     action: Literal["run_cell"] = "run_cell"
     code: str
-
-    @property
-    def message(self) -> str:
-        return "Running a notebook cell"
+    template: ClassVar[str] = "Running a notebook cell"
 
 
 class FileRead(ActionBase):
@@ -75,10 +75,7 @@ class FileRead(ActionBase):
     path: str
     first_line: int = 1
     lines: int = 0
-
-    @property
-    def message(self) -> str:
-        return f"Reading {self.path}"
+    template: ClassVar[str] = "Reading {0.path}"
 
 
 class FileWrite(ActionBase):
@@ -88,10 +85,7 @@ class FileWrite(ActionBase):
     path: str
     content: LongText
     overwrite: bool = False
-
-    @property
-    def message(self) -> str:
-        return f"Writing {self.path}"
+    template: ClassVar[str] = "Writing {0.path}"
 
 
 class BrowseURL(ActionBase):
@@ -99,10 +93,7 @@ class BrowseURL(ActionBase):
 
     action: Literal["browse"] = "browse"
     url: str
-
-    @property
-    def message(self) -> str:
-        return f"Browsing {self.url}"
+    template: ClassVar[str] = "Browsing {0.url}"
 
 
 class AddTask(ActionBase):
@@ -113,10 +104,7 @@ class AddTask(ActionBase):
     parent: str = ""
     subtasks: tuple[str, ...] = ()
     id: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Added the task: {self.goal}"
+    template: ClassVar[str] = "Added the task: {0.goal}"
 
 
 class ModifyTask(ActionBase):
@@ -136,10 +124,7 @@ class AgentFinish(ActionBase):
 
     action: Literal["finish"] = "finish"
     text: LongText = ""
-
-    @property
-    def message(self) -> str:
-        return "The task is done."
+    template: ClassVar[str] = "The task is done."
 
 
 class AgentReject(ActionBase):
@@ -172,10 +157,7 @@ class ToolRun(ActionBase):
     action: Literal["tool"] = "tool"
     name: str
     arguments: JsonMap = {}
-
-    @property
-    def message(self) -> str:
-        return f"Calling {self.name}"
+    template: ClassVar[str] = "Calling {0.name}"
 
 
 AnyAction: TypeAlias = Annotated[

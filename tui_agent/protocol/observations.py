@@ -4,23 +4,19 @@ Invariant: `observation_from_dict(observation.to_dict()) == observation`.
 """
 
 from functools import cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from tui_agent.protocol.base import Frozen, JsonMap, LongText, text_preview
+from tui_agent.protocol.actions import Described
+from tui_agent.protocol.base import JsonMap, LongText, text_preview
 
 
-class ObservationBase(Frozen):
+class ObservationBase(Described):
     """Base of every observation. `content` is the result as the model saw it."""
 
     observation: str
     content: LongText = ""
-
-    @property
-    def message(self) -> str:
-        """A short line for people."""
-        return self.observation
 
     def to_dict(self) -> JsonMap:
         """Return everything as plain JSON: `observation`, `message`, `content`, `extras`."""
@@ -58,10 +54,7 @@ class BrowserOutput(ObservationBase):
 
     observation: Literal["browse"] = "browse"
     url: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Read {self.url}"
+    template: ClassVar[str] = "Read {0.url}"
 
 
 class FileRead(ObservationBase):
@@ -69,10 +62,7 @@ class FileRead(ObservationBase):
 
     observation: Literal["read"] = "read"
     path: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Read {self.path}"
+    template: ClassVar[str] = "Read {0.path}"
 
 
 class FileWrite(ObservationBase):
@@ -80,10 +70,7 @@ class FileWrite(ObservationBase):
 
     observation: Literal["write"] = "write"
     path: str = ""
-
-    @property
-    def message(self) -> str:
-        return f"Wrote {self.path}"
+    template: ClassVar[str] = "Wrote {0.path}"
 
 
 class Error(ObservationBase):
