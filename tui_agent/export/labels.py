@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from tui_agent.export.story import Change, Story, Texts
-from tui_agent.folds.context.mention_labels import mention_name, mention_sent
-from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.text.labels import TURN_ENDS, mention_name, mention_sent
 from tui_agent.folds.transcript.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.display import (
     CustomBlock,

@@ -8,9 +8,8 @@ from pathlib import Path
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json, width
-from tui_agent.folds.session.branch_tree import Branch, TreeView, tree
+from tui_agent.folds.session.branch_tree import Branch, Outcome, Said, TreeView, tree
 from tui_agent.folds.session.branches import on_branch
-from tui_agent.folds.session.turn_outcome import Outcome, Said
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked

@@ -1,6 +1,7 @@
 """All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
 
-Invariant: distances are counted in parts, which are the same for the same work with every model and agent.
+Invariant: distances are counted in parts, which are the same for the same work with every model and agent. A command's
+changes count as edits once it has ended, because only then it is known whether it was a test run.
 """
 
 from dataclasses import dataclass, field, replace
@@ -8,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from tui_agent.folds.context.told_results import TAKES as VISIBILITY_EVENTS
 from tui_agent.folds.context.told_results import Observed
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.file_states import StandingFiles
-from tui_agent.folds.trace.edits import Edit, Edits
+from tui_agent.folds.session.changed_files import StandingFiles
 from tui_agent.protocol.base import BlobText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
@@ -21,7 +21,7 @@ from tui_agent.protocol.events.context import (
     RepomapUsed,
 )
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import CheckpointTaken, FileRead
+from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
@@ -29,6 +29,38 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a file by an agent or delegate; `at` is in seconds since 1970."""
+
+    path: str
+    at: float
+    call_id: CallId | None
+
+
+class Edits:
+    """A fold that reports edits as soon as they are certain."""
+
+    def __init__(self) -> None:
+        self._command_edits: dict[CallId, list[Edit]] = {}
+
+    def apply(self, ev: Envelope) -> list[Edit]:
+        """Fold one event; return the edits that it makes certain, in order."""
+        match ev.payload:
+            case FileChanged(author="agent") as change:
+                return [Edit(change.path, ev.at, change.call_id)]
+            case FileChanged(author="command", call_id=str() as call) as change:
+                self._command_edits.setdefault(call, []).append(Edit(change.path, ev.at, call))
+            case TestFinished(call_id=str() as call):
+                self._command_edits.pop(call, None)
+            case ToolFinished(call_id=call):
+                return self._command_edits.pop(call, [])
+            case _:
+                pass
+        return []
+
 
 SEARCHES = frozenset(("search", "find"))
 """Verbs of calls that search."""

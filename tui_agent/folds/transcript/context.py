@@ -1,8 +1,7 @@
 """Handlers for the context in the chat: summaries, stored outputs, restored messages and warnings."""
 
-from tui_agent.folds.context.cut_labels import HELPS, learnt, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.text.labels import CAME, LATER, unmapped
+from tui_agent.folds.text.labels import CAME, HELPS, LATER, learnt, not_whole, too_long, unmapped
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.protocol.base import text_preview

@@ -1,4 +1,5 @@
-"""Handlers for notices in the chat: faults, settings, repairs, the user's commands, undo and restore."""
+"""Handlers for notices in the chat: faults, settings, repairs, the user's commands,
+hooks, background jobs, undo and restore."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,8 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
@@ -29,6 +32,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.units import format_milliseconds, format_tokens
 
@@ -291,3 +295,79 @@ def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> No
 def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> None:
     headline = f"The session now works in {payload.workspace}."
     draft.notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
+
+
+@ON_NOTICES.on(HookRan)
+def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
+    row = draft.tool(draft.delegates.get(ev.agent, draft.tools.get(payload.call_id or CallId(""))))
+    suffix = f" {row.verb} {row.target}".rstrip() if row is not None else f" {payload.tool}".rstrip()
+    head, level = _describe_result(payload, suffix)
+    if not head:
+        return False
+    source = (
+        f"{payload.command} ({payload.event}{', from the project' if payload.source == 'project' else ''})"
+    )
+    draft.notice(ev, "hook", level, (head, f"hook: {source}"))
+    if payload.changed and row is not None and ev.agent not in draft.delegates:
+        index = draft.tools[row.call_id]
+        updated = replace(
+            row, target=payload.target, arguments=payload.arguments, revision=draft.revision + 1
+        )
+        return draft.put(index, updated)
+    return True
+
+
+def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
+    """Return the headline, empty if there is nothing to say; `suffix` names the call after a space."""
+    reason = f": {payload.reason}" if payload.reason else ""
+    if payload.fault:
+        consequence = " You are asked about the call." if payload.event == "before_tool" else ""
+        return f"A hook failed{' at' if suffix else ''}{suffix}: {payload.fault}{consequence}", "warning"
+    if payload.decision == "deny":
+        return (
+            f"A hook {'objects to' if payload.event.startswith('after') else 'refused'}{suffix}{reason}",
+            "warning",
+        )
+    if payload.changed:
+        return (
+            f"A hook changed{suffix}{' and requires your approval' * (payload.decision == 'ask')}{reason}",
+            "info",
+        )
+    if payload.decision == "ask":
+        return f"A hook requires your approval{' for' if suffix else ''}{suffix}{reason}", "info"
+    if payload.context:
+        return f"A hook added context{' to' if suffix else ''}{suffix}", "info"
+    return "", "info"
+
+
+@ON_NOTICES.on(JobStarted)
+def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
+    draft.jobs[payload.job_id] = payload.command
+    return False
+
+
+@ON_NOTICES.on(JobFinished)
+def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
+    command = draft.jobs.pop(payload.job_id, "")
+    label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
+    draft.notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
+
+
+def _level(payload: JobFinished) -> NoticeLevel:
+    if payload.ended in ("lost", "failed"):
+        return "warning"
+    return "error" if payload.ended == "exited" and payload.exit_code else "info"
+
+
+def _describe_end(payload: JobFinished) -> str:
+    match payload.ended:
+        case "exited":
+            return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
+        case "stopped":
+            return f"ended by {'you' if payload.stopped_by == 'user' else 'the agent'}"
+        case "session":
+            return "ended with the session"
+        case "failed":
+            return f"could not be started. {payload.message}".rstrip()
+        case "lost":
+            return "lost: the program crashed while it ran"

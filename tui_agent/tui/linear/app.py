@@ -20,10 +20,9 @@ import anyio
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.context.mention_labels import mention_name, mention_sent
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.text.labels import LATER, unmapped
+from tui_agent.folds.text.labels import LATER, mention_name, mention_sent, unmapped
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,

@@ -9,8 +9,7 @@ from typing import Final
 
 from rich.style import Style
 
-from tui_agent.folds.context.mention_labels import mention_name, mention_sent
-from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.text.labels import TURN_ENDS, mention_name, mention_sent
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     QuestionEntry,
