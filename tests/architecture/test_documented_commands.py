@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tui_agent.cli.main import parser_for
+from tui_agent.cli.main import APP, VERBS, parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
-from tui_agent.cli.verbs import APP, VERBS
 from tui_agent.tui.actions import ACTIONS
 
 GENERATED = {"command-line.md", "configuration.md", "events.md", "keys.md", "programs.md"}

@@ -32,7 +32,7 @@ SEQUENCES = {
 PRINTERS = {
     "tui_agent/cli/output.py": "the door: `say`, `say_json`, `table`",
     "tui_agent/cli/main.py": "one line about a fault, cleaned; nothing of the rest may be loaded for it",
-    "tui_agent/cli/run/line_relay.py": "passes on what was printed, whole",
+    "tui_agent/cli/run/supervisor.py": "passes on what was printed, whole",
     "tui_agent/cli/redact.py": "a filter: its output is its input but for secrets",
     "tui_agent/cli/run/command.py": "JSON, escaped by `record_json`",
     "tui_agent/cli/sessions/command.py": "JSON escaped by `plain_json`, and lines cleaned by `printable`",

@@ -10,7 +10,6 @@ from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, rules, spawn, use
 from tests.stubs.tool_context import tools_of
 from tui_agent.folds.base import fold
-from tui_agent.folds.trace.measures import Measures
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.commands import SubmitPrompt
 
@@ -43,13 +42,13 @@ async def test_a_session_that_edits_with_commands_is_measured_as_a_person_would_
     async with running(tmp_path, script, tools, checkpoints=True, policy_name="bypass") as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        metrics, measures = fold(Metrics(), bench.events), fold(Measures(), bench.events)
+        metrics = fold(Metrics(), bench.events)
     assert (metrics.parts, metrics.model_calls, metrics.repeated_reads) == (18, 8, 1)
     assert metrics.tools == {"grep": 1, "read_file": 4, "run_tests": 2, "run_command": 1}
-    assert (measures.first_target_read_part, measures.first_edit_part) == (4, 11)
-    assert (measures.search_to_edit_parts, measures.edit_to_test_parts) == (11, 2)
-    assert measures.hot_observation_count == 8
-    assert metrics.seconds_to_first_edit is not None and measures.seconds_to_first_test is not None
+    assert (metrics.first_target_read_part, metrics.first_edit_part) == (4, 11)
+    assert (metrics.search_to_edit_parts, metrics.edit_to_test_parts) == (11, 2)
+    assert metrics.hot_observation_count == 8
+    assert metrics.seconds_to_first_edit is not None and metrics.seconds_to_first_test is not None
 
 
 async def test_what_a_delegate_read_is_no_repetition_and_no_observation_once_it_has_ended(
@@ -70,7 +69,7 @@ async def test_what_a_delegate_read_is_no_repetition_and_no_observation_once_it_
         bench.use(talks)
         bench.submit(SubmitPrompt(text="Main: go"))
         await bench.until("turn.finished")
-        metrics, measures = fold(Metrics(), bench.events), fold(Measures(), bench.events)
+        metrics = fold(Metrics(), bench.events)
     assert metrics.repeated_reads == 1
-    assert measures.hot_observation_count == 3
+    assert metrics.hot_observation_count == 3
     assert sum(metrics.tools.values()) == 5

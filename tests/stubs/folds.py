@@ -12,7 +12,6 @@ from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.trace.measures import Measures
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.transcript.fold import Transcript, TranscriptView
@@ -22,7 +21,6 @@ FOLDS: dict[str, Callable[[], Projection[Any]]] = {
     "agents": AgentsTree,
     "approvals": Approvals,
     "files": FilesChanged,
-    "measures": Measures,
     "messages": ModelMessages,
     "meter": ContextMeter,
     "metrics": Metrics,

@@ -14,7 +14,7 @@ from pathlib import Path
 from tui_agent.cli.config import leaves
 from tui_agent.cli.doctor.command import examine
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import moment, printable, say, say_json
+from tui_agent.cli.output import printable, say, say_json
 from tui_agent.config.files import read_regular, write_private
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_faults
@@ -26,6 +26,7 @@ from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_end
+from tui_agent.units import format_time
 from tui_agent.wiring.base import Ground, ground
 
 NEWEST = 400
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _file_date(base: Ground) -> str:
-    return moment(base.clock.now()).replace(" ", "-").replace(":", "")
+    return format_time(base.clock.now()).replace(" ", "-").replace(":", "")
 
 
 def _find_session(base: Ground, name: str | None) -> Path | None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import say, say_json, say_text, size
+from tui_agent.cli.output import say, say_json, say_text
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
 from tui_agent.export.files import FORMATS, default_name, export
+from tui_agent.units import format_bytes
 from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
@@ -65,7 +66,7 @@ def export_session(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"session": folder.name, "format": form, "path": str(dest.absolute())})
     else:
-        say(f"{dest}  {size(dest.stat().st_size)}")
+        say(f"{dest}  {format_bytes(dest.stat().st_size)}")
     return 0
 
 

@@ -13,6 +13,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.units import format_duration, format_tokens
 from tui_agent.wiring.base import ground
 from tui_agent.wiring.models import model_factory
 
@@ -73,7 +74,7 @@ def list_models(arguments: argparse.Namespace) -> int:
 def row(info: ModelInfo, *, chosen: str) -> list[str]:
     """Return the table cells of one model."""
     name = f"{info.profile} *" if info.profile == chosen else info.profile
-    window = f"{info.window // 1000}k" if info.window else "?"
+    window = format_tokens(info.window) if info.window else "?"
     return [name, info.provider, info.model, window, price(info.input_price), price(info.output_price)]
 
 
@@ -104,7 +105,7 @@ def check_model(arguments: argparse.Namespace) -> int:
         )
         return 0
     say(
-        f"{info.profile} answers: {answer.strip()[:80]!r} ({duration:.1f} s, {usage.input_tokens}+{usage.output_tokens} tokens)"
+        f"{info.profile} answers: {answer.strip()[:80]!r} ({format_duration(duration)}, {usage.input_tokens}+{usage.output_tokens} tokens)"
     )
     return 0
 

@@ -223,9 +223,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         import_module("tui_agent.cli.theme_names").require(values["theme"], cwd, data_dir)
     timeout = values.get("timeout_seconds")
     trusted_keys = (
-        import_module("tui_agent.cli.trust_once").keys_now(cwd.resolve())
-        if values.get("trust_project")
-        else ()
+        import_module("tui_agent.cli.trust").keys_now(cwd.resolve()) if values.get("trust_project") else ()
     )
     return SessionOptions(
         cwd=cwd.resolve(),

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import TextIO
 
 from tui_agent.protocol.unicode_text import replaced
@@ -83,28 +82,6 @@ def coloured(file: TextIO | None = None) -> bool:
 def faint(text: str) -> str:
     """Dim text on a terminal that can show it."""
     return f"\x1b[2m{text}\x1b[0m" if coloured() else text
-
-
-def moment(at: float) -> str:
-    """Format a Unix time in the user's time zone; `-` for 0."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"
-
-
-def size(count: int) -> str:
-    """Format a number of bytes."""
-    amount = float(count)
-    for unit in ("B", "KB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
-
-
-def seconds(amount: float) -> str:
-    """Format a duration in seconds."""
-    if amount < 60:
-        return f"{amount:.1f} s"
-    return f"{int(amount // 60)} min {int(amount % 60)} s"
 
 
 def width() -> int:

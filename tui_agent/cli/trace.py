@@ -5,18 +5,18 @@ import dataclasses
 from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import moment, say, say_json, seconds, size, warn, width
+from tui_agent.cli.output import say, say_json, warn, width
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURES, SPAN_STATES, TURN_ENDS
 from tui_agent.folds.trace.fold import Span, Trace, TraceView
-from tui_agent.folds.trace.measure_labels import Units, told
-from tui_agent.folds.trace.measures import Measures
+from tui_agent.folds.trace.measure_labels import told
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records
 from tui_agent.store.verify import verify
+from tui_agent.units import format_cost, format_duration, format_time
 from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
@@ -28,7 +28,6 @@ examples:
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
 """
-UNITS = Units(size, seconds)
 WHICH = (
     "a session id, its beginning, latest (the newest of all folders; --continue opens this folder's), "
     "a run's id, or the path of a log"
@@ -67,14 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
                 "session": folder.name,
                 "path": str(folder),
                 **dataclasses.asdict(metrics),
-                **dataclasses.asdict(fold(Measures(), records)),
                 "artifact_integrity": integrity(folder),
                 "spans": [dataclasses.asdict(span) for span in spans.spans],
             }
         )
         return 0
     say(f"session {folder.name}  {folder}")
-    for name, value in (*summary(metrics), *told(metrics, fold(Measures(), records), UNITS)):
+    for name, value in (*summary(metrics), *told(metrics)):
         say(f"{name:<12} {value}")
     if arguments.spans:
         say("")
@@ -96,13 +94,13 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )
-    cost = "unknown (no price)" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
+    cost = "unknown (no price)" if metrics.cost_usd is None else format_cost(metrics.cost_usd)
     tokens = f"{metrics.input_tokens} in ({metrics.cached_tokens} cached), {metrics.output_tokens} out"
     calls = f"{metrics.model_calls}, {metrics.model_retry_count} retried, {metrics.model_failures} failed"
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
     has_tests = metrics.tests_passed is not None or metrics.tests_failed is not None
-    start = f"{moment(metrics.first_at)}, {seconds(metrics.last_at - metrics.first_at)} to the last event"
+    start = f"{format_time(metrics.first_at)}, {format_duration(metrics.last_at - metrics.first_at)} to the last event"
     rows = [
         ("started", start if metrics.events else ""),
         ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none readable"),
@@ -157,7 +155,7 @@ def tokens_of(span: Span) -> str:
 
 def span_line(span: Span) -> str:
     """Format one span, indented by its depth."""
-    duration = "running" if span.duration_ms is None else f"{span.duration_ms:.0f} ms"
+    duration = "running" if span.duration_ms is None else format_duration(span.duration_ms / 1000)
     tokens = f"  {tokens_of(span)}" if span.tokens_in or span.tokens_out else ""
     state = "" if span.state == "done" else f"  {SPAN_STATES[span.state]}"
     line = (

@@ -1,6 +1,7 @@
 """Show which of a folder's own files could steer the program; trust or ignore them, or undo that decision.
 
 Trust applies to a folder at its path with exactly these contents. Changes since the last decision are marked.
+With --trust-project the contents at this moment are trusted for one run, and nothing is stored.
 """
 
 import argparse
@@ -11,6 +12,7 @@ from pathlib import Path
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config import trust
+from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
 from tui_agent.config.project_powers import power
 from tui_agent.config.trust import Project, projects
@@ -113,3 +115,18 @@ def show_decisions(paths: Paths, *, as_json: bool) -> int:
     elif not as_json:
         say("No decisions yet.")
     return 0
+
+
+def keys_now(cwd: Path) -> tuple[str, ...]:
+    """Return keys that trust the current contents of files that could steer a start in `cwd`.
+
+    Raises `UsageError` if a file cannot be bound to its content.
+    """
+    found = projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
+    for project in found:
+        if project.files.fault:
+            raise UsageError(
+                f"{project.files.folder} cannot be trusted: {project.files.fault}.",
+                hint="Only regular files can be trusted; replace it by one, or remove it.",
+            )
+    return tuple(project.files.key for project in found if project.files.files)

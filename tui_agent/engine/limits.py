@@ -2,6 +2,7 @@
 
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.units import format_cost
 
 
 def reached(state: SessionStateView) -> tuple[TurnEnd, str] | None:
@@ -16,7 +17,10 @@ def reached(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         return "part_limit", f"Stopped at {_count_text(budgets.max_parts, 'part')}, the limit of a turn."
     cost = state.totals.cost_usd
     if budgets.max_cost_usd is not None and cost is not None and cost >= budgets.max_cost_usd:
-        return "cost_limit", f"Stopped at ${cost:.2f}, the limit of this session. /cost raises it."
+        return (
+            "cost_limit",
+            f"Stopped at {format_cost(cost, digits=2)}, the limit of this session. /cost raises it.",
+        )
     if budgets.max_iterations is not None and state.turn_iterations >= budgets.max_iterations:
         iterations = _count_text(budgets.max_iterations, "iteration")
         return "iteration_limit", f"Stopped at {iterations}, the limit of a turn."

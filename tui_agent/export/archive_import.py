@@ -28,6 +28,7 @@ from tui_agent.store.files import FOLDER_MODE
 from tui_agent.store.line import decode
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.sessions import REMOVED
+from tui_agent.units import format_bytes
 
 MANIFEST_BYTES = 64_000_000
 PIECE = 1 << 20
@@ -132,7 +133,7 @@ def _require_room(manifest: Manifest, folder: Path) -> None:
     needed, free = sum(member.size for member in manifest.files), shutil.disk_usage(folder).free
     if needed > free:
         raise StoreFull(
-            f"The session needs {needed} bytes, but {folder.parent} has only {free} free.",
+            f"The session needs {format_bytes(needed)}, but {folder.parent} has only {format_bytes(free)} free.",
             hint="Free some space.",
         )
 

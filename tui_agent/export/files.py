@@ -10,9 +10,9 @@ from anyio.to_thread import run_sync
 from tui_agent.export.archive import export_archive
 from tui_agent.export.bundle import export_bundle
 from tui_agent.export.html.page import to_html
-from tui_agent.export.jsonl import to_jsonl
 from tui_agent.export.markdown import to_markdown
 from tui_agent.export.output_file import free_name, write_new
+from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.export.story import load
 from tui_agent.store.redaction.redactor import Redactor
 

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from tui_agent.export.story import Change, Story, Texts
-from tui_agent.folds.context.mention_labels import mention_name, mention_sent
-from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.text.labels import TURN_ENDS, mention_name, mention_sent
 from tui_agent.folds.transcript.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -22,6 +20,7 @@ from tui_agent.protocol.display import (
     TreeNode,
 )
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time
 
 STATES = {
     "queued": "queued",
@@ -35,32 +34,6 @@ STATES = {
 }
 SAID = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "removed"}
 AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
-
-
-def moment(at: float) -> str:
-    """Return a time in the exporting machine's time zone; empty for 0."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
-
-
-def duration(ms: float | None) -> str:
-    """Return a duration; empty if there is none."""
-    if not ms:
-        return ""
-    seconds = ms / 1_000
-    if seconds < 1:
-        return f"{ms:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def cost(usd: float | None) -> str:
-    """Return an amount of money; empty if no price is known."""
-    if usd is None:
-        return ""
-    return f"${usd:.{2 if usd >= 1 else 3 if usd >= 0.01 else 4}f}"
 
 
 def changed_files(story: Story) -> dict[str, tuple[int, int]]:
@@ -100,12 +73,12 @@ def facts(story: Story) -> list[tuple[str, str]]:
         ("session", story.session),
         ("workspace", story.workspace),
         ("model", story.model),
-        ("started", moment(metrics.first_at)),
-        ("lasted", duration((metrics.last_at - metrics.first_at) * 1_000)),
+        ("started", format_time(metrics.first_at) if metrics.first_at else ""),
+        ("lasted", format_milliseconds((metrics.last_at - metrics.first_at) * 1000)),
         ("turns", counted(metrics.turns, "turn") + f", {counted(metrics.parts, 'part')}"),
         ("files", f"{counted(files, 'file')} changed, +{added} −{removed}" if files else ""),
         ("tokens", tokens if metrics.model_calls else ""),
-        ("cost", cost(metrics.cost_usd)),
+        ("cost", format_cost(metrics.cost_usd)),
     ]
     return [(name, value) for name, value in rows if value]
 
@@ -115,10 +88,10 @@ def turn_end(entry: TurnEntry) -> str:
     files = f"{counted(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
     phrases = [
         TURN_ENDS.get(entry.reason, entry.reason),
-        duration(entry.duration_ms),
+        format_milliseconds(entry.duration_ms),
         counted(entry.iterations, "model call") if entry.iterations else "",
         files,
-        cost(entry.cost_usd),
+        format_cost(entry.cost_usd),
     ]
     return " · ".join(phrase for phrase in phrases if phrase)
 
@@ -127,7 +100,7 @@ def tool_words(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
     """Return a tool row's verb, target and outcome."""
     state = STATES[entry.state]
     text = texts.plain(entry.denied or entry.outcome)
-    outcome = " · ".join(phrase for phrase in (state, text, duration(entry.duration_ms)) if phrase)
+    outcome = " · ".join(phrase for phrase in (state, text, format_milliseconds(entry.duration_ms)) if phrase)
     return texts.plain(entry.verb or entry.name), texts.plain(entry.target), outcome
 
 
@@ -140,7 +113,9 @@ def answered(entry: QuestionEntry, texts: Texts) -> str:
 
 def pictures(entry: UserEntry, texts: Texts) -> list[str]:
     """Return the names of the attachments."""
-    return [texts.plain(image.name) or f"a picture of {image.size} bytes" for image in entry.attachments]
+    return [
+        texts.plain(image.name) or f"a picture of {format_bytes(image.size)}" for image in entry.attachments
+    ]
 
 
 def mentions(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
@@ -148,7 +123,7 @@ def mentions(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
     return [
         (
             texts.plain(mention_name(mention)),
-            texts.plain(mention_sent(mention, f"{mention.size:,} bytes", f"{mention.tokens:,}")),
+            texts.plain(mention_sent(mention, format_bytes(mention.size), f"{mention.tokens:,}")),
         )
         for mention in entry.mentions
     ]
@@ -176,7 +151,7 @@ def block_text(block: DisplayBlock, texts: Texts) -> str:
         case JsonBlock(data=data):
             return texts.plain(json.dumps(data, ensure_ascii=False, indent=2))
         case ImageBlock(name=name, size=size):
-            return texts.plain(f"{name or 'picture'}, {size} bytes")
+            return texts.plain(f"{name or 'picture'}, {format_bytes(size)}")
         case CustomBlock(text=text):
             return texts.plain(text)
 

@@ -14,7 +14,6 @@ from tui_agent.export.labels import (
     block_text,
     facts,
     mentions,
-    moment,
     other_changes,
     pictures,
     tool_words,
@@ -32,6 +31,7 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
+from tui_agent.units import format_time
 
 OUTPUT_LINES = 40
 """Maximum lines shown of an output; of a longer one both ends."""
@@ -71,7 +71,7 @@ def _entry(entry: Entry, story: Story) -> Iterator[str]:
     texts = story.texts
     match entry:
         case UserEntry(text=text, state=state):
-            yield f"**You**{_parenthesis(SAID[state], moment(entry.at))}"
+            yield f"**You**{_parenthesis(SAID[state], format_time(entry.at) if entry.at else '')}"
             yield quote("\n".join([texts.whole(text), *(f"[{name}]" for name in pictures(entry, texts))]))
             yield "\n".join(f"- {code(name)}: {inline(sent)}" for name, sent in mentions(entry, texts))
         case AnswerEntry(text=text, stopped=stopped):

@@ -1,4 +1,4 @@
-"""A session's log and blobs for export: complete, and redacted again.
+"""A session's log and blobs for export, or its lines alone: complete, and redacted again.
 
 Invariant: a line or text without findings is exported byte for byte. Any other one gets a new checksum or
 name, and all references use the new name.
@@ -133,3 +133,11 @@ def _structure(data: bytes) -> JsonValue | None:
     except ValueError:
         return None
     return parsed if isinstance(parsed, dict | list) else None
+
+
+def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
+    """Return the lines of the current branch, or all of them. Long texts are given by digest and preview."""
+    outgoing = Outgoing(folder, redactor, branch=not everything)
+    for _ in outgoing.blobs():  # redacting the blobs first gives the names that the lines refer to
+        pass
+    return b"".join(outgoing.lines())

@@ -28,6 +28,7 @@ from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.units import format_bytes
 
 DIFF_BYTES = 1_000_000
 """Maximum bytes of each side of a change that is shown as a diff."""
@@ -90,7 +91,7 @@ class Texts:
             return self.plain(text)
         data = self._blobs.find(text.blob_sha256)
         if data is None:
-            return f"{self.plain(text.preview)}\n… (the rest of the {text.size} bytes is missing)"
+            return f"{self.plain(text.preview)}\n… (the rest of the {format_bytes(text.size)} is missing)"
         return self.plain(data.decode("utf-8", "replace"))
 
     def plain(self, text: str) -> str:
@@ -121,15 +122,14 @@ class Texts:
             before=change.held,
             after=change.holds,
         )
+        sizes = f"{format_bytes(change.before_size)} to {format_bytes(change.after_size)}"
         if max(change.before_size, change.after_size) > DIFF_BYTES:
-            return replace(
-                summary, note=f"too large to show: {change.before_size} to {change.after_size} bytes"
-            )
+            return replace(summary, note=f"too large to show: {sizes}")
         before, after = self._side(change.before), self._side(change.after)
         if before is None or after is None:
             return replace(summary, note="content not stored")
         if b"\0" in before or b"\0" in after:
-            return replace(summary, note=f"binary: {change.before_size} to {change.after_size} bytes")
+            return replace(summary, note=f"binary: {sizes}")
         old, new = (self.plain(side.decode("utf-8", "replace")) for side in (before, after))
         diff = line_diff(old, new).text
         return replace(summary, diff=diff, note="" if diff else _without_lines(change))

@@ -188,7 +188,7 @@ def _action(call: ToolCalled) -> AnyAction:
 
 
 @_HANDLERS.on(TodoUpdated)
-def _on_todo_updated(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) -> bool:
+def _on_todo_updated(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) -> None:
     before = fold.todo.get(ev.agent, {})
     fold.todo[ev.agent] = {item.id: item for item in payload.items}
     for item in payload.items:
@@ -197,7 +197,6 @@ def _on_todo_updated(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) ->
             fold.add(ev, actions.AddTask(goal=item.content, parent=item.parent or "", id=item.id))
         if item.status != (known.status if known is not None else "pending"):
             fold.add(ev, actions.ModifyTask(id=item.id, state=_STATES[item.status]))
-    return True
 
 
 @_HANDLERS.on(ToolFinished)

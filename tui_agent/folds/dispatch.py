@@ -2,29 +2,27 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
+Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
+"""Returns False if it did not change the view."""
 
 
 class Handlers(Generic[FoldT]):
-    """A fold's functions by payload class. Each returns True if it changed the view."""
+    """A fold's functions by payload class."""
 
     def __init__(self) -> None:
-        self._by_class: dict[type[Payload], Callable[..., bool]] = {}
+        self._by_class: dict[type[Payload], Callable[..., bool | None]] = {}
 
-    def on(
-        self, payload: type[PayloadT]
-    ) -> Callable[[Callable[[FoldT, Envelope, PayloadT], bool]], Callable[[FoldT, Envelope, PayloadT], bool]]:
+    def on(self, payload: type[PayloadT]) -> Callable[[Handler[FoldT, PayloadT]], Handler[FoldT, PayloadT]]:
         """Register the decorated function for one class of payload."""
 
-        def register(
-            handler: Callable[[FoldT, Envelope, PayloadT], bool],
-        ) -> Callable[[FoldT, Envelope, PayloadT], bool]:
+        def register(handler: Handler[FoldT, PayloadT]) -> Handler[FoldT, PayloadT]:
             self._by_class[payload] = handler
             return handler
 
@@ -51,12 +49,16 @@ class Handlers(Generic[FoldT]):
         return tuple(self._by_class)
 
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
-        """Pass the event to its function; return False if there is none."""
+        """Pass the event to its function; return False if there is none or it changed nothing."""
         handler = self._by_class.get(type(ev.payload))
-        return False if handler is None else handler(fold, ev, ev.payload)
+        return handler is not None and handler(fold, ev, ev.payload) is not False
 
 
 def _apply_in_order(
-    first: Callable[..., bool], second: Callable[..., bool], fold: object, ev: Envelope, payload: Payload
+    first: Handler[FoldT, PayloadT],
+    second: Handler[FoldT, PayloadT],
+    fold: FoldT,
+    ev: Envelope,
+    payload: PayloadT,
 ) -> bool:
-    return first(fold, ev, payload) or second(fold, ev, payload)
+    return first(fold, ev, payload) is not False or second(fold, ev, payload) is not False

@@ -3,11 +3,16 @@
 Invariant: each event is applied to each projection exactly once, in order; `take_changed` names the views
 that differ since its last call. An unknown event only adds a notice to the transcript. A fold that fails at
 an event continues without it, as do the others, and `faults` names it: one broken view never stops another.
+A copy shares immutable values; it costs what is open plus one pointer per finished item.
 """
 
 import traceback
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
+
+from pydantic import BaseModel
 
 from tui_agent.folds.base import Projection
 from tui_agent.folds.context import ledger
@@ -24,10 +29,7 @@ from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.todo import Todo
-from tui_agent.folds.state_copy import copied
-from tui_agent.folds.trace import measures
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.trace.measures import Measures
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import KEEP
@@ -47,7 +49,6 @@ ViewName: TypeAlias = Literal[
     "meter",
     "files",
     "agents",
-    "measures",
     "metrics",
     "approvals",
     "jobs",
@@ -61,7 +62,6 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "meter": context_meter.TAKES,
     "files": files_changed.TAKES,
     "agents": agents_tree.TAKES,
-    "measures": measures.TAKES,
     "approvals": approvals.TAKES,
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
@@ -119,7 +119,6 @@ class Views:
         self.meter = ContextMeter()
         self.files = FilesChanged()
         self.agents = AgentsTree()
-        self.measures = Measures()
         self.metrics = Metrics()
         self.approvals = Approvals()
         self.jobs = Jobs()
@@ -151,7 +150,6 @@ class Views:
             ("meter", self.meter),
             ("files", self.files),
             ("agents", self.agents),
-            ("measures", self.measures),
             ("metrics", self.metrics),
             ("approvals", self.approvals),
             ("jobs", self.jobs),
@@ -271,3 +269,56 @@ def fault_words(error: BaseException) -> str:
 
 
 ALL: Final[frozenset[ViewName]] = frozenset(get_args(ViewName))
+
+
+T = TypeVar("T")
+Copies = dict[int, Any]
+"""Objects copied so far, by the identity of the original."""
+
+_PLAIN = (str, int, float, bool, bytes, type(None), tuple, frozenset, Enum, BaseModel)
+_immutable_classes: dict[type, bool] = {}
+
+
+def copied(value: T, copies: Copies | None = None) -> T:
+    """Return a copy of a fold, or of a part of one; objects already in `copies` are not copied again."""
+    value_class = type(value)
+    if _is_immutable(value_class):
+        return value
+    copies = {} if copies is None else copies
+    known = copies.get(id(value))
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    copy: Any
+    if isinstance(value, list):
+        copy = copies[id(value)] = value.copy()
+        if not _are_all_immutable(value):
+            copy[:] = [copied(item, copies) for item in value]
+    elif isinstance(value, dict):
+        copy = copies[id(value)] = value.copy()
+        if not _are_all_immutable(value.values()):
+            copy.update({name: copied(item, copies) for name, item in value.items()})
+    elif isinstance(value, set):
+        copy = copies[id(value)] = value.copy()
+    else:
+        copy = copies[id(value)] = object.__new__(value_class)
+        for name in _attribute_names(value):
+            object.__setattr__(copy, name, copied(getattr(value, name), copies))
+    return copy  # type: ignore[no-any-return]
+
+
+def _is_immutable(value_class: type) -> bool:
+    is_immutable = _immutable_classes.get(value_class)
+    if is_immutable is None:
+        parameters = getattr(value_class, "__dataclass_params__", None)
+        is_immutable = issubclass(value_class, _PLAIN) or (parameters is not None and parameters.frozen)
+        _immutable_classes[value_class] = is_immutable
+    return is_immutable
+
+
+def _are_all_immutable(values: Iterable[object]) -> bool:
+    return all(_is_immutable(value_class) for value_class in set(map(type, values)))
+
+
+def _attribute_names(value: object) -> Iterable[str]:
+    attributes = getattr(value, "__dict__", None)
+    return attributes if attributes is not None else [field.name for field in fields(value)]  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 
 from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
+from tui_agent.units import format_elapsed
 
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "transport", "timeout", "cut", "empty")
@@ -119,7 +120,7 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
     short = message if len(message) <= 500 else message[:500] + "…"
     wait_s = retry_after(headers, now)
     if wait_s is not None and wait_s > LONGEST:
-        short += f" (the requested wait of {wait_s:.0f} s is too long)"
+        short += f" (the requested wait of {format_elapsed(wait_s)} is too long)"
     return ModelFault(
         kind=kind,
         message=f"The provider answered {status or 'with an error'}{': ' + short if short else '.'}",

@@ -16,19 +16,22 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 """A task's state; `open` corresponds to `pending` in the todo list."""
 
 
-class ActionBase(Frozen):
-    """Base of every action. `exception` is the raw exception if the action failed."""
+class Described(Frozen):
+    """Base of actions and observations: the class's `template` is filled in with the fields of `{0}`."""
 
-    template: ClassVar[str] = "{action}"
-    """The form of `message`, with the names of fields."""
-
-    action: str
-    exception: str = ""
+    template: ClassVar[str]
 
     @property
     def message(self) -> str:
         """A short line for people."""
-        return self.template.format_map(self.__dict__)
+        return self.template.format(self)
+
+
+class ActionBase(Described):
+    """Base of every action. `exception` is the raw exception if the action failed."""
+
+    action: str
+    exception: str = ""
 
     def to_dict(self) -> JsonMap:
         """Return everything as plain JSON: `action`, `message`, `args`."""
@@ -51,57 +54,57 @@ def _preview_json(value: object, dumped: JsonValue) -> JsonValue:
 class CmdRun(ActionBase):
     """Run a command line. With `shell` None its form decides whether a shell is used."""
 
-    template = "Running: {command}"
     action: Literal["run"] = "run"
     command: str
     shell: bool | None = None
+    template: ClassVar[str] = "Running: {0.command}"
 
 
 class IPythonRunCell(ActionBase):
     """Run a notebook cell."""
 
-    template = "Running a notebook cell"
     action: Literal["run_cell"] = "run_cell"
     code: str
+    template: ClassVar[str] = "Running a notebook cell"
 
 
 class FileRead(ActionBase):
     """Read a file from line `first_line` on; `lines` 0 means as many as fit."""
 
-    template = "Reading {path}"
     action: Literal["read"] = "read"
     path: str
     first_line: int = 1
     lines: int = 0
+    template: ClassVar[str] = "Reading {0.path}"
 
 
 class FileWrite(ActionBase):
     """Write a complete file; replace an existing one only with `overwrite`."""
 
-    template = "Writing {path}"
     action: Literal["write"] = "write"
     path: str
     content: LongText
     overwrite: bool = False
+    template: ClassVar[str] = "Writing {0.path}"
 
 
 class BrowseURL(ActionBase):
     """Read a web page."""
 
-    template = "Browsing {url}"
     action: Literal["browse"] = "browse"
     url: str
+    template: ClassVar[str] = "Browsing {0.url}"
 
 
 class AddTask(ActionBase):
     """Add a task and its subtasks to the task tree; an empty `parent` adds it at the top."""
 
-    template = "Added the task: {goal}"
     action: Literal["add_task"] = "add_task"
     goal: str
     parent: str = ""
     subtasks: tuple[str, ...] = ()
     id: str = ""
+    template: ClassVar[str] = "Added the task: {0.goal}"
 
 
 class ModifyTask(ActionBase):
@@ -119,9 +122,9 @@ class ModifyTask(ActionBase):
 class AgentFinish(ActionBase):
     """Report that the task is done."""
 
-    template = "The task is done."
     action: Literal["finish"] = "finish"
     text: LongText = ""
+    template: ClassVar[str] = "The task is done."
 
 
 class AgentReject(ActionBase):
@@ -151,10 +154,10 @@ class Message(ActionBase):
 class ToolRun(ActionBase):
     """Call any other tool."""
 
-    template = "Calling {name}"
     action: Literal["tool"] = "tool"
     name: str
     arguments: JsonMap = {}
+    template: ClassVar[str] = "Calling {0.name}"
 
 
 AnyAction: TypeAlias = Annotated[

@@ -75,3 +75,8 @@ JsonMap: TypeAlias = dict[str, JsonValue]
 def text_preview(text: LongText) -> str:
     """Return as much of a text as can be shown without reading its blob."""
     return text if isinstance(text, str) else text.preview
+
+
+def text_size(text: LongText) -> int:
+    """Return the characters of a text or, if it is stored as a blob, its bytes."""
+    return len(text) if isinstance(text, str) else text.size

@@ -8,22 +8,15 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from tui_agent.protocol.base import Frozen, JsonMap, LongText, text_preview
+from tui_agent.protocol.actions import Described
+from tui_agent.protocol.base import JsonMap, LongText, text_preview
 
 
-class ObservationBase(Frozen):
+class ObservationBase(Described):
     """Base of every observation. `content` is the result as the model saw it."""
-
-    template: ClassVar[str] = "{observation}"
-    """The form of `message`, with the names of fields."""
 
     observation: str
     content: LongText = ""
-
-    @property
-    def message(self) -> str:
-        """A short line for people."""
-        return self.template.format_map(self.__dict__)
 
     def to_dict(self) -> JsonMap:
         """Return everything as plain JSON: `observation`, `message`, `content`, `extras`."""
@@ -59,25 +52,25 @@ class CmdOutput(ObservationBase):
 class BrowserOutput(ObservationBase):
     """A web page as text."""
 
-    template = "Read {url}"
     observation: Literal["browse"] = "browse"
     url: str = ""
+    template: ClassVar[str] = "Read {0.url}"
 
 
 class FileRead(ObservationBase):
     """The content of a file, or some of its lines."""
 
-    template = "Read {path}"
     observation: Literal["read"] = "read"
     path: str = ""
+    template: ClassVar[str] = "Read {0.path}"
 
 
 class FileWrite(ObservationBase):
     """The result of writing or editing a file."""
 
-    template = "Wrote {path}"
     observation: Literal["write"] = "write"
     path: str = ""
+    template: ClassVar[str] = "Wrote {0.path}"
 
 
 class Error(ObservationBase):

@@ -40,7 +40,7 @@ async def test_every_job_stands_with_its_state_time_and_last_line() -> None:
             "exit 2",
             "ended by you",
             "[Finished]",
-            "2.3 MB",
+            "2.4 MB",
         ):
             assert words in shown, words
 

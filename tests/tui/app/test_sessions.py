@@ -52,7 +52,7 @@ async def test_sessions_stand_by_day_with_forks_below_their_parents_and_sums_abo
             "Today", "1", "2", "3", "", "Yesterday", "4", "5", "", "This month", "6", "7", "8", "", "Earlier", "9",
         ]  # fmt: skip
         text = driven.text()
-        assert "9 sessions   $2.26   4.7 MB" in text
+        assert "9 sessions   $2.26   4.9 MB" in text
         assert "└ break-rounding, fork at 88" in text and "without a name" in text
         for mark in (
             "✓ night-shift-hours",
@@ -162,7 +162,7 @@ async def test_the_keys_of_the_list_mean_something_once_it_is_walked_and_letters
         await driven.press("s")
         assert sort(screen) == "cost" and names(screen)[0] == "6"
         await driven.press("s")
-        assert sort(screen) == "size" and names(screen)[0] == "4" and "3.8 MB" in driven.text()
+        assert sort(screen) == "size" and names(screen)[0] == "4" and "4 MB" in driven.text()
         await driven.press("slash", "q")
         assert screen.top.field.text == "q"
 

@@ -12,9 +12,9 @@ from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
-from tui_agent.tui import format as units
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.screens.trace.span_list import SpanList
+from tui_agent.units import format_tokens
 
 
 async def test_running_spans_appear_in_the_pane_and_the_status_line() -> None:
@@ -230,7 +230,7 @@ async def test_the_cost_of_a_turn_is_summed_over_its_requests() -> None:
             span.billed_in for span in driven.app.controller.views.trace.view().spans if span.kind == "turn"
         ]
         assert sum(sums) == metrics.input_tokens
-        assert all(units.tokens(one) in row for one, row in zip(sums, map(" ".join, turns), strict=True))
+        assert all(format_tokens(one) in row for one, row in zip(sums, map(" ".join, turns), strict=True))
 
 
 async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:

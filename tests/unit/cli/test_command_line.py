@@ -10,6 +10,8 @@ import pytest
 
 from tui_agent.cli import exit_codes, options
 from tui_agent.cli.main import (
+    APP,
+    VERBS,
     dispatch,
     innermost,
     main,
@@ -19,7 +21,6 @@ from tui_agent.cli.main import (
     top_parser,
 )
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser, session_options
-from tui_agent.cli.verbs import APP, VERBS
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ModelError, SessionNotFound, StoreFull, TuiAgentError, UsageError
 from tui_agent.protocol.events.turn import TurnEnd

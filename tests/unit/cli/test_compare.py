@@ -8,8 +8,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tests.stubs.two_ways import FORK, MAIN, two_ways
-from tui_agent.cli.compare.command import compare_sessions, of_names
-from tui_agent.cli.compare.table import table
+from tui_agent.cli.compare import compare_sessions, of_names, table
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.session import SessionHeadMoved

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.cli.doctor.child_processes import bounded_by, ended_by, holding
+from tui_agent.cli.doctor.command import bounded_by, ended_by, holding
 from tui_agent.ports.environment import Holding
 
 

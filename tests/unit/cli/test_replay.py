@@ -11,11 +11,11 @@ import pytest
 
 from tests.stubs.golden import GOLDEN, golden
 from tui_agent.cli.main import main
+from tui_agent.cli.replay.command import views_to_json
 from tui_agent.folds.base import fold
 from tui_agent.folds.moments import moment
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_json import state_from_json
-from tui_agent.folds.views_json import views_to_json
 from tui_agent.store.lock import WriterLock
 
 NAME = "ses_00000000000000aa"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.story import Story
-from tui_agent.cli.run.progress import Telling
+from tui_agent.cli.run.command import Telling
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Record

@@ -1,23 +1,21 @@
 """What `tui-agent trace` and `/status` tell of the context, the map and the way to an edit, beside the counts."""
 
 from tests.tui.app.driving import golden
-from tui_agent.cli.trace import UNITS
 from tui_agent.folds.base import fold
 from tui_agent.folds.trace.measure_labels import told
-from tui_agent.folds.trace.measures import Measures, MeasuresView
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 
 
 def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
-    view, metrics = fold(Measures(), golden("night_shift")), fold(Metrics(), golden("night_shift"))
-    said = dict(told(metrics, view, UNITS))
-    assert f"{view.raw_output_chars} characters" in said["output"] and "sent to models" in said["output"]
-    assert f"peak about {view.context_peak_tokens} tokens" in said["context"]
-    assert f"provider's count: {view.context_real_tokens}" in said["context"]
+    metrics = fold(Metrics(), golden("night_shift"))
+    said = dict(told(metrics))
+    assert f"{metrics.raw_output_chars} characters" in said["output"] and "sent to models" in said["output"]
+    assert f"peak about {metrics.context_peak_tokens} tokens" in said["context"]
+    assert f"provider's count: {metrics.context_real_tokens}" in said["context"]
     assert "0 summaries" in said["context"]
-    assert said["observations"].startswith(f"{view.hot_observation_count} in full")
-    assert said["first edit"].startswith(f"part {view.first_edit_part}, after ")
+    assert said["observations"].startswith(f"{metrics.hot_observation_count} in full")
+    assert said["first edit"].startswith(f"part {metrics.first_edit_part}, after ")
 
 
 def test_what_was_not_measured_has_no_line() -> None:
-    assert told(MetricsView(), MeasuresView(), UNITS) == []
+    assert told(MetricsView()) == []

@@ -3,7 +3,7 @@
 from tui_agent.context.assembly import Assembly, Wanted
 from tui_agent.context.priorities import shared
 from tui_agent.context.rules import RULES, cut_rules
-from tui_agent.folds.context.cut_labels import too_long
+from tui_agent.folds.text.labels import too_long
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText

@@ -8,9 +8,9 @@ from markdown_it import MarkdownIt
 
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
-from tui_agent.export.jsonl import to_jsonl
 from tui_agent.export.labels import facts
 from tui_agent.export.markdown import clipped, to_markdown
+from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.export.story import clean, load
 from tui_agent.folds.base import branch
 from tui_agent.protocol.display import TerminalBlock

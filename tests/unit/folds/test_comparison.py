@@ -11,8 +11,7 @@ from tests.stubs.golden import golden
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
 from tui_agent.folds.base import branch
 from tui_agent.folds.comparison.fold import Comparison, compare
-from tui_agent.folds.comparison.side import Branch, Side, side
-from tui_agent.folds.comparison.work_clock import MOST_BEATS, beats, working_ms
+from tui_agent.folds.comparison.side import MOST_BEATS, Branch, Side, beats, side, working_ms
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished

@@ -4,7 +4,7 @@ import pytest
 
 from tui_agent.context.repomap.rendering import left_out
 from tui_agent.context.truncation import head_and_tail
-from tui_agent.folds.context.mention_labels import mention_sent
+from tui_agent.folds.text.labels import mention_sent
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.mentions import Mention

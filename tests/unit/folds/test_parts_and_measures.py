@@ -8,7 +8,7 @@ from tests.stubs.golden import GOLDEN, golden
 from tests.stubs.story import Story, called, finished, responded, tool_call
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Reason
-from tui_agent.folds.trace.measures import Measures, MeasuresView
+from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
@@ -37,9 +37,9 @@ def rows(*payloads: Payload) -> tuple[PartRow, ...]:
     return fold(Parts(), [story(payload) for payload in payloads])
 
 
-def measured(*payloads: Payload) -> MeasuresView:
+def measured(*payloads: Payload) -> MetricsView:
     story = Story()
-    return fold(Measures(), [story(payload) for payload in payloads])
+    return fold(Metrics(), [story(payload) for payload in payloads])
 
 
 def changed(path: str = "a", author: Author = "agent") -> FileChanged:
@@ -179,7 +179,7 @@ def test_the_newest_summary_is_the_cold_one_and_the_totals_are_of_the_main_agent
         )
 
     packed = ContextPacked(request_id=RequestId("r"), window=9, total_tokens=7, total_chars=28, sections=())
-    story, fold_of = Story(), Measures()
+    story, fold_of = Story(), Metrics()
     for payload, agent in (
         (packed, "main"),
         (compacted("a long summary"), "main"),

@@ -399,7 +399,7 @@ def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() ->
     story, fold = Story(), Transcript()
 
     def warnings() -> int:
-        return sum("cost limit of $1 cannot be enforced" in str(entry) for entry in fold.view().entries)
+        return sum("cost limit of $1.00 cannot be enforced" in str(entry) for entry in fold.view().entries)
 
     fold.apply(story(started))
     assert warnings() == 1

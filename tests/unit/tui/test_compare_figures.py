@@ -4,8 +4,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.folds.comparison.fold import ForkPoint
-from tui_agent.folds.comparison.side import Side
-from tui_agent.folds.comparison.work_clock import Beat
+from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.tui.screens.compare.figures import at_time, beginning, figures, tools, who
 from tui_agent.tui.screens.compare.layout import columns
 

@@ -12,21 +12,24 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import anyio
+
 from tui_agent import __version__
 from tui_agent.cli.doctor import startup as doctor_startup
-from tui_agent.cli.doctor.child_processes import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json, size
+from tui_agent.cli.output import say, say_json
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.loader import PluginHost
-from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.environment import ExecSpec, Holding, SecretFile
+from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.base import Ground, ground
 from tui_agent.wiring.models import model_factory
 from tui_agent.wiring.plugins import plugin_places
 from tui_agent.workspace.checkpoints.limits import git_program, why_unavailable
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 EXAMPLES = """\
 examples:
@@ -184,9 +187,11 @@ def sessions(base: Ground) -> Finding:
             f"Restrict it with: chmod 700 {session_folder}",
         )
     known = base.store.list()
-    used = size(sum(summary.size_bytes for summary in known))
+    used = format_bytes(sum(summary.size_bytes for summary in known))
     return Finding(
-        "sessions", "ok", f"{folder}: {len(known)}, {used}; {size(shutil.disk_usage(existing).free)} free"
+        "sessions",
+        "ok",
+        f"{folder}: {len(known)}, {used}; {format_bytes(shutil.disk_usage(existing).free)} free",
     )
 
 
@@ -336,3 +341,44 @@ LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "secrets": secrets,
     "processes": processes,
 }
+
+
+def holding() -> Holding | None:
+    """Return the limits that apply to commands here; None if no command can be started."""
+    return anyio.run(_run_probe)
+
+
+async def _run_probe() -> Holding | None:
+    with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
+        env = LocalEnvironment(Path(folder))
+        try:
+            result = await env.exec(ExecSpec(argv=(sys.executable, "-I", "-S", "-c", "")), lambda data: None)
+        finally:
+            await env.aclose()
+    return env.holding if result.ended == "exited" else None
+
+
+def ended_by(held: Holding) -> str:
+    """Describe how processes that a command leaves behind are stopped."""
+    if not held.reaper:
+        return "by their process group; one that leaves the group is found by an environment variable, if /proc exists"
+    kernel = ", and together by the kernel (cgroup.kill)" if held.cgroup_kill else ""
+    return f"reliably, by a parent process (subreaper){kernel}"
+
+
+def bounded_by(held: Holding) -> str:
+    """Describe the limit on the number of processes; empty if there is none."""
+    match held.by:
+        case "cgroup":
+            return f"at most {held.processes:,} per command (pids.max of a control group)"
+        case "uid":
+            return f"at most {held.processes:,} of this user in total (RLIMIT_NPROC)"
+        case _:
+            return ""
+
+
+def why_unbounded() -> str:
+    """Return advice on how to get a limit on the number of processes."""
+    if os.getuid() == 0:
+        return "Run it as a user other than root, or where it may create control groups."
+    return "Run it where it may create control groups."

@@ -10,13 +10,17 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from pydantic_core import to_jsonable_python
+
 from tui_agent.cli.app import need_terminal
 from tui_agent.cli.options import GROUPS, amount, session_options
 from tui_agent.cli.output import say_json
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.folds.moments import moment
-from tui_agent.folds.views_json import views_to_json
+from tui_agent.folds.session.state_json import state_to_json
+from tui_agent.folds.views import Views
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.reader import read_records
 from tui_agent.wiring.base import ground
@@ -107,3 +111,30 @@ def place(records: Sequence[Record], wanted: int | None) -> int:
     if not 0 <= wanted <= last:
         raise UsageError(f"Event {wanted} not found.", hint=f"The session has events 0 to {last}.")
     return wanted
+
+
+def views_to_json(views: Views) -> JsonMap:
+    """Return each view by its name as plain JSON.
+
+    `seq`, `at` and `kind` are those of the newest event; the transcript is a list of entries with their type.
+    """
+    transcript = [
+        {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}
+        for entry in views.transcript.view().entries
+    ]
+    return {
+        "seq": views.seq,
+        "at": views.last_at,
+        "kind": views.last_kind,
+        "state": state_to_json(views.state.view()),
+        "transcript": transcript,
+        "todo": to_jsonable_python(views.todo.view()),
+        "trace": to_jsonable_python(views.trace.view()),
+        "context": to_jsonable_python(views.meter.view()),
+        "files": to_jsonable_python(views.files.view()),
+        "agents": to_jsonable_python(views.agents.view()),
+        "metrics": to_jsonable_python(views.metrics.view()),
+        "approvals": to_jsonable_python(views.approvals.view()),
+        "branches": to_jsonable_python(views.branches.view()),
+        "plugins": to_jsonable_python(views.plugins),
+    }

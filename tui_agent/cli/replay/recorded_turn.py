@@ -1,24 +1,270 @@
-"""Recorded input of one turn for running it again: the model's answers and the repository map.
+"""A recorded turn to be run again: its answers, tool results and map, in an environment that cannot be changed.
 
-Invariant: answers are returned by their order in the turn, independent of the history: a turn that continues after a
-question, or with a shortened history, gets its own answers.
+Invariant: a recorded tool never runs the real tool; it only calls its pure methods, target and effects. Answers are
+returned by their order in the turn, so a turn with a shortened history gets its own answers.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
+import anyio
 from anyio.lowlevel import checkpoint
+from pydantic import BaseModel
 
-from tui_agent.errors import EnvironmentFault
+from tui_agent.engine.tools.arguments import parse_arguments
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.tools.schema import json_schema
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.folds.base import branch
 from tui_agent.models.faults import fault
 from tui_agent.models.replay import chunks_of, recorded_answers
+from tui_agent.plugin_host.offers import OfferedTool
+from tui_agent.ports.environment import (
+    Environment,
+    ExecResult,
+    ExecSpec,
+    FileContent,
+    FileInfo,
+    OutputSink,
+    Sandbox,
+)
 from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.ports.repomap import MapShown, MapWish
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.ports.tool import Preview, Settling, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.ids import CallId
+
+_ENGINES = (
+    "tool.",
+    "permission.",
+    "model.",
+    "checkpoint.",
+    "context.",
+    "memory.",
+    "iteration.",
+    "turn.",
+    "user.",
+    "run.",
+    "env.",
+)
+"""Prefixes of kinds that engine and memory log while a call runs; they are not part of a result."""
+
+
+WAIT_S = 2.0
+_Edge: TypeAlias = tuple[str, CallId]
+"""Start or end of a call: (kind, call id)."""
+
+
+class RecordedResults:
+    """Recorded results of calls with their events, returned in the recorded order.
+
+    `hear` must be called with every event of the new log, so that parallel calls start and end in the recorded order.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._results: dict[CallId, ToolResult] = {}
+        self._before: dict[CallId, set[_Edge]] = {}
+        """Starts and ends of other calls between a call's start and its end, by call."""
+        self._heard: set[_Edge] = set()
+        self._news = anyio.Event()
+        self._called: list[ToolCalled] = []
+        self._effects: dict[CallId, tuple[Effect, ...]] = {}
+        running: dict[CallId, set[_Edge]] = {}
+        loose: list[Payload] = []
+        for record in branch(records):
+            if not isinstance(record, Envelope):
+                continue
+            payload = record.payload
+            edge = _edge(payload)
+            for edges in running.values():
+                edges |= {edge} if edge is not None else set()
+            if isinstance(payload, ToolCalled):
+                self._called.append(payload)
+            elif isinstance(payload, PermissionDecided):
+                self._effects[payload.call_id] = payload.effects
+            elif isinstance(payload, ToolStarted):
+                running[payload.call_id] = set()
+            elif isinstance(payload, ToolFinished):
+                between = running.pop(payload.call_id, set())
+                self._before[payload.call_id] = between - {("tool.finished", payload.call_id)}
+                # A result's own events stand right before it; a change names its call.
+                own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
+                loose = [event for event in loose if event not in own]
+                self._results[payload.call_id] = _build_result(payload, own)
+            elif running and not payload.kind.startswith(_ENGINES):
+                loose.append(payload)
+
+    def hear(self, event: Envelope) -> None:
+        """Note an event of the new log."""
+        edge = _edge(event.payload)
+        if edge is not None:
+            self._heard.add(edge)
+            self._news.set()
+            self._news = anyio.Event()
+
+    def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
+        """Return the effects judged when the tool was called with these arguments; None if it never was."""
+        for call in self._called:
+            if call.name == spec.name and call.call_id in self._effects:
+                parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
+                if parsed == args:
+                    return self._effects[call.call_id]
+        return None
+
+    async def of(self, call_id: CallId) -> ToolResult:
+        """Return a call's result after the recorded earlier events have happened. Raises `ToolError` if there is none."""
+        with anyio.move_on_after(WAIT_S):  # after the logs diverge, the awaited event may never come
+            while not self._before.get(call_id, set()) <= self._heard:
+                await self._news.wait()
+        result = self._results.get(call_id)
+        if result is None:
+            raise ToolError("This call has no recorded result.", hint="A rerun runs no tool.")
+        return result
+
+
+def _edge(payload: Payload) -> _Edge | None:
+    return (payload.kind, payload.call_id) if isinstance(payload, ToolStarted | ToolFinished) else None
+
+
+def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
+    return ToolResult(
+        ok=end.status == "ok",
+        content=end.content,
+        summary=end.summary,
+        display=end.display,
+        data=end.data,
+        events=tuple(events),
+        full_output=end.full_output,
+        environment=end.environment,
+    )
+
+
+class RecordedTool:
+    """Stands in for a tool and returns its recorded results."""
+
+    spec: ClassVar[ToolSpec]
+
+    def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
+        self.spec = tool.spec  # type: ignore[misc]  # a class variable of tools, set per instance here
+        self._tool = tool
+        self._results = results
+
+    def target(self, args: BaseModel) -> str:
+        return self._tool.target(args)
+
+    def effects(self, args: BaseModel) -> tuple[Effect, ...]:
+        return self._tool.effects(args)
+
+    async def preview(self, args: BaseModel, env: Environment) -> Preview:
+        """Return an empty preview: a rerun shows nothing."""
+        return Preview(())
+
+    async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
+        """Return the recorded result of the call."""
+        return await self._results.of(ctx.call_id)
+
+
+class RecordedSettlingTool(RecordedTool):
+    """Stands in for a tool that resolves arguments from files, which may have changed since."""
+
+    def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
+        super().__init__(tool, results)
+        self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
+
+    async def settle(self, args: Any, env: Environment) -> BaseModel:
+        """Return the arguments unchanged: the recorded effects contain what was resolved."""
+        known = self._results.effects_of(self.spec, args)
+        if known is not None:
+            self._settled.append((args, known))
+            return args  # type: ignore[no-any-return]
+        assert isinstance(self._tool, Settling)
+        return await self._tool.settle(args, env)
+
+    def effects(self, args: BaseModel) -> tuple[Effect, ...]:
+        known = next((effects for settled, effects in self._settled if settled is args), None)
+        return super().effects(args) if known is None else known
+
+
+def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> ToolRegistry:
+    """Return a registry of the same tools in the same order that only return recorded results."""
+    registry = ToolRegistry()
+    for entry in offered:
+        recorded_class = RecordedSettlingTool if isinstance(entry.tool, Settling) else RecordedTool
+        registry.add(entry.owner, recorded_class(entry.tool, results))
+    return registry
+
+
+class ReadOnlyEnvironment:
+    """Environment that only reads; it reports `sandbox`, the sandbox of the recorded commands."""
+
+    def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
+        self._inner = inner
+        self._sandbox = sandbox
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def root(self) -> str:
+        return self._inner.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._sandbox
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        """Raise an `EnvironmentFault`."""
+        _refuse()
+
+    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
+        """Read from the inner environment."""
+        return await self._inner.read(path, max_bytes)
+
+    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """Raise an `EnvironmentFault`."""
+        _refuse()
+
+    async def remove(self, path: str, expect: str) -> None:
+        """Raise an `EnvironmentFault`."""
+        _refuse()
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """Read from the inner environment."""
+        return await self._inner.stat(path)
+
+    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """Read from the inner environment."""
+        return await self._inner.listdir(path)
+
+    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        """Read from the inner environment."""
+        return self._inner.walk(path, ignored=ignored)
+
+    def resolve(self, path: str) -> str:
+        """Resolve with the inner environment."""
+        return self._inner.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """Resolve with the inner environment."""
+        return self._inner.resolve_all(paths)
+
+    async def aclose(self) -> int:
+        """Close the inner environment."""
+        return await self._inner.aclose()
+
+
+def _refuse() -> NoReturn:
+    raise EnvironmentFault("A rerun cannot change files or run commands.")
 
 
 class RecordedTurn:

@@ -15,8 +15,12 @@ import anyio
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import printable, say, say_json
-from tui_agent.cli.replay.recorded_tools import ReadOnlyEnvironment, RecordedResults, recorded_tools
-from tui_agent.cli.replay.recorded_turn import RecordedTurn
+from tui_agent.cli.replay.recorded_turn import (
+    ReadOnlyEnvironment,
+    RecordedResults,
+    RecordedTurn,
+    recorded_tools,
+)
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.middleware.memory import WorkingMemory

@@ -1,6 +1,7 @@
 """Run one turn without the app and print the answer.
 
-Actions that the policy would ask about are denied, because nobody is there to answer.
+Actions that the policy would ask about are denied, because nobody is there to answer. Each warning of
+what the run has to work without is printed once.
 """
 
 import argparse
@@ -17,13 +18,23 @@ from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import plain_json, say
 from tui_agent.cli.run.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.run.parts import PartStream
-from tui_agent.cli.run.progress import Telling
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
-from tui_agent.folds.text.labels import unpriced
+from tui_agent.folds.text.labels import LATER, learnt, not_whole, too_long, unmapped, unpriced
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextCut,
+    ContextLearnt,
+    ContextStuck,
+    Cut,
+    RepomapBuilt,
+)
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.wiring.base import ground, require_decision
 from tui_agent.wiring.session import session as opened
@@ -198,3 +209,41 @@ def record_json(record: Record) -> str:
     if isinstance(record, Envelope):
         return plain_json(record.model_dump_json())
     return plain_json(json.dumps(record.raw, ensure_ascii=False))
+
+
+class Telling:
+    """Passes each record on and prints the warnings it causes."""
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._printed: set[str] = set()
+
+    def __call__(self, record: Record) -> None:
+        """Process one record."""
+        self._show(record)
+        if not isinstance(record, Envelope):
+            return
+        match record.payload:
+            case PluginFailed() as failed:
+                detail = " ".join(f"{failed.message} ({failed.where})".split())
+                self._warn(f"The plugin {failed.plugin} is off. {detail}")
+            case ErrorRaised(where="agents", message=message, hint=hint):
+                self._warn(f"{message} {hint}")
+            case ContextLearnt() as event:
+                self._warn(" ".join(learnt(event)))
+            case ContextCut(cuts=cuts) as cut if record.agent == MAIN_AGENT:
+                self._warn(too_long(cut), cuts)
+            case ContextCompacted(cuts=cuts) if cuts and record.agent == MAIN_AGENT:
+                self._warn(not_whole(cuts), cuts)
+            case ContextStuck(message=message, hint=hint) if record.agent == MAIN_AGENT:
+                self._warn(f"{message} {hint}".rstrip())
+            case RepomapBuilt(late=late, duration_ms=waited) if late and record.agent == MAIN_AGENT:
+                self._warn(f"{unmapped(waited)} {LATER}")
+            case _:
+                pass
+
+    def _warn(self, line: str, cuts: tuple[Cut, ...] = ()) -> None:
+        names = {cut.what for cut in cuts} or {line}
+        if not names <= self._printed:
+            self._printed |= names
+            say(f"tui-agent: {line}", file=sys.stderr)

@@ -3,9 +3,10 @@
 import dataclasses
 from typing import TextIO
 
-from tui_agent.cli.output import moment, printable, say_json, width
+from tui_agent.cli.output import printable, say_json, width
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.units import format_time
 
 
 class PartStream:
@@ -34,4 +35,6 @@ def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> Non
     text = printable(f"{agent}{status}{row.summary}")
     room = max(20, width() - 30 - len(checkpoint))
     text = text if len(text) <= room else f"{text[: room - 1]}…"
-    print(f"{row.part:>5}  {moment(row.at)[11:]}  {row.type:<11}  {text}{checkpoint}", file=out, flush=True)
+    print(
+        f"{row.part:>5}  {format_time(row.at)[11:]}  {row.type:<11}  {text}{checkpoint}", file=out, flush=True
+    )

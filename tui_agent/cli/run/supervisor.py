@@ -1,13 +1,16 @@
 """Supervisor of a headless run: restarts its process when it is killed and continues the session.
 
 Invariant: this process opens no session; it waits for a child that does. A crash is death by a signal that is not a
-normal request to stop; errors, limits and requested stops are ends.
+normal request to stop; errors, limits and requested stops are ends. A line that
+the child leaves unfinished is dropped, and a process that keeps its output open does not delay the end.
 """
 
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +18,6 @@ from types import FrameType
 
 from tui_agent.cli.output import say
 from tui_agent.cli.run.headless import Begin, Outcome
-from tui_agent.cli.run.line_relay import WholeLines
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -28,6 +30,61 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records, read_tail
 from tui_agent.wiring.base import ground
+
+PIECE = 65_536
+
+
+class WholeLines:
+    """Create before the fork; then call `in_child` in the child and `hand_on` in the parent."""
+
+    def __init__(self) -> None:
+        self._source, self._sink = os.pipe()
+        self._life, self._alive = os.pipe()
+        """A pipe without data: it closes when the child ends, because programs run by the child do not inherit it."""
+
+    def in_child(self) -> None:
+        """In the child: redirect standard output to the parent."""
+        os.close(self._source)
+        os.close(self._life)
+        os.dup2(self._sink, sys.stdout.fileno())
+        os.close(self._sink)
+
+    def hand_on(self) -> None:
+        """In the parent: print every whole line of the child until it ends.
+
+        If nobody reads our output, the child gets the same error as without a parent.
+        """
+        os.close(self._sink)
+        os.close(self._alive)
+        os.set_blocking(self._source, False)
+        try:
+            with suppress(BrokenPipeError):
+                self._relay()
+        finally:
+            os.close(self._source)
+            os.close(self._life)
+
+    def _relay(self) -> None:
+        partial = b""
+        alive = True
+        while alive:
+            ready, _, _ = select.select([self._source, self._life], [], [])
+            alive = self._life not in ready
+            pieces = [partial]
+            with suppress(BlockingIOError):
+                while piece := os.read(self._source, PIECE):
+                    pieces.append(piece)
+                    if len(pieces) > 100 and alive:
+                        break
+            whole, line_end, partial = b"".join(pieces).rpartition(b"\n")
+            _write(whole + line_end)
+
+
+def _write(data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(sys.stdout.fileno(), remaining) :]
+
 
 STOPS = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE))
 RunOnce = Callable[[SessionOptions, Begin], int]

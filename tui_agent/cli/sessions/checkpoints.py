@@ -5,10 +5,11 @@ from dataclasses import asdict
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import moment, say, say_json, table
+from tui_agent.cli.output import say, say_json, table
 from tui_agent.cli.sessions.tree import WHICH
 from tui_agent.folds.session.checkpoints import Checkpoint, checkpoints
 from tui_agent.store.reader import iterate_records
+from tui_agent.units import format_time
 from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
@@ -57,7 +58,7 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     has_counts = added or removed or not checkpoint.restored  # the log has no line counts of a restore
     return [
         str(checkpoint.seq),
-        moment(checkpoint.at),
+        format_time(checkpoint.at),
         part,
         checkpoint.author,
         f"+{added} -{removed}" if has_counts else "",

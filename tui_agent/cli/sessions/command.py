@@ -7,13 +7,11 @@ from tui_agent.cli import export
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import (
     faint,
-    moment,
     plain_json,
     printable,
     say,
     say_json,
     say_json_lines,
-    size,
     table,
     warn,
     width,
@@ -36,6 +34,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.damage_report import flaws
 from tui_agent.store.reader import read_records, stored_lines
 from tui_agent.store.summary import SessionSummary
+from tui_agent.units import format_bytes, format_time
 from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
@@ -153,7 +152,14 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
     title = (summary.title or "(untitled)") + "".join(
         f" ({note})" for note, applies in notes.items() if applies
     )
-    return [summary.id, moment(summary.updated), str(summary.events), size(summary.size_bytes), *place, title]
+    return [
+        summary.id,
+        format_time(summary.updated),
+        str(summary.events),
+        format_bytes(summary.size_bytes),
+        *place,
+        title,
+    ]
 
 
 def show_session(arguments: argparse.Namespace) -> int:
@@ -212,4 +218,4 @@ def line(record: Record) -> str:
     room = max(20, width() - 60)
     text = printable(content if len(content) <= room else content[: room - 1] + "…")
     agent = "" if record.agent == "main" else f"{record.agent} "
-    return f"{record.seq:>6}  {moment(record.at)}  {printable(agent)}{kind:<24} {faint(text)}"
+    return f"{record.seq:>6}  {format_time(record.at)}  {printable(agent)}{kind:<24} {faint(text)}"

@@ -9,7 +9,7 @@ import anyio
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, amount, session_options
-from tui_agent.cli.output import say, say_json, size, table, warn
+from tui_agent.cli.output import say, say_json, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.session.fork_workspace import (
     checkpoint_notes,
@@ -20,6 +20,7 @@ from tui_agent.store.prune import Waste, clear, sizes, waste
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.verify import verify
+from tui_agent.units import format_bytes
 from tui_agent.wiring.base import Ground, ground
 from tui_agent.workspace.checkpoints.limits import Limits
 
@@ -84,7 +85,7 @@ def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
             warning += (
                 " The workspace inside its folder is deleted too." if (folder / "workspace").is_dir() else ""
             )
-            answer = ask(f"Delete {name} ({size(total)}) permanently?{warning} [y/N] ")
+            answer = ask(f"Delete {name} ({format_bytes(total)}) permanently?{warning} [y/N] ")
             if answer.strip().lower() not in ("y", "yes"):
                 say(f"Kept {name}.")
                 continue
@@ -92,7 +93,7 @@ def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
         if arguments.json:
             say_json({"id": name, "removed": True, "bytes": total})
         else:
-            say(f"Deleted {name} ({size(total)}).")
+            say(f"Deleted {name} ({format_bytes(total)}).")
     return Exit.DONE
 
 
@@ -177,22 +178,23 @@ def _remove_waste(store: SessionStore, entries: Sequence[Waste]) -> Exit:
 
 def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool) -> None:
     rows = [
-        [entry.session, size(entry.size_bytes), str(len(entry.paths)), WASTE[entry.kind]] for entry in entries
+        [entry.session, format_bytes(entry.size_bytes), str(len(entry.paths)), WASTE[entry.kind]]
+        for entry in entries
     ]
     if rows:
         table(rows, ["session", "size", "files", "reason"])
         say("")
-    total = size(sum(entry.size_bytes for entry in entries))
+    total = format_bytes(sum(entry.size_bytes for entry in entries))
     if removed:
         say(f"Removed {total}.")
     else:
         say(f"{total} can be removed." + (" To remove it, add --yes." if entries else ""))
     remaining = [sizes(folder) for folder in store.folders()]
     totals = ", ".join(
-        f"{what} {size(sum(session_sizes[what] for session_sizes in remaining))}"
+        f"{what} {format_bytes(sum(session_sizes[what] for session_sizes in remaining))}"
         for what in ("log", "texts", "checkpoints", "workspace")
     )
-    quota = size(Limits().total_bytes)
+    quota = format_bytes(Limits().total_bytes)
     say(
         f"{len(remaining)} sessions: {totals}. Each may add up to {quota} of checkpoints after the first one."
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import moment, say, say_json
+from tui_agent.cli.output import say, say_json
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.changed_files import FilesChanged
@@ -23,6 +23,7 @@ from tui_agent.store.damage_report import flaws
 from tui_agent.store.preview import Glimpse, glimpse
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import SessionSummary
+from tui_agent.units import format_time
 from tui_agent.wiring.base import Ground, ground
 
 EXAMPLES = """\
@@ -199,7 +200,7 @@ def _print_preview(shown: dict[str, object]) -> None:
     """Print the preview for a person."""
     say(f"{shown['title'] or '(untitled)'}  {shown['session']}")
     say(f"{shown['workspace']}, {shown['model'] or 'no model'}")
-    say(f"{moment(float(str(shown['updated'])))}, {shown['events']} events, {shown['outcome']}")
+    say(f"{format_time(float(str(shown['updated'])))}, {shown['events']} events, {shown['outcome']}")
     if not shown["whole"]:
         say("The log is long; the following is from its end only.")
     for name in ("first", "last"):
@@ -245,7 +246,7 @@ def _branch_rows(branches: object) -> list[str]:
     if not isinstance(branches, list):
         return []
     return [
-        f"{entry['kind']} at event {entry['at_seq']}, {entry['outcome']}, {moment(entry['started'])}"
+        f"{entry['kind']} at event {entry['at_seq']}, {entry['outcome']}, {format_time(entry['started'])}"
         + (f"  {entry['session']}  {entry['title']}" if entry["kind"] == "fork" else "")
         for entry in branches
     ]

@@ -5,10 +5,11 @@ Invariant: the returned session exists.
 
 from collections.abc import Callable
 
-from tui_agent.cli.output import moment, say, table
+from tui_agent.cli.output import say, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.store.sessions import SessionStore
+from tui_agent.units import format_time
 from tui_agent.wiring.base import ground
 
 SHOWN = 20
@@ -28,7 +29,7 @@ def pick(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
     if not summaries:
         raise SessionNotFound(f"No sessions in {workspace} yet.", hint="To start one: tui-agent")
     rows = [
-        [str(number), moment(summary.updated), summary.title or "(untitled)"]
+        [str(number), format_time(summary.updated), summary.title or "(untitled)"]
         for number, summary in enumerate(summaries, 1)
     ]
     table(rows, ["", "used", "title"])

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, count, session_options
-from tui_agent.cli.output import faint, moment, printable, say, say_json, say_json_lines, size, warn, width
+from tui_agent.cli.output import faint, printable, say, say_json, say_json_lines, warn, width
 from tui_agent.errors import StoreError
 from tui_agent.store.index_search import Found
+from tui_agent.units import format_bytes, format_time
 from tui_agent.wiring.base import Ground, ground
 
 EXAMPLES = """\
@@ -98,7 +99,9 @@ def as_json(found: Found) -> dict[str, object]:
 def line(found: Found, *, everywhere: bool) -> str:
     """Format a match: session, event, time, kind, and the words around it."""
     place = f"  {Path(found.workspace).name}" if everywhere else ""
-    head = f"{found.session} {found.seq:>6}  {moment(found.at)}{place}  {KINDS.get(found.kind, found.kind)}"
+    head = (
+        f"{found.session} {found.seq:>6}  {format_time(found.at)}{place}  {KINDS.get(found.kind, found.kind)}"
+    )
     room = max(30, width() - len(head) - 2)
     words = printable(" ".join(found.snippet.split()))
     return f"{faint(head)}  {words if len(words) <= room else words[: room - 1] + '…'}"
@@ -122,5 +125,5 @@ def reindex(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"path": str(store.index.path), "sessions": len(session_files), "bytes": size_bytes})
     else:
-        say(f"Indexed {len(session_files)} sessions in {store.index.path} ({size(size_bytes)}).")
+        say(f"Indexed {len(session_files)} sessions in {store.index.path} ({format_bytes(size_bytes)}).")
     return Exit.DONE

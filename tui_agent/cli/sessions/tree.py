@@ -7,10 +7,9 @@ from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, moment, printable, say, say_json, width
-from tui_agent.folds.session.branch_tree import Branch, TreeView, tree
+from tui_agent.cli.output import faint, printable, say, say_json, width
+from tui_agent.folds.session.branch_tree import Branch, Outcome, Said, TreeView, tree
 from tui_agent.folds.session.branches import on_branch
-from tui_agent.folds.session.turn_outcome import Outcome, Said
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
@@ -19,6 +18,7 @@ from tui_agent.store.forks import Relative, family
 from tui_agent.store.line import decode
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.summary import SessionSummary, summarise
+from tui_agent.units import format_time
 from tui_agent.wiring.base import ground
 
 EXAMPLES = """\
@@ -227,7 +227,7 @@ def _print_node(node: Node) -> None:
     facts = [
         node.outcome.words,
         _turns(len(branch.said)),
-        moment(branch.started if node.index else summary.started),
+        format_time(branch.started if node.index else summary.started),
     ]
     facts += [*node.member.changed] if node.kind == "fork" else []
     say(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from tui_agent.cli.compare.command import compare_sessions
+from tui_agent.cli.compare import compare_sessions
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say
 from tui_agent.cli.sessions.fork import Made, add_arguments, make_fork, wished

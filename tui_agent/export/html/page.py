@@ -10,10 +10,11 @@ from tui_agent import __version__
 from tui_agent.export.html.blocks import counts
 from tui_agent.export.html.markup import Safe, el, join
 from tui_agent.export.html.rows import Row, rows
-from tui_agent.export.labels import changed_files, cost, duration, facts
+from tui_agent.export.labels import changed_files, facts
 from tui_agent.export.story import Story
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_cost, format_milliseconds
 
 HERE = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
@@ -143,7 +144,7 @@ def _turns(story: Story, page_rows: Sequence[Row]) -> list[Safe]:
     items = []
     for turn, message in messages.items():
         end = ends.get(turn)
-        figures = (duration(end.duration_ms), cost(end.cost_usd)) if end else ()
+        figures = (format_milliseconds(end.duration_ms), format_cost(end.cost_usd)) if end else ()
         measure = el("small", " · ".join(figure for figure in figures if figure))
         items.append(el("li", el("a", el("span", message), measure, href=f"#e{first_rows.get(turn, 0)}")))
     return items

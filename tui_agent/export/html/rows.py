@@ -10,9 +10,7 @@ from tui_agent.export.html.prose import prose
 from tui_agent.export.labels import (
     SAID,
     answered,
-    duration,
     mentions,
-    moment,
     other_changes,
     tool_words,
     turn_end,
@@ -29,6 +27,7 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.protocol.display import DiffBlock
+from tui_agent.units import format_milliseconds, format_time
 
 SYMBOLS = {"done": "✓", "failed": "✗", "denied": "■", "interrupted": "■", "lost": "✗"}
 BAD = frozenset(("failed", "denied", "lost"))
@@ -139,7 +138,12 @@ def _tool_row(entry: ToolEntry, story: Story) -> Row:
     if own is not None and not is_bad:
         outcome = counts(own.added, own.removed)
     line = _row_line(
-        SYMBOLS.get(entry.state, "·"), verb, target, outcome, duration(entry.duration_ms), bad=is_bad
+        SYMBOLS.get(entry.state, "·"),
+        verb,
+        target,
+        outcome,
+        format_milliseconds(entry.duration_ms),
+        bad=is_bad,
     )
     body = join(line, *blocks, *(change(other) for other in others))
     tags = ("tools", *(("errors",) if is_bad else ()), *(("files",) if paths else ()))
@@ -212,5 +216,5 @@ def _time_element(at: float) -> Safe:
         "time",
         local_time.strftime("%H:%M"),
         datetime=local_time.isoformat(timespec="seconds"),
-        title=moment(at),
+        title=format_time(at) if at else "",
     )

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.folds.context.compacted_history import calls_of, preview
 from tui_agent.folds.context.model_messages import ModelMessages
-from tui_agent.protocol.base import BlobText, LongText, text_preview
+from tui_agent.protocol.base import LongText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolCalled
@@ -186,7 +186,7 @@ def _build_item(
     message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None
 ) -> ForgottenItem:
     texts = _texts(message)
-    size = sum(text.size if isinstance(text, BlobText) else len(text) for text in texts)
+    size = sum(text_size(text) for text in texts)
     return ForgottenItem(
         message.seq,
         turn,

@@ -281,22 +281,20 @@ def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessa
 
 
 @_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
+def _on_user_message_received(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> None:
     fold.opening = fold.opening or payload.text
     fold.forgotten.spoken[ev.seq] = None
     fold.opens(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
     for message in _mention_messages(payload.mentions, ev.seq):
         fold.add(message)
-    return True
 
 
 @_HANDLERS.on(UserSteered)
-def _on_user_steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
+def _on_user_steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> None:
     fold.forgotten.spoken[ev.seq] = None
     fold.delay(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
     for message in _mention_messages(payload.mentions, ev.seq):
         fold.delay(message)
-    return True
 
 
 @_HANDLERS.on(UserShellFinished)

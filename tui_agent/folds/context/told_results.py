@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tui_agent.folds.session.branches import Move, on_branch, stretches
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.base import Payload
@@ -130,7 +130,7 @@ def _change_of(ev: Envelope) -> _ResultChange | None:
         case ToolFinished():
             return _ResultChange(ev.seq, ev.agent, came=True)
         case ContextCompacted(forgets=forgets, summary=summary):
-            size = _size(summary) if ev.agent == MAIN_AGENT else None
+            size = text_size(summary) if ev.agent == MAIN_AGENT else None
             return _ResultChange(ev.seq, ev.agent, away=forgets, summary=size)
         case ContextReduced(forgets=forgets):
             return _ResultChange(ev.seq, ev.agent, away=forgets, line=True)
@@ -140,7 +140,3 @@ def _change_of(ev: Envelope) -> _ResultChange | None:
             return _ResultChange(ev.seq, ev.agent, ended=True)
         case _:
             return None
-
-
-def _size(text: LongText) -> int:
-    return text.size if isinstance(text, BlobText) else len(text)

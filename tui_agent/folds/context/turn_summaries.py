@@ -128,15 +128,13 @@ def _clip_text(text: LongText) -> str:
 
 
 @_HANDLERS.on(SessionTitled)
-def _on_session_titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> bool:
+def _on_session_titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> None:
     fold._title = payload.title
-    return True
 
 
 @_HANDLERS.on(SessionContextLoaded)
-def _on_session_context_loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> None:
     fold._carried = payload.summary
-    return True
 
 
 @_HANDLERS.on(UserMessageReceived)

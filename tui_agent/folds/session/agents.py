@@ -110,19 +110,17 @@ _HANDLERS: Handlers[AgentsTree] = Handlers()
 
 
 @_HANDLERS.on(SessionStarted)
-def _on_session_started(fold: AgentsTree, ev: Envelope, payload: SessionStarted) -> bool:
+def _on_session_started(fold: AgentsTree, ev: Envelope, payload: SessionStarted) -> None:
     fold.agent(MAIN_AGENT).name = payload.settings.agent
-    return True
 
 
 @_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: AgentsTree, ev: Envelope, payload: UserMessageReceived) -> bool:
+def _on_user_message_received(fold: AgentsTree, ev: Envelope, payload: UserMessageReceived) -> None:
     fold.agent(ev.agent).task = text_preview(payload.text)
-    return True
 
 
 @_HANDLERS.on(AgentSpawned)
-def _on_agent_spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> bool:
+def _on_agent_spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> None:
     agent = fold.agent(ev.agent)
     agent.name, agent.parent, agent.delegate_level = (
         payload.name,
@@ -130,35 +128,30 @@ def _on_agent_spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> 
         payload.delegate_level,
     )
     agent.state, agent.task = AgentState.RUNNING, text_preview(payload.task)
-    return True
 
 
 @_HANDLERS.on(AgentStateChanged)
-def _on_agent_state_changed(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> bool:
+def _on_agent_state_changed(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> None:
     fold.agent(ev.agent).state = payload.state
-    return True
 
 
 @_HANDLERS.on(AgentFinished)
-def _on_agent_finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> bool:
+def _on_agent_finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> None:
     stopped = payload.reason == "interrupted"
     failure_state = AgentState.STOPPED if stopped else AgentState.ERROR
     agent = fold.agent(ev.agent)
     agent.state = AgentState.FINISHED if payload.success else failure_state
     agent.summary = text_preview(payload.summary)
-    return True
 
 
 @_HANDLERS.on(ToolCalled)
-def _on_tool_called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> None:
     fold.agent(ev.agent).calls += 1
-    return True
 
 
 @_HANDLERS.on(ModelRequested)
-def _on_model_requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> None:
     fold.agent(ev.agent).calls += 1
-    return True
 
 
 @_HANDLERS.on(ModelResponded)

@@ -118,9 +118,9 @@ _HANDLERS: Handlers[SessionFold] = Handlers()
 
 
 @_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: SessionFold, ev: Envelope, payload: UserMessageReceived) -> bool:
+def _on_user_message_received(fold: SessionFold, ev: Envelope, payload: UserMessageReceived) -> None:
     if ev.agent != MAIN_AGENT:
-        return False
+        return
     draft = fold.draft
     draft.pending_prompt, draft.root_task, draft.phase = payload, text_preview(payload.text), "message"
     if payload.queue_id is not None:
@@ -128,7 +128,6 @@ def _on_user_message_received(fold: SessionFold, ev: Envelope, payload: UserMess
     _add_read_mentions(fold, payload.mentions)
     draft.mentioned = tuple(mention.path for mention in payload.mentions if mention.text)
     fold.taken_on("message")
-    return True
 
 
 def _add_read_mentions(fold: SessionFold, mentions: tuple[Mention, ...]) -> None:
@@ -143,48 +142,43 @@ def _add_read_mentions(fold: SessionFold, mentions: tuple[Mention, ...]) -> None
 
 
 @_HANDLERS.on(UserQueued)
-def _on_user_queued(fold: SessionFold, ev: Envelope, payload: UserQueued) -> bool:
+def _on_user_queued(fold: SessionFold, ev: Envelope, payload: UserQueued) -> None:
     fold.draft.queue[payload.queue_id] = payload
-    return True
 
 
 @_HANDLERS.on(UserUnqueued)
-def _on_user_unqueued(fold: SessionFold, ev: Envelope, payload: UserUnqueued) -> bool:
-    return fold.draft.queue.pop(payload.queue_id, None) is not None
+def _on_user_unqueued(fold: SessionFold, ev: Envelope, payload: UserUnqueued) -> None:
+    fold.draft.queue.pop(payload.queue_id, None)
 
 
 @_HANDLERS.on(UserSteered)
-def _on_user_steered(fold: SessionFold, ev: Envelope, payload: UserSteered) -> bool:
+def _on_user_steered(fold: SessionFold, ev: Envelope, payload: UserSteered) -> None:
     fold.draft.steers += 1
     _add_read_mentions(fold, payload.mentions)
-    return True
 
 
 @_HANDLERS.on(UserShellStarted)
-def _on_user_shell_started(fold: SessionFold, ev: Envelope, payload: UserShellStarted) -> bool:
+def _on_user_shell_started(fold: SessionFold, ev: Envelope, payload: UserShellStarted) -> None:
     fold.draft.shell, fold.draft.shell_started_at = payload, ev.at
-    return True
 
 
 @_HANDLERS.on(UserShellFinished)
-def _on_user_shell_finished(fold: SessionFold, ev: Envelope, payload: UserShellFinished) -> bool:
+def _on_user_shell_finished(fold: SessionFold, ev: Envelope, payload: UserShellFinished) -> None:
     fold.draft.shell = fold.draft.shell_started_at = None
-    return True
 
 
 @_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> None:
     draft = fold.draft
     draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.at
     draft.turn_start_part, draft.turn_iterations, draft.turn_cost_usd = draft.parts, 0, None
     draft.turn_totals, draft.pending_prompt = Totals(), None
     draft.repeated_call, draft.repeats, draft.almost_stuck = "", 0, False
     draft.forked, draft.moved = None, False
-    return True
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: SessionFold, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(fold: SessionFold, ev: Envelope, payload: TurnFinished) -> None:
     draft = fold.draft
     draft.turn_running, draft.last_turn_end, draft.phase = False, payload.reason, "idle"
     _return_to(draft, MAIN_AGENT)
@@ -192,11 +186,10 @@ def _on_turn_finished(fold: SessionFold, ev: Envelope, payload: TurnFinished) ->
     draft.questions.clear()
     draft.open_requests.clear()
     draft.delegates.clear()
-    return True
 
 
 @_HANDLERS.on(IterationStarted)
-def _on_iteration_started(fold: SessionFold, ev: Envelope, payload: IterationStarted) -> bool:
+def _on_iteration_started(fold: SessionFold, ev: Envelope, payload: IterationStarted) -> None:
     draft = fold.draft
     draft.iteration, draft.local_iteration = payload.iteration, payload.local_iteration
     draft.agent, draft.delegate_level = ev.agent, payload.delegate_level
@@ -209,28 +202,25 @@ def _on_iteration_started(fold: SessionFold, ev: Envelope, payload: IterationSta
     elif ev.agent == MAIN_AGENT:
         draft.main_local, draft.own_iteration = payload.local_iteration, payload.iteration
     draft.turn_iterations += payload.delegate_level == 0
-    return True
 
 
 @_HANDLERS.on(IterationFinished)
-def _on_iteration_finished(fold: SessionFold, ev: Envelope, payload: IterationFinished) -> bool:
+def _on_iteration_finished(fold: SessionFold, ev: Envelope, payload: IterationFinished) -> None:
     fold.draft.phase = "trace"
-    return True
 
 
 @_HANDLERS.on(QuestionAsked)
-def _on_question_asked(fold: SessionFold, ev: Envelope, payload: QuestionAsked) -> bool:
+def _on_question_asked(fold: SessionFold, ev: Envelope, payload: QuestionAsked) -> None:
     fold.draft.questions[payload.question_id] = payload
-    return True
 
 
 @_HANDLERS.on(QuestionAnswered)
-def _on_question_answered(fold: SessionFold, ev: Envelope, payload: QuestionAnswered) -> bool:
-    return fold.draft.questions.pop(payload.question_id, None) is not None
+def _on_question_answered(fold: SessionFold, ev: Envelope, payload: QuestionAnswered) -> None:
+    fold.draft.questions.pop(payload.question_id, None)
 
 
 @_HANDLERS.on(ModelRequested)
-def _on_model_requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> None:
     draft = fold.draft
     draft.open_requests[payload.request_id] = payload.summarises or ev.agent
     delegate = draft.delegates.get(ev.agent)
@@ -239,11 +229,10 @@ def _on_model_requested(fold: SessionFold, ev: Envelope, payload: ModelRequested
     draft.phase = "model"
     if ev.agent == MAIN_AGENT:
         draft.steers = 0
-    return True
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: SessionFold, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(fold: SessionFold, ev: Envelope, payload: ModelResponded) -> None:
     draft = fold.draft
     agent = draft.open_requests.pop(payload.request_id, ev.agent)
     draft.parts = max(draft.parts, payload.first_part + len(payload.parts))
@@ -251,19 +240,20 @@ def _on_model_responded(fold: SessionFold, ev: Envelope, payload: ModelResponded
         if isinstance(part, ToolCallPart):
             fold.arguments[part.call_id] = part.arguments
             draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
-    return payload.author == "agent" or fold.spend(agent, payload.usage, payload.cost_usd)
+    if payload.author != "agent":
+        fold.spend(agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: SessionFold, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(fold: SessionFold, ev: Envelope, payload: ModelFailed) -> None:
     agent = fold.draft.open_requests.pop(payload.request_id, ev.agent)
     if payload.fault != "cancelled":
         fold.draft.last_error = payload.message
-    return fold.spend(agent, payload.usage, payload.cost_usd)
+    fold.spend(agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ToolCalled)
-def _on_tool_called(fold: SessionFold, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(fold: SessionFold, ev: Envelope, payload: ToolCalled) -> None:
     draft = fold.draft
     fold.arguments[payload.call_id] = payload.arguments
     draft.open_calls[payload.call_id] = OpenCall(
@@ -274,22 +264,20 @@ def _on_tool_called(fold: SessionFold, ev: Envelope, payload: ToolCalled) -> boo
     delegate = draft.delegates.get(ev.agent)
     if delegate is not None:
         draft.delegates[ev.agent] = replace(delegate, tool_calls=delegate.tool_calls + 1)
-    return True
 
 
 @_HANDLERS.on(ToolStarted)
-def _on_tool_started(fold: SessionFold, ev: Envelope, payload: ToolStarted) -> bool:
+def _on_tool_started(fold: SessionFold, ev: Envelope, payload: ToolStarted) -> None:
     draft = fold.draft
     draft.phase = "tools"
     call = draft.open_calls.get(payload.call_id)
     if call is not None:
         begun = replace(call, started=True, writes=payload.writes, waits=payload.delegates)
         draft.open_calls[payload.call_id] = begun
-    return True
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) -> None:
     draft = fold.draft
     draft.open_calls.pop(payload.call_id, None)
     draft.permissions.pop(payload.call_id, None)
@@ -304,19 +292,16 @@ def _on_tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) ->
     digest = call_digest(payload.name, fold.arguments.pop(payload.call_id, {}), payload.content)
     draft.repeats = draft.repeats + 1 if digest == draft.repeated_call else 1
     draft.repeated_call, draft.almost_stuck = digest, draft.repeats >= STUCK_AFTER
-    return True
 
 
 @_HANDLERS.on(ContextCut)
-def _on_context_cut(fold: SessionFold, ev: Envelope, payload: ContextCut) -> bool:
+def _on_context_cut(fold: SessionFold, ev: Envelope, payload: ContextCut) -> None:
     fold.draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.cuts})
-    return True
 
 
 @_HANDLERS.on(ContextReduced)
-def _on_context_reduced(fold: SessionFold, ev: Envelope, payload: ContextReduced) -> bool:
+def _on_context_reduced(fold: SessionFold, ev: Envelope, payload: ContextReduced) -> None:
     fold.draft.artifacts.update({artifact.id: artifact for artifact in payload.artifacts})
-    return True
 
 
 def _describe_failure(payload: ToolFinished) -> str:
@@ -326,11 +311,10 @@ def _describe_failure(payload: ToolFinished) -> str:
 
 
 @_HANDLERS.on(PermissionRequested)
-def _on_permission_requested(fold: SessionFold, ev: Envelope, payload: PermissionRequested) -> bool:
+def _on_permission_requested(fold: SessionFold, ev: Envelope, payload: PermissionRequested) -> None:
     fold.draft.permissions[payload.call_id] = payload
     fold.draft.phase = "policy"
     _set_asked(fold, payload.call_id, asked=True)
-    return True
 
 
 def _set_asked(fold: SessionFold, call_id: CallId, *, asked: bool) -> None:
@@ -340,22 +324,21 @@ def _set_asked(fold: SessionFold, call_id: CallId, *, asked: bool) -> None:
 
 
 @_HANDLERS.on(PermissionRevoked)
-def _on_permission_revoked(fold: SessionFold, ev: Envelope, payload: PermissionRevoked) -> bool:
-    return fold.draft.granted.pop(payload.rule, "") is None
+def _on_permission_revoked(fold: SessionFold, ev: Envelope, payload: PermissionRevoked) -> None:
+    fold.draft.granted.pop(payload.rule, "")
 
 
 @_HANDLERS.on(PermissionDecided)
-def _on_permission_decided(fold: SessionFold, ev: Envelope, payload: PermissionDecided) -> bool:
+def _on_permission_decided(fold: SessionFold, ev: Envelope, payload: PermissionDecided) -> None:
     fold.draft.permissions.pop(payload.call_id, None)
     fold.draft.phase = "policy"
     _set_asked(fold, payload.call_id, asked=False)
     if payload.decision == "allow" and payload.rule and payload.reach != "once":
         fold.draft.granted[payload.rule] = None
-    return True
 
 
 @_HANDLERS.on(AgentSpawned)
-def _on_agent_spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) -> bool:
+def _on_agent_spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) -> None:
     draft = fold.draft
     draft.subtask, draft.agent, draft.delegate_level = (
         text_preview(payload.task),
@@ -370,22 +353,20 @@ def _on_agent_spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) ->
     if call is not None:
         draft.open_calls[call.call_id] = replace(call, waits=False)
     draft.local_iteration, draft.start_seq = 0, ev.seq
-    return True
 
 
 @_HANDLERS.on(AgentStateChanged)
-def _on_agent_state_changed(fold: SessionFold, ev: Envelope, payload: AgentStateChanged) -> bool:
+def _on_agent_state_changed(fold: SessionFold, ev: Envelope, payload: AgentStateChanged) -> None:
     if ev.agent != MAIN_AGENT:
-        return False
+        return
     fold.draft.agent_state, fold.draft.state_reason = payload.state, payload.reason
-    return True
 
 
 @_HANDLERS.on(AgentFinished)
-def _on_agent_finished(fold: SessionFold, ev: Envelope, payload: AgentFinished) -> bool:
+def _on_agent_finished(fold: SessionFold, ev: Envelope, payload: AgentFinished) -> None:
     delegate = fold.draft.delegates.pop(ev.agent, None)
     _return_to(fold.draft, MAIN_AGENT if delegate is None else delegate.parent)
-    return fold.retask()
+    fold.retask()
 
 
 def _return_to(draft: Draft, agent: AgentId) -> None:
@@ -398,11 +379,11 @@ def _return_to(draft: Draft, agent: AgentId) -> None:
 
 
 @_HANDLERS.on(TodoUpdated)
-def _on_todo_updated(fold: SessionFold, ev: Envelope, payload: TodoUpdated) -> bool:
+def _on_todo_updated(fold: SessionFold, ev: Envelope, payload: TodoUpdated) -> None:
     if ev.agent != MAIN_AGENT:
-        return False
+        return
     fold.draft.todo = payload.items
-    return fold.retask()
+    fold.retask()
 
 
 _ALL_HANDLERS = Handlers.joined(_HANDLERS, ON_LIFE)

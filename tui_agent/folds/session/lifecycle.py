@@ -38,14 +38,13 @@ ON_LIFE: Handlers[SessionFold] = Handlers()
 
 
 @ON_LIFE.on(SessionStarted)
-def _on_session_started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
+def _on_session_started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> None:
     draft = fold.draft
     draft.workspace, draft.settings, draft.title = payload.workspace, payload.settings, payload.title
-    return True
 
 
 @ON_LIFE.on(SessionForked)
-def _on_session_forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
+def _on_session_forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> None:
     """A fork may work in its own folder; its parent's queue waits until the user continues."""
     draft = fold.draft
     draft.workspace = payload.changed.workspace or draft.workspace
@@ -53,31 +52,28 @@ def _on_session_forked(fold: SessionFold, ev: Envelope, payload: SessionForked) 
     draft.unkept, draft.lost_at = {}, None
     if not draft.turn_running:
         draft.last_turn_end, draft.moved = "interrupted", True
-    return True
 
 
 @ON_LIFE.on(WorkspaceMoved)
-def _on_workspace_moved(fold: SessionFold, ev: Envelope, payload: WorkspaceMoved) -> bool:
+def _on_workspace_moved(fold: SessionFold, ev: Envelope, payload: WorkspaceMoved) -> None:
     fold.draft.workspace = payload.workspace
-    return True
 
 
 @ON_LIFE.on(SessionTitled)
-def _on_session_titled(fold: SessionFold, ev: Envelope, payload: SessionTitled) -> bool:
+def _on_session_titled(fold: SessionFold, ev: Envelope, payload: SessionTitled) -> None:
     fold.draft.title = payload.title
-    return True
 
 
 @ON_LIFE.on(SettingsChanged)
-def _on_settings_changed(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool:
+def _on_settings_changed(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> None:
     draft = fold.draft
     if draft.settings is None:
-        return False
+        return
     values = draft.settings.model_dump(mode="json") | {payload.key: payload.value}
     try:
         draft.settings = SessionSettings.model_validate(values)
     except ValidationError:  # a value of another version: keep the current setting
-        return False
+        return
     match payload.key:
         case "model":
             fold.taken_on("model", "reasoning_effort")
@@ -85,11 +81,10 @@ def _on_settings_changed(fold: SessionFold, ev: Envelope, payload: SettingsChang
             fold.taken_on("context_mode")
         case _:
             pass
-    return True
 
 
 @ON_LIFE.on(RunStarted)
-def _on_run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> bool:
+def _on_run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> None:
     """If the earlier run ended during a call that writes, no checkpoint holds the changes of that call."""
     draft = fold.draft
     draft.run_id, draft.clean = payload.run_id, False
@@ -98,23 +93,20 @@ def _on_run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> boo
     )
     if crashed_in_write and draft.lost_at is None:
         draft.lost_at = draft.seen_at
-    return True
 
 
 @ON_LIFE.on(RunResumed)
-def _on_run_resumed(fold: SessionFold, ev: Envelope, payload: RunResumed) -> bool:
+def _on_run_resumed(fold: SessionFold, ev: Envelope, payload: RunResumed) -> None:
     fold.draft.run_id, fold.draft.clean = payload.run_id, False
-    return True
 
 
 @ON_LIFE.on(RunFinished)
-def _on_run_finished(fold: SessionFold, ev: Envelope, payload: RunFinished) -> bool:
+def _on_run_finished(fold: SessionFold, ev: Envelope, payload: RunFinished) -> None:
     fold.draft.clean, fold.draft.phase = True, "idle"
-    return True
 
 
 @ON_LIFE.on(SessionHeadMoved)
-def _on_session_head_moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
+def _on_session_head_moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> None:
     """Return to an earlier state. Counters go on, and queued messages wait until the user continues."""
     draft = fold.draft
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
@@ -123,26 +115,23 @@ def _on_session_head_moved(fold: SessionFold, ev: Envelope, payload: SessionHead
     draft.run_id, draft.clean, draft.pending_prompt = payload.run_id or draft.run_id, False, None
     if not draft.turn_running:
         draft.last_turn_end, draft.moved, draft.phase = "interrupted", True, "idle"
-    return True
 
 
 @ON_LIFE.on(EnvStarted)
-def _on_env_started(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> bool:
+def _on_env_started(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> None:
     fold.draft.sandbox, fold.draft.sandbox_why_not = payload.sandbox, payload.sandbox_why_not
     fold.draft.variables = payload.variables
-    return True
 
 
 @ON_LIFE.on(JobStarted)
-def _on_job_started(fold: SessionFold, ev: Envelope, payload: JobStarted) -> bool:
+def _on_job_started(fold: SessionFold, ev: Envelope, payload: JobStarted) -> None:
     fold.draft.jobs[payload.job_id] = payload
     fold.draft.jobs_begun += 1
-    return True
 
 
 @ON_LIFE.on(JobFinished)
-def _on_job_finished(fold: SessionFold, ev: Envelope, payload: JobFinished) -> bool:
-    return fold.draft.jobs.pop(payload.job_id, None) is not None
+def _on_job_finished(fold: SessionFold, ev: Envelope, payload: JobFinished) -> None:
+    fold.draft.jobs.pop(payload.job_id, None)
 
 
 def _set_checkpoint(fold: SessionFold, commit: str) -> None:
@@ -150,69 +139,60 @@ def _set_checkpoint(fold: SessionFold, commit: str) -> None:
 
 
 @ON_LIFE.on(CheckpointTaken)
-def _on_checkpoint_taken(fold: SessionFold, ev: Envelope, payload: CheckpointTaken) -> bool:
+def _on_checkpoint_taken(fold: SessionFold, ev: Envelope, payload: CheckpointTaken) -> None:
     _set_checkpoint(fold, payload.commit)
-    return True
 
 
 @ON_LIFE.on(CheckpointRestored)
-def _on_checkpoint_restored(fold: SessionFold, ev: Envelope, payload: CheckpointRestored) -> bool:
+def _on_checkpoint_restored(fold: SessionFold, ev: Envelope, payload: CheckpointRestored) -> None:
     _set_checkpoint(fold, payload.commit)
-    return True
 
 
 @ON_LIFE.on(SessionContextLoaded)
-def _on_session_context_loaded(fold: SessionFold, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(fold: SessionFold, ev: Envelope, payload: SessionContextLoaded) -> None:
     fold.draft.session_context = text_preview(payload.summary)
-    return True
 
 
 @ON_LIFE.on(ErrorRaised)
-def _on_error_raised(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> None:
     fold.draft.last_error = payload.message
-    return True
 
 
 @ON_LIFE.on(MemoryUpdated)
-def _on_memory_updated(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
+def _on_memory_updated(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> None:
     if ev.agent != MAIN_AGENT:
-        return False
+        return
     fold.draft.memory = after_update(fold.draft.memory, payload)
-    return True
 
 
 @ON_LIFE.on(RepomapUsed)
-def _on_repomap_used(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> bool:
+def _on_repomap_used(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> None:
     fold.draft.mapped = fold.draft.mapped or payload.injected
     fold.draft.map_late = "" if payload.injected else fold.draft.map_late
-    return True
 
 
 @ON_LIFE.on(RepomapBuilt)
-def _on_repomap_built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> bool:
+def _on_repomap_built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> None:
     fold.draft.map_late = payload.late or fold.draft.map_late
-    return True
 
 
 @ON_LIFE.on(ContextCompacted)
-def _on_context_compacted(fold: SessionFold, ev: Envelope, payload: ContextCompacted) -> bool:
+def _on_context_compacted(fold: SessionFold, ev: Envelope, payload: ContextCompacted) -> None:
     fold.draft.mapped = fold.draft.mapped and ev.agent != MAIN_AGENT
     fold.draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.cuts})
-    return True
 
 
 @ON_LIFE.on(FileRead)
-def _on_file_read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
+def _on_file_read(fold: SessionFold, ev: Envelope, payload: FileRead) -> None:
     draft = fold.draft
     draft.explored[payload.path] = None
     known = draft.read_files.get(payload.path)
     was_complete = known is not None and known.whole and known.digest == payload.digest
     draft.read_files[payload.path] = ReadFile(payload.digest, payload.whole or was_complete)
-    return True
 
 
 @ON_LIFE.on(FileChanged)
-def _on_file_changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
+def _on_file_changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> None:
     """The agent knows only what it wrote: another author's change makes its reading outdated."""
     draft = fold.draft
     draft.unkept[payload.path] = told_after(draft.unkept, payload, ev.at)
@@ -233,29 +213,25 @@ def _on_file_changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> b
         known = draft.read_files.get(payload.path)
         whole = payload.held is None or (known is not None and known.whole)
         draft.read_files[payload.path] = ReadFile(payload.holds, whole)
-    return True
 
 
 @ON_LIFE.on(InstructionsLoaded)
-def _on_instructions_loaded(fold: SessionFold, ev: Envelope, payload: InstructionsLoaded) -> bool:
+def _on_instructions_loaded(fold: SessionFold, ev: Envelope, payload: InstructionsLoaded) -> None:
     draft = fold.draft
     delegate = draft.delegates.get(ev.agent)
     if delegate is not None:
         draft.delegates[ev.agent] = replace(delegate, instructed=delegate.instructed.taking(payload, ev.seq))
     elif ev.agent == MAIN_AGENT:
         draft.instructed = draft.instructed.taking(payload, ev.seq)
-    return True
 
 
 @ON_LIFE.on(SkillsLoaded)
-def _on_skills_loaded(fold: SessionFold, ev: Envelope, payload: SkillsLoaded) -> bool:
+def _on_skills_loaded(fold: SessionFold, ev: Envelope, payload: SkillsLoaded) -> None:
     fold.draft.skills = payload.skills
-    return True
 
 
 @ON_LIFE.on(PluginEvent)
-def _on_plugin_event(fold: SessionFold, ev: Envelope, payload: PluginEvent) -> bool:
+def _on_plugin_event(fold: SessionFold, ev: Envelope, payload: PluginEvent) -> None:
     if payload.name != "state":
-        return False
+        return
     fold.draft.extra[payload.plugin] = payload.data
-    return True

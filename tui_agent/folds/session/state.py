@@ -123,7 +123,7 @@ class SessionFold:
         """Return the state for `taken_up`; valid until more events are folded."""
         return FoldState(self.draft, self.arguments)
 
-    def spend(self, agent: AgentId, usage: Usage, cost: float | None) -> bool:
+    def spend(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
         """Add an agent's model call to the sums of the session, the turn and the delegate."""
         draft = self.draft
         if agent in draft.delegates:
@@ -131,7 +131,6 @@ class SessionFold:
         draft.totals = _add_usage(draft.totals, usage, cost)
         draft.turn_totals = _add_usage(draft.turn_totals, usage, cost)
         draft.turn_cost_usd = draft.turn_totals.cost_usd
-        return True
 
     def taken_on(self, *fields: str) -> None:
         """Clear these changes of a fork, which have been applied or replaced."""
@@ -141,12 +140,11 @@ class SessionFold:
                 update={name: getattr(defaults, name) for name in fields}
             )
 
-    def retask(self) -> bool:
+    def retask(self) -> None:
         """Set the subtask: the newest delegate's task or, without delegates, the todo item in progress."""
         delegate = next(reversed(self.draft.delegates.values()), None)
         current_items = (item.content for item in self.draft.todo if item.status == "in_progress")
         self.draft.subtask = delegate.task if delegate is not None else next(current_items, "")
-        return True
 
 
 def _add_usage(totals: Totals, usage: Usage, cost: float | None) -> Totals:

@@ -1,15 +1,19 @@
-"""Labels that people read for states, endings and failures.
+"""Labels that people read for states, endings, failures, mentions and texts that were cut.
 
 Invariant: one term per thing, in every pane and summary.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.folds.trace.spans import SpanState
+from tui_agent.protocol.events.context import ContextCut, ContextLearnt, Cut
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_cost, format_milliseconds
 
 TURN_ENDS: Final[dict[TurnEnd, str]] = {
     "finished": "done",
@@ -57,7 +61,7 @@ def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
     """Return a warning if a cost limit cannot be enforced because the model's price is unknown; otherwise ""."""
     if limit_usd is None or price is not None or not model:
         return ""
-    return f"The price of {model} is unknown, so the cost limit of ${limit_usd:g} cannot be enforced."
+    return f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd, digits=2)} cannot be enforced."
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
@@ -82,7 +86,7 @@ LATER: Final = "A later request will include it."
 
 def unmapped(waited_ms: float) -> str:
     """Return the notice that a request was sent before the repository map was ready."""
-    return f"Sent without the repository map, which was not ready after {waited_ms / 1_000:g} s."
+    return f"Sent without the repository map, which was not ready after {format_milliseconds(waited_ms)}."
 
 
 def stepped_over(count: int) -> str:
@@ -93,3 +97,66 @@ def stepped_over(count: int) -> str:
 def unknown_events(count: int, *, newer: bool = False) -> str:
     """Return the phrase for events of a log that could be read but not understood."""
     return f"{counted(count, 'event')} of {'a newer log version' if newer else 'a kind'} that this version does not know"
+
+
+HELPS: Final = (
+    "Use a model with a larger window (/model), or mention a file with @path, which is read in parts."
+)
+
+
+def too_long(cut: ContextCut) -> str:
+    """Return the notice that texts do not fit in the window, and what the model is sent of them."""
+    window = f" of {cut.window:,} tokens" if cut.window else ""
+    sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.cuts]
+    if len(cut.cuts) == 1:
+        subject, sent = f"{cut.cuts[0].what} does", f" ({sizes[0]})"
+    else:
+        labels = [f"{text.what} ({size})" for text, size in zip(cut.cuts, sizes, strict=True)]
+        subject, sent = f"{', '.join(labels[:-1])} and {labels[-1]} do", ""
+    return (
+        f"{subject[:1].upper()}{subject[1:]} not fit in this model's window{window}: it is sent the beginning and"
+        f" the end{sent} and can read the rest ({_artifact_ids(cut.cuts)})."
+    )
+
+
+def learnt(made: ContextLearnt) -> tuple[str, str]:
+    """Return the notice on the inferred window of a model, and how to set a better value."""
+    reason = "stated by its provider" if made.told else f"its provider refused {made.refused:,}"
+    line = f"The window of model {made.profile} now counts as {made.window:,} tokens: {reason}."
+    return line, "If you know its size, set context_window in its profile in config.toml."
+
+
+def not_whole(cuts: Sequence[Cut]) -> str:
+    """Return the notice that a summary holds some texts only in part."""
+    labels = ", ".join(cut.what for cut in cuts)
+    return f"Shortened in the summary: {labels}. The model can read all of it ({_artifact_ids(cuts)})."
+
+
+def _artifact_ids(cuts: Sequence[Cut]) -> str:
+    return ", ".join(cut.artifact.id for cut in cuts)
+
+
+def mention_name(one: Mention) -> str:
+    """Return the name of a mention: its path, or the text in the message."""
+    return one.given if one.kind in ("missing", "symbol") else one.path
+
+
+def mention_sent(one: Mention, size: str, tokens: str) -> str:
+    """Return what the model was sent of a mention, or why nothing.
+
+    `size` and `tokens` are formatted by the caller.
+    """
+    match one.kind:
+        case "missing":
+            return f"left as text: {one.note}"
+        case "refused":
+            return f"not sent: {one.note}"
+        case "directory":
+            return counted(one.size, "entry", "entries")
+        case "image":
+            return size
+        case "symbol":
+            return f"{one.path}:{one.first_line}" + (f", {one.note}" if one.note else "")
+        case "file":
+            lines = f"lines {one.first_line}–{one.last_line}, " if one.first_line else ""
+            return f"{lines}{one.note + ', ' if one.note else ''}{tokens} tokens"

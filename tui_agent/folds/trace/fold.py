@@ -8,7 +8,7 @@ from tui_agent.folds.text.labels import TOOL_ENDS, TURN_ENDS
 from tui_agent.folds.trace.span_tree import Node, SpanTree
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.transcript.packed_list import KEEP
-from tui_agent.protocol.base import BlobText, text_preview
+from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
@@ -131,7 +131,7 @@ def _on_session_forked(fold: Trace, ev: Envelope, payload: SessionForked) -> boo
 
 
 @_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> None:
     if fold.turn is not None:
         fold.tree.end_below(fold.turn, ev)
         fold.tree.end(fold.turn, ev, "interrupted")
@@ -140,7 +140,6 @@ def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
     for call_id, earlier_node in fold.left.items() if payload.goes_on else ():
         fold.queue(ev, call_id, earlier_node.name, earlier_node.verb).first_seq = earlier_node.first_seq
     fold.left.clear()
-    return True
 
 
 @_HANDLERS.on(TurnFinished)
@@ -187,14 +186,13 @@ def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> boo
 
 
 @_HANDLERS.on(ModelRequested)
-def _on_model_requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> None:
     node = fold.requests.get(payload.request_id)
     if node is None:
         node = fold.tree.open("model", payload.model.model, ev, fold.place(ev.agent))
         fold.requests[payload.request_id] = node
     node.outcome = ""
     fold.tree.set_state(node, "running")
-    return True
 
 
 @_HANDLERS.on(ModelRetried)
@@ -232,7 +230,7 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node.detail = payload.message
     fold.tree.spend(node, payload.usage, payload.cost_usd)
     if stopped and sent is not None and payload.usage == Usage():
-        size = payload.partial.size if isinstance(payload.partial, BlobText) else len(payload.partial)
+        size = text_size(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.until is not None:
         return True  # the run crashed during this answer: the span ends with its turn
@@ -241,9 +239,8 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
 
 
 @_HANDLERS.on(ToolCalled)
-def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> None:
     fold.queue(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
-    return True
 
 
 @_HANDLERS.on(ToolStarted)
@@ -304,7 +301,7 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
 
 
 @_HANDLERS.on(AgentSpawned)
-def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
+def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> None:
     node = fold.tools.get(payload.call_id) if payload.call_id is not None else None
     if node is None:
         node = fold.tree.open("subtask", "subtask", ev, fold.place(payload.parent_agent))
@@ -314,7 +311,6 @@ def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
     node.start = ev.at  # until now it was waiting
     fold.subtasks[ev.agent] = node
     fold.tree.set_state(node, "running")
-    return True
 
 
 @_HANDLERS.on(AgentFinished)
@@ -330,9 +326,8 @@ def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> boo
 
 
 @_HANDLERS.on(ContextCompacted)
-def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
+def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> None:
     node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
     turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
     node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"
     fold.tree.end(node, ev, "done")
-    return True

@@ -1,84 +1,73 @@
 """Labels for a session's measures, for the terminal and the screen.
 
-Invariant: pure; values that were not measured have no line. The caller chooses the format of sizes and times.
+Invariant: pure; values that were not measured have no line.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from tui_agent.folds.trace.measures import MeasuresView
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_bytes, format_duration
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
-    """Formats for byte counts and for seconds."""
-
-    size: Callable[[int], str]
-    seconds: Callable[[float], str]
-
-
-def told(metrics: MetricsView, view: MeasuresView, units: Units) -> list[tuple[str, str]]:
+def told(metrics: MetricsView) -> list[tuple[str, str]]:
     """Return (name, text) rows on output, context, map, and the first edit and test."""
-    share = "" if view.compression_ratio is None else f", {view.compression_ratio:.0%} sent to models"
-    artifacts = f"{counted(view.artifact_count, 'output')} stored, {units.size(view.artifact_bytes)}"
+    share = "" if metrics.compression_ratio is None else f", {metrics.compression_ratio:.0%} sent to models"
+    artifacts = f"{counted(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
     rows = [
-        ("output", f"{view.raw_output_chars} characters{share}" if view.raw_output_chars else ""),
-        ("context", _describe_context(view, units) if view.context_peak_tokens else ""),
-        ("observations", _describe_observations(metrics, view, units)),
-        ("artifacts", artifacts if view.artifact_count else ""),
-        ("map", _describe_map(view, units)),
-        ("memory", counted(view.memory_updates, "update") if view.memory_updates else ""),
-        ("first edit", _describe_first_edit(metrics, view, units)),
+        ("output", f"{metrics.raw_output_chars} characters{share}" if metrics.raw_output_chars else ""),
+        ("context", _describe_context(metrics) if metrics.context_peak_tokens else ""),
+        ("observations", _describe_observations(metrics)),
+        ("artifacts", artifacts if metrics.artifact_count else ""),
+        ("map", _describe_map(metrics)),
+        ("memory", counted(metrics.memory_updates, "update") if metrics.memory_updates else ""),
+        ("first edit", _describe_first_edit(metrics)),
     ]
     return [(name, value) for name, value in rows if value]
 
 
-def _describe_context(view: MeasuresView, units: Units) -> str:
-    counted_tokens = view.context_real_tokens
+def _describe_context(metrics: MetricsView) -> str:
+    counted_tokens = metrics.context_real_tokens
     provider_note = "" if counted_tokens is None else f" (provider's count: {counted_tokens})"
     return (
-        f"peak about {view.context_peak_tokens} tokens, newest request {view.context_estimated_tokens}{provider_note}; "
-        f"{counted(view.context_compression_count, 'summary', 'summaries')}, outputs shortened "
-        f"{counted(view.context_reduction_count, 'time')}"
+        f"peak about {metrics.context_peak_tokens} tokens, newest request {metrics.context_estimated_tokens}{provider_note}; "
+        f"{counted(metrics.context_compression_count, 'summary', 'summaries')}, outputs shortened "
+        f"{counted(metrics.context_reduction_count, 'time')}"
     )
 
 
-def _describe_observations(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
+def _describe_observations(metrics: MetricsView) -> str:
     phrases = []
-    if view.hot_observation_count:
-        phrases.append(f"{view.hot_observation_count} in full")
-    if view.cold_summary_chars:
-        phrases.append(f"the others in a summary of {view.cold_summary_chars} characters")
+    if metrics.hot_observation_count:
+        phrases.append(f"{metrics.hot_observation_count} in full")
+    if metrics.cold_summary_chars:
+        phrases.append(f"the others in a summary of {metrics.cold_summary_chars} characters")
     if metrics.repeated_reads:
         phrases.append(f"{counted(metrics.repeated_reads, 'repeated read')}")
     return ", ".join(phrases)
 
 
-def _describe_map(view: MeasuresView, units: Units) -> str:
-    if not view.repomap_builds and not view.repomap_uses:
+def _describe_map(metrics: MetricsView) -> str:
+    if not metrics.repomap_builds and not metrics.repomap_uses:
         return ""
-    tool_uses = view.repomap_uses - view.repomap_injections
+    tool_uses = metrics.repomap_uses - metrics.repomap_injections
     return (
-        f"built {counted(view.repomap_builds, 'time')}, in {counted(view.repomap_injections, 'request')}, "
+        f"built {counted(metrics.repomap_builds, 'time')}, in {counted(metrics.repomap_injections, 'request')}, "
         f"requested {counted(tool_uses, 'time')} by tool"
     )
 
 
-def _describe_first_edit(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
+def _describe_first_edit(metrics: MetricsView) -> str:
     """Return how the session reached its first edit, and from there a test."""
-    if view.first_edit_part is None:
+    if metrics.first_edit_part is None:
         return ""
-    phrases = [f"part {view.first_edit_part}"]
+    phrases = [f"part {metrics.first_edit_part}"]
     if metrics.seconds_to_first_edit is not None:
-        phrases.append(f"after {units.seconds(metrics.seconds_to_first_edit)}")
-    if view.first_target_read_part is not None:
-        phrases.append(f"first read of an edited file at part {view.first_target_read_part}")
-    if view.search_to_edit_parts is not None:
-        phrases.append(f"{counted(view.search_to_edit_parts, 'part')} after the last search")
-    if view.edit_to_test_parts is not None:
-        phrases.append(f"next test {counted(view.edit_to_test_parts, 'part')} later")
-    if view.seconds_to_first_test is not None:
-        phrases.append(f"first test after {units.seconds(view.seconds_to_first_test)}")
+        phrases.append(f"after {format_duration(metrics.seconds_to_first_edit)}")
+    if metrics.first_target_read_part is not None:
+        phrases.append(f"first read of an edited file at part {metrics.first_target_read_part}")
+    if metrics.search_to_edit_parts is not None:
+        phrases.append(f"{counted(metrics.search_to_edit_parts, 'part')} after the last search")
+    if metrics.edit_to_test_parts is not None:
+        phrases.append(f"next test {counted(metrics.edit_to_test_parts, 'part')} later")
+    if metrics.seconds_to_first_test is not None:
+        phrases.append(f"first test after {format_duration(metrics.seconds_to_first_test)}")
     return ", ".join(phrases)

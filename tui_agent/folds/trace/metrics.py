@@ -1,28 +1,76 @@
-"""Metrics of a session: one fold for `trace`, evals and reports."""
+"""All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
 
-from dataclasses import dataclass, field, fields
+Invariant: distances are counted in parts, which are the same for the same work with every model and agent. A command's
+changes count as edits once it has ended, because only then it is known whether it was a test run.
+"""
 
+from dataclasses import dataclass, field, replace
+
+from tui_agent.folds.context.told_results import TAKES as VISIBILITY_EVENTS
+from tui_agent.folds.context.told_results import Observed
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.file_states import StandingFiles
-from tui_agent.folds.trace.edits import Edits
-from tui_agent.protocol.base import BlobText, LongText, text_preview
+from tui_agent.folds.session.changed_files import StandingFiles
+from tui_agent.protocol.base import BlobText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextReduced,
+    MemoryUpdated,
+    RepomapBuilt,
+    RepomapUsed,
+)
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import CheckpointTaken, FileRead
+from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a file by an agent or delegate; `at` is in seconds since 1970."""
+
+    path: str
+    at: float
+    call_id: CallId | None
+
+
+class Edits:
+    """A fold that reports edits as soon as they are certain."""
+
+    def __init__(self) -> None:
+        self._command_edits: dict[CallId, list[Edit]] = {}
+
+    def apply(self, ev: Envelope) -> list[Edit]:
+        """Fold one event; return the edits that it makes certain, in order."""
+        match ev.payload:
+            case FileChanged(author="agent") as change:
+                return [Edit(change.path, ev.at, change.call_id)]
+            case FileChanged(author="command", call_id=str() as call) as change:
+                self._command_edits.setdefault(call, []).append(Edit(change.path, ev.at, call))
+            case TestFinished(call_id=str() as call):
+                self._command_edits.pop(call, None)
+            case ToolFinished(call_id=call):
+                return self._command_edits.pop(call, [])
+            case _:
+                pass
+        return []
+
+
+SEARCHES = frozenset(("search", "find"))
+"""Verbs of calls that search."""
+_BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
+
+
+@dataclass(slots=True)
 class MetricsView:
-    """Counts unless a unit is named. `files_changed` are the files that differ from their state before the
-    session.
+    """Counts unless a unit is named; None if there was nothing to measure. `files_changed` are the files that
+    differ from their state before the session.
 
     A read is repeated if the same agent has read those lines of the unchanged file before; a delegate starts
     without any. The first edit is an agent's, with its tools or with a command that was not a test run.
@@ -30,6 +78,18 @@ class MetricsView:
     `failure` is the category of the newest failure, `failures` counts all by category: `model` (a request
     that failed for good), `policy` (a denial), `tool` (a call that failed or was invalid), `environment`
     (files or processes themselves), `engine` (a fault of this program), `budget`.
+
+    `raw_output_chars` is the output of tools, `compression_ratio` the share of it that models were sent. An
+    observation is hot while a model is still sent it in full; it is cold once a summary or a line replaces
+    it, or its delegate has ended. `cold_summary_chars` is the length of the main agent's newest summary. Both
+    are those of the log's current branch. `artifact_bytes` is the size of results stored as artifacts when
+    they arrived.
+
+    A target is a file that an agent changed, with its tools or with a command that was not a test run. The
+    part of an edit, a read, a search or a test is that of its call.
+
+    `context_peak_tokens` and the counts of budgets cover all requests; the estimate, the provider's count
+    (`context_real_tokens`) and the totals are those of the main agent's newest request.
     """
 
     events: int = 0
@@ -63,74 +123,67 @@ class MetricsView:
     failure: str = ""
     failures: dict[str, int] = field(default_factory=dict)
     last_turn_end: str = ""
-
-
-_BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
-
-
-@dataclass(slots=True)
-class _Sums:
-    """The plain fields of the view while they change."""
-
-    events: int = 0
-    turns: int = 0
-    iterations: int = 0
-    parts: int = 0
-    model_calls: int = 0
-    model_retry_count: int = 0
-    model_failures: int = 0
-    denials: int = 0
-    failed_tools: int = 0
-    invalid_calls: int = 0
-    repeated_reads: int = 0
-    context_packs: int = 0
-    checkpoints: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float | None = None
-    tests_passed: int | None = None
-    tests_failed: int | None = None
-    output_chars: int = 0
-    stored_artifacts: int = 0
-    first_at: float = 0.0
-    last_at: float = 0.0
-    seconds_to_first_edit: float | None = None
-    final_answer: str = ""
-    failure: str = ""
-    last_turn_end: str = ""
-
-
-_SUM_FIELDS = tuple(item.name for item in fields(_Sums))
+    raw_output_chars: int = 0
+    largest_output_chars: int = 0
+    compression_ratio: float | None = None
+    context_estimated_tokens: int = 0
+    context_real_tokens: int | None = None
+    context_peak_tokens: int = 0
+    context_compression_count: int = 0
+    context_reduction_count: int = 0
+    artifact_count: int = 0
+    artifact_bytes: int = 0
+    hot_observation_count: int = 0
+    cold_summary_chars: int = 0
+    context_budget_reduced_count: int = 0
+    context_budget_dropped_blocks: int = 0
+    context_budget_total_chars: int = 0
+    context_budget_total_budget: int = 0
+    repomap_builds: int = 0
+    repomap_uses: int = 0
+    repomap_injections: int = 0
+    memory_updates: int = 0
+    first_edit_part: int | None = None
+    first_target_read_part: int | None = None
+    search_to_edit_parts: int | None = None
+    edit_to_test_parts: int | None = None
+    seconds_to_first_test: float | None = None
 
 
 class Metrics:
-    """A fold of all events of a log into counts, also those of abandoned branches: they cost money too."""
+    """A fold of all events of a log into figures, also those of abandoned branches: they cost money too."""
 
     def __init__(self) -> None:
-        self.sums = _Sums()
-        self.kinds: dict[str, int] = {}
-        self.tools: dict[str, int] = {}
-        self.files = StandingFiles()
-        self._edits = Edits()
-        self.failures: dict[str, int] = {}
-        self.reads: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
+        self.sums = MetricsView()
+        """The figures that are up to date after every event; `view` adds the others."""
+        self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
         """The line ranges that an agent has read of one version of a file."""
         self.first_turn_at: float | None = None
+        self.first_test_at: float | None = None
+        self.last_search_part: int | None = None
+        """The part of the newest search before the first edit."""
+        self.call_parts: dict[CallId, int] = {}
+        """The parts of open calls."""
+        self.first_read_parts: dict[str, int] = {}
+        self._targets: set[str] = set()
+        self._files = StandingFiles()
+        self._edits = Edits()
+        self._observations = Observed()
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event. Always True: every event is counted."""
-        kind = ev.payload.kind
-        if not self.sums.events:
-            self.sums.first_at = ev.at
-        self.sums.events += 1
-        self.sums.last_at = ev.at
-        self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        self.files.apply(ev)
-        edits = self._edits.apply(ev)
-        if edits and self.first_turn_at is not None and self.sums.seconds_to_first_edit is None:
-            self.sums.seconds_to_first_edit = edits[0].at - self.first_turn_at
+        sums, kind = self.sums, ev.payload.kind
+        if not sums.events:
+            sums.first_at = ev.at
+        sums.events += 1
+        sums.last_at = ev.at
+        sums.kinds[kind] = sums.kinds.get(kind, 0) + 1
+        self._files.apply(ev)
+        for edit in self._edits.apply(ev):
+            self._add_edit(edit)
+        if isinstance(ev.payload, VISIBILITY_EVENTS):
+            self._observations.apply(ev)
         _HANDLERS.apply(self, ev)
         self._view = None
         return True
@@ -138,19 +191,43 @@ class Metrics:
     def view(self) -> MetricsView:
         """Return the metrics as of the last event."""
         if self._view is None:
-            self._view = MetricsView(
-                **{name: getattr(self.sums, name) for name in _SUM_FIELDS},
-                kinds=dict(self.kinds),
-                tools=dict(self.tools),
-                files_changed=self.files.view(),
-                failures=dict(self.failures),
+            sums = self.sums
+            raw = sums.raw_output_chars
+            since, until = self.first_turn_at, self.first_test_at
+            target_reads = [part for path, part in self.first_read_parts.items() if path in self._targets]
+            self._view = replace(
+                sums,
+                kinds=dict(sums.kinds),
+                tools=dict(sums.tools),
+                failures=dict(sums.failures),
+                files_changed=self._files.view(),
+                compression_ratio=round(sums.output_chars / raw, 4) if raw else None,
+                hot_observation_count=self._observations.hot,
+                cold_summary_chars=self._observations.summary_chars,
+                first_target_read_part=min(target_reads, default=None),
+                seconds_to_first_test=None if since is None or until is None else round(until - since, 3),
             )
         return self._view
+
+    def part_of(self, call_id: CallId | None) -> int:
+        """Return the part of a call, or the newest part."""
+        newest = self.sums.parts - 1
+        return newest if call_id is None else self.call_parts.get(call_id, newest)
+
+    def _add_edit(self, edit: Edit) -> None:
+        sums = self.sums
+        self._targets.add(edit.path)
+        if sums.first_edit_part is None:
+            sums.first_edit_part = self.part_of(edit.call_id)
+            if self.last_search_part is not None:
+                sums.search_to_edit_parts = sums.first_edit_part - self.last_search_part
+        if self.first_turn_at is not None and sums.seconds_to_first_edit is None:
+            sums.seconds_to_first_edit = edit.at - self.first_turn_at
 
     def fail(self, category: str) -> None:
         """Count a failure and make it the newest one."""
         self.sums.failure = category
-        self.failures[category] = self.failures.get(category, 0) + 1
+        self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Add a model call."""
@@ -163,116 +240,159 @@ class Metrics:
             sums.cost_usd = (sums.cost_usd or 0.0) + cost
 
 
-def _size(text: LongText) -> int:
-    """Return the characters of a text or, if it is stored as a blob, its bytes."""
-    return text.size if isinstance(text, BlobText) else len(text)
-
-
 _HANDLERS: Handlers[Metrics] = Handlers()
 
 
 @_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> None:
     fold.sums.turns += 1
     if fold.first_turn_at is None:
         fold.first_turn_at = ev.at
-    return True
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> None:
     fold.sums.last_turn_end = payload.reason
     if payload.reason in _BUDGET_ENDS:
         fold.fail("budget")
-    return True
 
 
 @_HANDLERS.on(IterationStarted)
-def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
+def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> None:
     fold.sums.iterations += 1
-    return True
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> None:
+    sums = fold.sums
     if payload.author == "model":
         fold.spend(payload.usage, payload.cost_usd)
-    fold.sums.parts = max(fold.sums.parts, payload.first_part + len(payload.parts))
-    calls = any(isinstance(part, ToolCallPart) for part in payload.parts)
+        if ev.agent == MAIN_AGENT:
+            sums.context_real_tokens = payload.usage.input_tokens or None
+    sums.parts = max(sums.parts, payload.first_part + len(payload.parts))
+    calls = {
+        part.call_id: index
+        for index, part in enumerate(payload.parts, payload.first_part)
+        if isinstance(part, ToolCallPart)
+    }
+    fold.call_parts.update(calls)
     if ev.agent == MAIN_AGENT and not calls:
         texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
-        fold.sums.final_answer = "\n\n".join(texts)
-    return True
+        sums.final_answer = "\n\n".join(texts)
 
 
 @_HANDLERS.on(ModelRetried)
-def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
+def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> None:
     fold.sums.model_retry_count += 1
-    return True
 
 
 @_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> None:
     fold.spend(payload.usage, payload.cost_usd)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
         fold.fail("model")
-    return True
+
+
+@_HANDLERS.on(ToolCalled)
+def _on_tool_called(fold: Metrics, ev: Envelope, payload: ToolCalled) -> None:
+    if payload.verb in SEARCHES and fold.sums.first_edit_part is None:
+        fold.last_search_part = fold.part_of(payload.call_id)
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> None:
     sums = fold.sums
-    fold.tools[payload.name] = fold.tools.get(payload.name, 0) + 1
+    sums.tools[payload.name] = sums.tools.get(payload.name, 0) + 1
+    fold.call_parts.pop(payload.call_id, None)
     if payload.part is not None:
         sums.parts = max(sums.parts, payload.part + 1)
     sums.invalid_calls += payload.status == "invalid"
     if payload.status in ("failed", "invalid", "lost"):
         sums.failed_tools += 1
         fold.fail("environment" if payload.environment else "tool")
-    sums.output_chars += sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
+    sent = sum(text_size(item.text) for item in payload.content if isinstance(item, TextContent))
+    raw = sent if payload.full_output is None else max(sent, text_size(payload.full_output))
+    sums.output_chars += sent
+    sums.raw_output_chars += raw
+    sums.largest_output_chars = max(sums.largest_output_chars, raw)
     sums.stored_artifacts += payload.artifact is not None or isinstance(payload.full_output, BlobText)
-    return True
+    if payload.artifact is not None:
+        sums.artifact_count += 1
+        sums.artifact_bytes += payload.artifact.size
 
 
 @_HANDLERS.on(PermissionDecided)
-def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
+def _on_permission_decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> None:
     if payload.decision == "deny":
         fold.sums.denials += 1
         fold.fail("policy")
-    return True
 
 
 @_HANDLERS.on(ErrorRaised)
-def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> None:
     if payload.where != "checkpoints":  # a failed checkpoint does not affect the turn
         fold.fail("engine")
-    return True
 
 
 @_HANDLERS.on(FileRead)
-def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
-    ranges = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
+def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> None:
+    ranges = fold.read_lines.setdefault((ev.agent, payload.path, payload.digest), set())
     first, last = payload.first_line, payload.last_line
     fold.sums.repeated_reads += any(start <= first and last <= end for start, end in ranges)
     ranges.add((first, last))
-    return True
+    fold.first_read_parts.setdefault(payload.path, fold.part_of(payload.call_id))
 
 
 @_HANDLERS.on(CheckpointTaken)
-def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> bool:
+def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> None:
     fold.sums.checkpoints += 1
-    return True
-
-
-@_HANDLERS.on(ContextPacked)
-def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> bool:
-    fold.sums.context_packs += 1
-    return True
 
 
 @_HANDLERS.on(TestFinished)
-def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> bool:
-    fold.sums.tests_passed = payload.passed if payload.passed >= 0 else None
-    fold.sums.tests_failed = payload.failed if payload.failed >= 0 else None
-    return True
+def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> None:
+    sums = fold.sums
+    sums.tests_passed = payload.passed if payload.passed >= 0 else None
+    sums.tests_failed = payload.failed if payload.failed >= 0 else None
+    fold.first_test_at = ev.at if fold.first_test_at is None else fold.first_test_at
+    if sums.first_edit_part is not None and sums.edit_to_test_parts is None:
+        sums.edit_to_test_parts = fold.part_of(payload.call_id) - sums.first_edit_part
+
+
+@_HANDLERS.on(ContextPacked)
+def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> None:
+    sums, sections = fold.sums, payload.sections
+    sums.context_packs += 1
+    sums.context_peak_tokens = max(sums.context_peak_tokens, payload.total_tokens)
+    if ev.agent == MAIN_AGENT:
+        sums.context_estimated_tokens = payload.total_tokens
+        sums.context_budget_total_chars = payload.total_chars
+        sums.context_budget_total_budget = sum(section.budget or 0 for section in sections)
+    sums.context_budget_reduced_count += sum(section.reduced for section in sections)
+    sums.context_budget_dropped_blocks += sum(section.dropped_blocks for section in sections)
+
+
+@_HANDLERS.on(ContextCompacted)
+def _on_context_compacted(fold: Metrics, ev: Envelope, payload: ContextCompacted) -> None:
+    fold.sums.context_compression_count += 1
+
+
+@_HANDLERS.on(ContextReduced)
+def _on_context_reduced(fold: Metrics, ev: Envelope, payload: ContextReduced) -> None:
+    fold.sums.context_reduction_count += 1
+
+
+@_HANDLERS.on(MemoryUpdated)
+def _on_memory_updated(fold: Metrics, ev: Envelope, payload: MemoryUpdated) -> None:
+    fold.sums.memory_updates += 1
+
+
+@_HANDLERS.on(RepomapBuilt)
+def _on_repomap_built(fold: Metrics, ev: Envelope, payload: RepomapBuilt) -> None:
+    fold.sums.repomap_builds += not payload.late
+
+
+@_HANDLERS.on(RepomapUsed)
+def _on_repomap_used(fold: Metrics, ev: Envelope, payload: RepomapUsed) -> None:
+    fold.sums.repomap_uses += 1
+    fold.sums.repomap_injections += payload.injected

@@ -1,8 +1,7 @@
 """Handlers for the context in the chat: summaries, stored outputs, restored messages and warnings."""
 
-from tui_agent.folds.context.cut_labels import HELPS, learnt, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.text.labels import CAME, LATER, unmapped
+from tui_agent.folds.text.labels import CAME, HELPS, LATER, learnt, not_whole, too_long, unmapped
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.protocol.base import text_preview
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_percent, format_tokens
 
 ON_CONTEXT: Handlers[Draft] = Handlers()
 
@@ -35,20 +35,12 @@ _WARNINGS = {
 }
 
 
-def short_tokens(count: int) -> str:
-    """Return a token count in short form: `412`, `1.2k`, `42k`."""
-    if count < 1_000:
-        return str(count)
-    return f"{count / 1_000:.1f}k"
-
-
 @ON_CONTEXT.on(SessionContextLoaded)
-def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
+def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> None:
     turns = counted(payload.turns, "turn")
     headline = f"Added a summary of {turns} from {payload.from_session}"
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "context", "info", (headline,), (MarkdownBlock(text=payload.summary),)))
-    return True
 
 
 @ON_CONTEXT.on(ContextCompacted)
@@ -90,13 +82,12 @@ def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
 
 
 @ON_CONTEXT.on(ContextLearnt)
-def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
+def _on_context_learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> None:
     draft.notice(ev, "context", "info", learnt(payload))
-    return True
 
 
 def _describe_reduction(before: int, after: int) -> str:
-    return f"the context went from {short_tokens(before)} to {short_tokens(after)} tokens"
+    return f"the context went from {format_tokens(before)} to {format_tokens(after)} tokens"
 
 
 @ON_CONTEXT.on(ContextReduced)
@@ -173,6 +164,6 @@ def _on_context_warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bo
     if payload.level == "below" or ev.agent != MAIN_AGENT:
         return False
     level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
-    line = f"{_WARNINGS[payload.level]} {payload.fraction * 100:.0f} % is used."
+    line = f"{_WARNINGS[payload.level]} {format_percent(payload.fraction)} is used."
     draft.notice(ev, "context", level, (line,))
     return True

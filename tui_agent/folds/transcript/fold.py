@@ -21,8 +21,6 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.folds.transcript.hooks import ON_HOOKS
-from tui_agent.folds.transcript.jobs import ON_JOBS
 from tui_agent.folds.transcript.messages import ON_TALK
 from tui_agent.folds.transcript.notices import ON_NOTICES, pass_over
 from tui_agent.folds.transcript.packed_list import KEEP
@@ -49,7 +47,7 @@ __all__ = [
 ]
 
 
-_ALL_HANDLERS = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
+_ALL_HANDLERS = Handlers.joined(ON_TALK, ON_TOOLS, ON_NOTICES, ON_CONTEXT)
 
 
 class Transcript:

@@ -37,6 +37,7 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
+from tui_agent.units import format_elapsed
 
 ON_TALK: Handlers[Draft] = Handlers()
 
@@ -83,11 +84,10 @@ def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
 
 
 @ON_TALK.on(UserQueued)
-def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
+def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
     head = draft.head(ev, f"user.{ev.seq}")
     entry = UserEntry(*head, payload.text, payload.attachments, "queued", payload.queue_id)
     draft.queued[payload.queue_id] = draft.add(entry)
-    return True
 
 
 @ON_TALK.on(UserUnqueued)
@@ -103,11 +103,10 @@ def _remove(draft: Draft, index: int | None) -> bool:
 
 
 @ON_TALK.on(UserSteered)
-def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
+def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> None:
     head = draft.head(ev, f"user.{ev.seq}")
     mentions = _without_texts(payload.mentions)
     draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=mentions))
-    return True
 
 
 @ON_TALK.on(TurnStarted)
@@ -127,7 +126,7 @@ def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted)
 
 
 @ON_TALK.on(TurnFinished)
-def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None:
     sums = draft.sums
     for question in tuple(draft.questions):
         draft.void(question)
@@ -150,7 +149,6 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool
         )
     )
     draft.turn_running, draft.broke_at = False, None
-    return True
 
 
 def _add_kept_work(draft: Draft) -> bool:
@@ -169,7 +167,7 @@ def _add_kept_work(draft: Draft) -> bool:
 
 
 @ON_TALK.on(QuestionAsked)
-def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
+def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> None:
     head = draft.head(ev, f"question.{payload.question_id}")
     entry = QuestionEntry(*head, payload.question_id, payload.text, payload.form, payload.options)
     draft.questions[payload.question_id] = draft.add(entry)
@@ -180,7 +178,6 @@ def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bo
         draft.asking[call_id] = payload.question_id
         draft.put(row, replace(call, asks=True, revision=draft.revision + 1))
         break
-    return True
 
 
 @ON_TALK.on(QuestionAnswered)
@@ -289,7 +286,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool
 
 
 def _describe_retry(payload: ModelRetried) -> str:
-    return f"Try {payload.attempt + 1} in {payload.wait_s:.0f} s."
+    return f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:

@@ -1,4 +1,5 @@
-"""Handlers for notices in the chat: faults, settings, repairs, the user's commands, undo and restore."""
+"""Handlers for notices in the chat: faults, settings, repairs, the user's commands,
+hooks, background jobs, undo and restore."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +8,6 @@ from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import fork_changes, stepped_over, unknown_events, unpriced
-from tui_agent.folds.transcript.context import short_tokens
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.folds.transcript.streamed_entries import TAIL
@@ -15,6 +15,8 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
@@ -30,7 +32,9 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import counted
+from tui_agent.units import format_milliseconds, format_tokens
 
 ON_NOTICES: Handlers[Draft] = Handlers()
 
@@ -62,30 +66,28 @@ _HEAD_MOVES = {
 
 
 @ON_NOTICES.on(ErrorRaised)
-def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
+def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> None:
     index = draft.notice(ev, "error", "error", (payload.message, payload.hint))
     if payload.detail:
         entry = draft.entries[index]
         if isinstance(entry, NoticeEntry):
             draft.put(index, replace(entry, blocks=(TerminalBlock(text=payload.detail),)))
-    return True
 
 
 @ON_NOTICES.on(CommandRejected)
-def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
+def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> None:
     head = draft.head(ev, f"notice.{ev.seq}")
     lines = tuple(line for line in (payload.reason, payload.hint) if line)
     draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
-    return True
 
 
 @ON_NOTICES.on(LogRepaired)
-def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
+def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
     if payload.rewritten:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
         lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
         draft.notice(ev, "repair", "warning", lines)
-        return True
+        return
     amount = counted(payload.moved_bytes, "byte")
     moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
     bad = f"{stepped_over(len(payload.bad_lines))}."
@@ -93,7 +95,6 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
     lines += [moved] if payload.moved_bytes else []
     lines += [bad] if payload.bad_lines else []
     draft.notice(ev, "repair", "warning", lines)
-    return True
 
 
 def pass_over(draft: Draft, record: UnknownEvent) -> bool:
@@ -173,7 +174,7 @@ def _format_value(value: JsonValue) -> str:
 def _format_map_options(value: Mapping[str, JsonValue]) -> str:
     """Return the options of the repository map: `2.4k tokens, 1 pinned, 1 hidden`."""
     tokens = value.get("max_tokens")
-    phrases = [f"{short_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
+    phrases = [f"{format_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
     paths = {kind: value.get(kind) for kind in ("pinned", "hidden")}
     phrases += [
         f"{len(entries)} {kind}" for kind, entries in paths.items() if isinstance(entries, list) and entries
@@ -187,17 +188,15 @@ def _count_list(item: JsonValue) -> JsonValue:
 
 
 @ON_NOTICES.on(PermissionRevoked)
-def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
+def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> None:
     draft.notice(ev, "settings", "info", ("rule revoked", payload.rule))
-    return True
 
 
 @ON_NOTICES.on(UserShellStarted)
-def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
+def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> None:
     lines = ("running", *_HIDDEN_NOTE[: payload.hidden])
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
-    return True
 
 
 @ON_NOTICES.on(UserShellProgress)
@@ -230,13 +229,14 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
     if payload.exit_code is not None:
         return f"exit {payload.exit_code}"
     label = _SHELL_ENDS.get(payload.ended, "did not end")
-    return f"{label} after {payload.duration_ms / 1_000:.0f} s" if payload.ended in _TIMED_ENDS else label
+    return (
+        f"{label} after {format_milliseconds(payload.duration_ms)}" if payload.ended in _TIMED_ENDS else label
+    )
 
 
 @ON_NOTICES.on(PluginFailed)
-def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
+def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
     draft.notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
-    return True
 
 
 @ON_NOTICES.on(RunStarted)
@@ -268,34 +268,106 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
 
 
 @ON_NOTICES.on(SessionHeadMoved)
-def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
+def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
     headline = _HEAD_MOVES[payload.reason].format(event=f"event {payload.to_seq}")
     files = "" if payload.files else "Files were not changed."
     draft.notice(ev, "resume", "info", (headline, files))
-    return True
 
 
 @ON_NOTICES.on(CheckpointRestored)
-def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
+def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
     count = len(payload.paths) + payload.more
     restored = counted(count, "file restored.", "files restored.")
     paths = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
     kept = f"Kept your versions, as you changed them too: {paths}" if paths else ""
     draft.notice(ev, "resume", "warning" if kept else "info", (restored, kept))
-    return True
 
 
 @ON_NOTICES.on(SessionForked)
-def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
+def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     _note_crash(draft)
     headline = f"Forked from {payload.parent_session} at event {payload.at_seq}."
     changes = "; ".join(fork_changes(payload.changed))
     draft.notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
-    return True
 
 
 @ON_NOTICES.on(WorkspaceMoved)
-def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
+def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> None:
     headline = f"The session now works in {payload.workspace}."
     draft.notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
+
+
+@ON_NOTICES.on(HookRan)
+def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
+    row = draft.tool(draft.delegates.get(ev.agent, draft.tools.get(payload.call_id or CallId(""))))
+    suffix = f" {row.verb} {row.target}".rstrip() if row is not None else f" {payload.tool}".rstrip()
+    head, level = _describe_result(payload, suffix)
+    if not head:
+        return False
+    source = (
+        f"{payload.command} ({payload.event}{', from the project' if payload.source == 'project' else ''})"
+    )
+    draft.notice(ev, "hook", level, (head, f"hook: {source}"))
+    if payload.changed and row is not None and ev.agent not in draft.delegates:
+        index = draft.tools[row.call_id]
+        updated = replace(
+            row, target=payload.target, arguments=payload.arguments, revision=draft.revision + 1
+        )
+        return draft.put(index, updated)
     return True
+
+
+def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
+    """Return the headline, empty if there is nothing to say; `suffix` names the call after a space."""
+    reason = f": {payload.reason}" if payload.reason else ""
+    if payload.fault:
+        consequence = " You are asked about the call." if payload.event == "before_tool" else ""
+        return f"A hook failed{' at' if suffix else ''}{suffix}: {payload.fault}{consequence}", "warning"
+    if payload.decision == "deny":
+        return (
+            f"A hook {'objects to' if payload.event.startswith('after') else 'refused'}{suffix}{reason}",
+            "warning",
+        )
+    if payload.changed:
+        return (
+            f"A hook changed{suffix}{' and requires your approval' * (payload.decision == 'ask')}{reason}",
+            "info",
+        )
+    if payload.decision == "ask":
+        return f"A hook requires your approval{' for' if suffix else ''}{suffix}{reason}", "info"
+    if payload.context:
+        return f"A hook added context{' to' if suffix else ''}{suffix}", "info"
+    return "", "info"
+
+
+@ON_NOTICES.on(JobStarted)
+def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
+    draft.jobs[payload.job_id] = payload.command
+    return False
+
+
+@ON_NOTICES.on(JobFinished)
+def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
+    command = draft.jobs.pop(payload.job_id, "")
+    label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
+    draft.notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
+
+
+def _level(payload: JobFinished) -> NoticeLevel:
+    if payload.ended in ("lost", "failed"):
+        return "warning"
+    return "error" if payload.ended == "exited" and payload.exit_code else "info"
+
+
+def _describe_end(payload: JobFinished) -> str:
+    match payload.ended:
+        case "exited":
+            return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
+        case "stopped":
+            return f"ended by {'you' if payload.stopped_by == 'user' else 'the agent'}"
+        case "session":
+            return "ended with the session"
+        case "failed":
+            return f"could not be started. {payload.message}".rstrip()
+        case "lost":
+            return "lost: the program crashed while it ran"

@@ -4,7 +4,6 @@ from typing import cast
 
 from tui_agent.protocol.commands import Delegate, RevokeRule, SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
-from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, place, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.sheets import open_picker
@@ -13,6 +12,7 @@ from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, InForce, PolicySheet
 from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.theme.theme import discover
+from tui_agent.units import format_cost
 
 
 def choose_effort(context: AppContext, argument: str) -> None:
@@ -133,7 +133,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
     settings = context.state.settings
     budgets = settings.budgets if settings else Budgets()
     context.submit(SetBudgets(budgets=budgets.model_copy(update={"max_cost_usd": amount})))
-    context.app.say(f"Cost limit set: the session stops at {units.money(amount, digits=2)}.", "done")
+    context.app.say(f"Cost limit set: the session stops at {format_cost(amount, digits=2)}.", "done")
 
 
 def choose_theme(context: AppContext, argument: str) -> None:

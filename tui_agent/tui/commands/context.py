@@ -7,7 +7,6 @@ from rich.cells import cell_len
 from textual.strip import Strip
 
 from tui_agent.folds.context.meter import SOFT, WARN, ContextMeterView, MeterSection
-from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.commands.ledger import ledger_rows
 from tui_agent.tui.context import AppContext
@@ -17,6 +16,16 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.units import (
+    KILO,
+    format_cost,
+    format_estimate,
+    format_percent,
+    format_thousands,
+    format_token_column,
+    format_tokens,
+    percent_shares,
+)
 
 _INTENTS: Final = {
     "context_summarise": ("compact",),
@@ -60,12 +69,12 @@ class ContextSheet(Viewer):
         self._shown = self._figures()
         mark = "~" if view.estimated else ""
         how = " (assumed)" if view.assumed else " (learnt)" if view.learnt else ""
-        limit = f" of {units.tokens(view.window)}{how}" if view.window else ""
+        limit = f" of {format_tokens(view.window)}{how}" if view.window else ""
         shown = bool(view.used and view.window)
         self.verdict = (
-            (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
+            (f"   {format_percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
         )
-        figure = f"{mark}{units.tokens(view.used)}{limit}" if view.used else ""
+        figure = f"{mark}{format_tokens(view.used)}{limit}" if view.used else ""
         room = width - len(self.named) - len(self.verdict[0]) - 2
         # Without room for both, drop the unit first, then the figure: the table repeats it as the total.
         self.right = next((text for text in (f"{figure} tokens", figure) if figure and len(text) <= room), "")
@@ -131,16 +140,16 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
         "     state" if columns.state else "",
     )
     rows = [viewer.line(width, [("".join(heads), viewer.style("t3"))])]
-    shares = units.shares([section.tokens for section in view.sections])
-    figures = units.adding_up([section.tokens for section in view.sections])
+    shares = percent_shares([section.tokens for section in view.sections])
+    figures = format_token_column([section.tokens for section in view.sections])
     for section, share, figure in zip(view.sections, shares, figures, strict=True):
         rows.append(viewer.line(width, _section(viewer, columns, section, (figure, share), width)))
     total = sum(section.tokens for section in view.sections)
     last = (
         "total".ljust(columns.name),
-        (units.kilo(total) if total >= units.KILO else str(total)).rjust(8),
+        (format_thousands(total) if total >= KILO else str(total)).rjust(8),
         ("100 %" if total else "0 %").rjust(8) if columns.share else "",
-        units.kilo(view.room).rjust(9) if columns.budget and view.room else "",
+        format_thousands(view.room).rjust(9) if columns.budget and view.room else "",
     )
     return [*rows, viewer.line(width, [("".join(last), viewer.style(bold=True))])]
 
@@ -201,7 +210,7 @@ def _section(
     if columns.share:
         parts.append((f"{share} %".rjust(8), viewer.style("t2")))
     if columns.budget:
-        budget = units.kilo(section.budget) if section.budget else ""
+        budget = format_thousands(section.budget) if section.budget else ""
         parts.append((budget.rjust(9), viewer.style("t2")))
     if columns.bar:
         top = section.budget if columns.budget else columns.top
@@ -225,13 +234,13 @@ def _section(
 def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     rows: list[Strip] = []
     if view.next_tokens:
-        price = units.money(view.next_cost_usd, digits=2)
-        text = f"about {units.about(view.next_tokens)} tokens in, {price or 'price unknown'}"
+        price = format_cost(view.next_cost_usd, digits=2)
+        text = f"about {format_estimate(view.next_tokens)} tokens in, {price or 'price unknown'}"
         rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (text, viewer.style())]))
     if view.window:
-        near, soft = (units.about(round(view.window * part)) for part in (WARN, SOFT))
+        near, soft = (format_estimate(round(view.window * part)) for part in (WARN, SOFT))
         when = (
-            f"at {units.about(round(view.compacts * view.window))}"
+            f"at {format_estimate(round(view.compacts * view.window))}"
             if view.compacts
             else "only when you run /compact"
         )

@@ -8,7 +8,6 @@ from textual.strip import Strip
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.format import changed_lines
 from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.modals.viewer import Viewer, newest_only
 from tui_agent.tui.widgets.rows import Part, part

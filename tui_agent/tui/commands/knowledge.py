@@ -13,12 +13,12 @@ from textual.strip import Strip
 from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
 from tui_agent.folds.context.memory import told
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
-from tui_agent.tui import format as units
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import Viewer, show
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_bytes
 
 GUIDE: Final = """Write AGENTS.md at the top of this workspace: what a coding agent must know before it changes anything here.
 
@@ -135,7 +135,7 @@ def _note_rows(viewer: Viewer, width: int, files: Sequence[NoteFile] | None) -> 
     names = min(32, max(len(file.path.stem) for file in files) + 2)
     for file in files:
         day = time.strftime("%Y-%m-%d", time.localtime(file.at))
-        about = f"{day}  {units.size(file.size)}  {clean_line(file.title)}"
+        about = f"{day}  {format_bytes(file.size)}  {clean_line(file.title)}"
         rows += viewer.pair(width, clean_line(file.path.stem)[: names - 2], about, names=names)
     rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows a note.", "t3")]
     return [*rows, *viewer.say(width, f"The notes are in {files[0].path.parent}.", "t3")]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.folds.context.meter import NAMES
-from tui_agent.tui import format as units
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.units import format_cost, format_percent, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
@@ -42,14 +42,16 @@ def _sums(
     rows = [viewer.gap(width), _row(viewer, width, title, "times", "tokens", "price", room, head=True)]
     for entry in sums[:MOST]:
         cost = _price(entry.tokens, price)
-        rows.append(_row(viewer, width, entry.name, str(entry.count), units.tokens(entry.tokens), cost, room))
+        rows.append(
+            _row(viewer, width, entry.name, str(entry.count), format_tokens(entry.tokens), cost, room)
+        )
     rest = sums[MOST:]
     if rest:
         tokens = sum(entry.tokens for entry in rest)
         cost = _price(tokens, price)
         name = f"{len(rest)} more"
         times = str(sum(entry.count for entry in rest))
-        rows.append(_row(viewer, width, name, times, units.tokens(tokens), cost, room))
+        rows.append(_row(viewer, width, name, times, format_tokens(tokens), cost, room))
     return rows
 
 
@@ -62,7 +64,7 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
     for message in view.messages[:MOST]:
         name = f"{message.who}  {message.what}".rstrip()
         cost = _price(message.tokens, price)
-        rows.append(_row(viewer, width, name, str(message.seq), units.tokens(message.tokens), cost, room))
+        rows.append(_row(viewer, width, name, str(message.seq), format_tokens(message.tokens), cost, room))
     return rows
 
 
@@ -81,7 +83,7 @@ def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
                 _fit_name(viewer, request.broken or change, room),
                 viewer.style("warning" if request.broken else "t1"),
             ),
-            (units.tokens(request.input_tokens or request.tokens).rjust(9), viewer.style()),
+            (format_tokens(request.input_tokens or request.tokens).rjust(9), viewer.style()),
             (cached.rjust(11), viewer.style("t2")),
         ]
         rows.append(viewer.line(width, left))
@@ -89,19 +91,21 @@ def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
 
 
 def _share(request: "LedgerRequest") -> str:
-    return units.percent((request.cached_tokens or 0) / (request.input_tokens or 1))
+    return format_percent((request.cached_tokens or 0) / (request.input_tokens or 1))
 
 
 def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
     minus = viewer.looks.symbols.minus
     largest = sorted(changes.items(), key=lambda change: -abs(change[1]))[:3]
-    texts = [f"{NAMES[name]} {'+' if size > 0 else minus}{units.tokens(abs(size))}" for name, size in largest]
+    texts = [
+        f"{NAMES[name]} {'+' if size > 0 else minus}{format_tokens(abs(size))}" for name, size in largest
+    ]
     return ", ".join(texts) or "the same"
 
 
 def _price(tokens: int, price: float | None) -> str:
     cost = None if price is None else tokens * price / 1_000_000
-    return f"<${_LEAST}" if cost and cost < _LEAST / 2 else units.money(cost, digits=4)
+    return format_cost(cost, digits=4)
 
 
 def _row(

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from textual.strip import Strip
 
-from tui_agent.folds.trace.measure_labels import Units, told
+from tui_agent.folds.trace.measure_labels import told
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import json_rows, place, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer, newest_only, show
@@ -16,9 +15,9 @@ from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import part
+from tui_agent.units import format_cost, format_estimate, format_tokens
 
 MOST_TURNS = 20
-UNITS = Units(units.size, units.duration)
 
 
 def show_status(context: AppContext, argument: str) -> None:
@@ -56,7 +55,9 @@ def show_status(context: AppContext, argument: str) -> None:
 def _instruction_pairs(context: AppContext) -> list[tuple[str, str]]:
     """Return the instruction files in force, and the notes on those left out."""
     state = context.state
-    files = [f"{clean_line(file.path)} ({units.about(file.tokens)} tokens)" for file in state.instructions]
+    files = [
+        f"{clean_line(file.path)} ({format_estimate(file.tokens)} tokens)" for file in state.instructions
+    ]
     pairs = [("instructions", ", ".join(files))] if files else []
     return [*pairs, *(("left out", clean_line(note)) for note in state.instruction_notes)]
 
@@ -90,7 +91,7 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
                 f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip(),
             ),
             ("reasoning", effort),
-            ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
+            ("window", f"{format_tokens(model.window) if model.window else 'not known'}, {price}"),
             ("policy", state.settings.policy),
             ("sandbox", clean_line(state.sandbox or f"none: {state.sandbox_why_not or 'not known yet'}")),
             *([("shown to commands", clean_line(", ".join(state.variables)))] if state.variables else []),
@@ -105,9 +106,9 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
         ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
         (
             "tokens",
-            f"{units.tokens(metrics.input_tokens)} in ({units.tokens(metrics.cached_tokens)} cached), {units.tokens(metrics.output_tokens)} out",
+            f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached), {format_tokens(metrics.output_tokens)} out",
         ),
-        ("cost", units.money(metrics.cost_usd) or "not known"),
+        ("cost", format_cost(metrics.cost_usd) or "not known"),
         (
             "tools",
             counted(sum(metrics.tools.values()), "call"),
@@ -115,7 +116,7 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
         ("", ""),
-        *told(metrics, context.views.measures.view(), UNITS),
+        *told(metrics),
     ]
 
 
@@ -126,7 +127,7 @@ def _state(context: AppContext) -> str:
 
 
 def _price(usd: float | None) -> str:
-    return "an unknown price" if usd is None else units.money(usd, digits=2)
+    return "an unknown price" if usd is None else format_cost(usd, digits=2)
 
 
 def _limits(context: AppContext) -> str:
@@ -142,7 +143,7 @@ def _limits(context: AppContext) -> str:
     )
     texts = [f"{value:g} {unit}" for value, unit in limits if value is not None]
     if budgets.max_cost_usd is not None:
-        texts.append(units.money(budgets.max_cost_usd, digits=2))
+        texts.append(format_cost(budgets.max_cost_usd, digits=2))
     return ", ".join(texts) or "none"
 
 
@@ -155,9 +156,9 @@ def show_cost(context: AppContext, argument: str) -> None:
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         metrics, state = context.views.metrics.view(), context.state
         rows = newest_only(context, viewer, width)
-        rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
+        rows += viewer.pair(width, "session", format_cost(metrics.cost_usd) or "not known")
         turn = "this turn" if state.turn_running else "last turn"
-        rows += viewer.pair(width, turn, units.money(state.turn_cost_usd) or "not known")
+        rows += viewer.pair(width, turn, format_cost(state.turn_cost_usd) or "not known")
         rows += viewer.pair(width, "limits", _limits(context))
         rows += [viewer.gap(width), *cost_table(viewer, context.views.trace.view(), metrics, width)]
         rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
@@ -185,14 +186,14 @@ def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: in
     def row(name: str, spans: Sequence[Span]) -> Strip:
         sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
         prices = [span.cost_usd for span in spans if span.cost_usd is not None]
-        cost = units.money(sum(prices)) if prices else "not known" if sent else ""
+        cost = format_cost(sum(prices)) if prices else "not known" if sent else ""
         largest = max(span.tokens_in or 0 for span in spans)
-        return line((name, cost, units.tokens(sent), units.tokens(received), units.tokens(largest)), "t1")
+        return line((name, cost, format_tokens(sent), format_tokens(received), format_tokens(largest)), "t1")
 
     rows += [row(span.name, [span]) for span in turns[-MOST_TURNS:]]
     summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
     if summaries:
         rows.append(row("summaries", summaries))
-    total = (units.tokens(metrics.input_tokens), units.tokens(metrics.output_tokens))
-    rows.append(line(("session", units.money(metrics.cost_usd), *total, ""), "t1", bold=True))
+    total = (format_tokens(metrics.input_tokens), format_tokens(metrics.output_tokens))
+    rows.append(line(("session", format_cost(metrics.cost_usd), *total, ""), "t1", bold=True))
     return rows

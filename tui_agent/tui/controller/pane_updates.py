@@ -9,7 +9,6 @@ from pathlib import Path
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import ALL, ViewName, Views
 from tui_agent.protocol.base import text_preview
-from tui_agent.tui import format as units
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.policy import PolicySheet
@@ -18,6 +17,7 @@ from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.prompt.box import PLACEHOLDER
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_cost, format_estimate
 
 
 class PaneUpdater:
@@ -134,9 +134,9 @@ class PaneUpdater:
         note = ""
         if meter.next_tokens:
             cost = (
-                f", {units.money(meter.next_cost_usd, digits=2)}" if meter.next_cost_usd is not None else ""
+                f", {format_cost(meter.next_cost_usd, digits=2)}" if meter.next_cost_usd is not None else ""
             )
-            note = f"next turn {units.about(meter.next_tokens)} tokens{cost}"
+            note = f"next turn {format_estimate(meter.next_tokens)} tokens{cost}"
         if state.workspace:
             self._frame.prompt.set_root(Path(state.workspace))
         waits_for = "the summary" if state.compacting else "your command" if state.shell is not None else ""

@@ -12,11 +12,11 @@ from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, PlannedAct
-from tui_agent.tui import format as units
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_elapsed
 
 ALL = "*"
 SHOWN = 12
@@ -93,7 +93,7 @@ class RewindActions:
         """Return the messages, newest first; a last row says what is not read yet."""
         now = self._host.app.clock()
         items = [
-            Item(str(entry.seq), _line(entry), right=f"{units.elapsed(now - entry.at)} ago")
+            Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.at)} ago")
             for entry in reversed(self._sent_messages())
         ]
         if older := self._host.sessions.older:

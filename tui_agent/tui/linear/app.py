@@ -19,10 +19,9 @@ import anyio
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.context.mention_labels import mention_name, mention_sent
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.text.labels import LATER, unmapped
+from tui_agent.folds.text.labels import LATER, mention_name, mention_sent, unmapped
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -51,11 +50,11 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
-from tui_agent.tui import format as units
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
+from tui_agent.units import format_bytes, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.ports.session import AppSession
@@ -370,5 +369,5 @@ def _find_choice(request: PermissionRequested, reach: str) -> Choice | None:
 
 
 def _mention_line(mention: Mention) -> str:
-    sent = mention_sent(mention, units.size(mention.size), units.tokens(mention.tokens))
+    sent = mention_sent(mention, format_bytes(mention.size), format_tokens(mention.tokens))
     return f"mentions {named(mention_name(mention))}, {clean_line(sent)}"

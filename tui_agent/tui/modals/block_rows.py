@@ -29,7 +29,6 @@ from tui_agent.protocol.display import (
     TreeBlock,
 )
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.format import size
 from tui_agent.tui.modals.exact_command import command_rows, trailing_marked
 from tui_agent.tui.text import cell_text, clean, clean_line
 from tui_agent.tui.theme.palette import Looks
@@ -37,6 +36,7 @@ from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, TEXT_COLUMN, Look
 from tui_agent.tui.widgets.rows import row, wrap
+from tui_agent.units import format_bytes
 
 LONGEST_CODE_LINE = 3000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
@@ -126,7 +126,9 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
         case JsonBlock():
             return json_strips(json_lines(block.data), looks, width)
         case ImageBlock():
-            return text_rows(f"{block.name or 'image'}, {block.media_type}, {size(block.size)}", looks, width)
+            return text_rows(
+                f"{block.name or 'image'}, {block.media_type}, {format_bytes(block.size)}", looks, width
+            )
         case CustomBlock():
             return text_rows(block.text, looks, width)
 

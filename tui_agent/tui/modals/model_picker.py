@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tui_agent.config.vendors import VENDORS, profile_key
-from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.panes.model_discovery import pretty, suggested
+from tui_agent.units import format_tokens
 
 ACT = "\t"
 """Begins the value of a row that is an action and no name; nobody can type it."""
@@ -119,7 +119,7 @@ def _by_key(keys: frozenset[str]) -> list[Item]:
 
 def _found(row: JsonRow) -> Item:
     window, price = number_of(row, "window"), number_of(row, "input_price")
-    facts = [units.tokens(round(window))] if window else []
+    facts = [format_tokens(round(window))] if window else []
     if price:
         facts.append(f"${price:g}/M in")
     name = text_of(row, "profile", "model")

@@ -20,6 +20,7 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.units import format_bytes
 
 Answer: TypeAlias = Literal["trust", "without", "forget", "quit"]
 MOST_SHOWN: Final = 200_000
@@ -281,7 +282,7 @@ class TrustSheet(Sheet[Answer | None]):
         if entry is None or entry.file is None:
             return
         text, file = content_of(entry.file), entry.file
-        size = f"{len(file.content):,} bytes" if not file.fault else ""
+        size = format_bytes(len(file.content)) if not file.fault else ""
         title = clean_line(entry.name, reveal=True)
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui import format as units
 from tui_agent.tui.panes.meter import bar, meter_role, meter_style, tick_labels, words
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, doing, part, row
+from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, round_to_tenths
 
 if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
@@ -28,15 +28,15 @@ def context_rows(
     right: list[Part] = []
     if view.window:
         assumed = "?" if view.assumed else ""
-        limit = f"{'~' if view.learnt else ''}{units.tokens(view.window)}{assumed}"
-        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {limit}"
+        limit = f"{'~' if view.learnt else ''}{format_tokens(view.window)}{assumed}"
+        used = f"{'~' if view.estimated else ''}{format_tokens(view.used)} of {limit}"
         right = [
             (used, palette.rich("t2", ground)),
             ("  ", fill),
-            (units.percent(view.fraction), meter_style(palette, view, ground, bold=True)),
+            (format_percent(view.fraction), meter_style(palette, view, ground, bold=True)),
         ]
     elif view.used:
-        right = [(f"{units.tokens(view.used)} tokens", palette.rich("t2", ground))]
+        right = [(f"{format_tokens(view.used)} tokens", palette.rich("t2", ground))]
     rows = [row(width, [("  ", fill), ("Context", bold)], right, fill=fill)]
     if not view.used:
         quiet = palette.rich("t3", ground)
@@ -58,9 +58,9 @@ def context_rows(
 def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role) -> list[Strip]:
     palette = looks.palette
     fill = palette.rich("t1", ground)
-    thousands = view.used >= units.KILO
+    thousands = view.used >= KILO
     # In tenths of a thousand, as the figures are written; plain below a thousand, as in the head.
-    sections = view.sections_of(units.tenths(view.used) if thousands else view.used)
+    sections = view.sections_of(round_to_tenths(view.used) if thousands else view.used)
     if len(sections) > most:
         largest = sorted(sections, key=lambda section: -section.tokens)[:most]
         sections = tuple(section for section in sections if section in largest)
@@ -69,7 +69,7 @@ def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, gro
     rows: list[Strip] = []
     for section in sections:
         name = fit(clean_line(section.name), 14, looks.symbols.ellipsis)
-        number = units.kilo(section.tokens * units.KILO // 10) if thousands else str(section.tokens)
+        number = format_thousands(section.tokens * KILO // 10) if thousands else str(section.tokens)
         cells = max(1, round(section.tokens * longest / top))
         left: list[Part] = [
             ("  ", fill),

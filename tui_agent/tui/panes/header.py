@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
+from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
@@ -139,13 +139,13 @@ class Header(LinePane):
         return [part(" no sandbox", doing(self.style("warning" if relies else "t3"), "policy"))]
 
     def _cost(self) -> str:
-        return "" if self.state is None else units.money(self.state.totals.cost_usd)
+        return "" if self.state is None else format_cost(self.state.totals.cost_usd)
 
     def _meter(self, width: int) -> list[Part]:
         meter, palette = self.meter, self.looks.palette
         assert meter is not None
         number = doing(meter_style(palette, meter, self.surface, bold=True), "context")
         if width < 70:
-            return [(f"ctx {units.percent(meter.fraction)}", number)]
+            return [(f"ctx {format_percent(meter.fraction)}", number)]
         shown = bar(palette, self.looks.symbols, meter, 10 if width >= 100 else 6, self.surface)
-        return [*shown, (" ", self.style()), (units.percent(meter.fraction).rjust(4), number)]
+        return [*shown, (" ", self.style()), (format_percent(meter.fraction).rjust(4), number)]

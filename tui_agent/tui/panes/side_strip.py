@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, doing, part, row
+from tui_agent.units import format_line_changes
 
 if TYPE_CHECKING:
     from tui_agent.folds.session.changed_files import FilesChangedView
@@ -42,7 +42,7 @@ class PaneStrip(LinePane):
                 ("   " if is_wide else "  ", self.style()),
                 part(counted(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
             ]
-            for words, role in units.changed_lines(
+            for words, role in format_line_changes(
                 self.files.added, self.files.removed, self.looks.symbols.minus
             ):
                 left.append((f" {words}", self.style(role)))

@@ -6,10 +6,10 @@ Invariant: pure; failed and denied spans are hidden only by a fold that the user
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.tui import format as units
 from tui_agent.tui.text import clean_line, named
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
+from tui_agent.units import format_duration, format_elapsed, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.folds.trace.fold import Span, SpanState, TraceView
@@ -65,7 +65,7 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
             if full:
                 return name if name.startswith("model") else f"model {name}"
             if span.tokens_out is not None and span.state == "done":
-                return f"model, {units.tokens(span.tokens_out)} out"
+                return f"model, {format_tokens(span.tokens_out)} out"
             outcome = fault_words(clean_line(span.outcome))
             return f"model, {outcome}" if outcome else "model"
         case "iteration":
@@ -142,13 +142,13 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
 
 def tokens(span: "Span", count: int | None) -> str:
     """Format a count of tokens; `~` marks an estimate."""
-    return "" if count is None else f"{'~' if span.estimated else ''}{units.tokens(count)}"
+    return "" if count is None else f"{'~' if span.estimated else ''}{format_tokens(count)}"
 
 
 def took(span: "Span", now: float) -> str:
     """Format the duration of a span, or the time it has been running."""
     if span.duration_ms is not None:
-        return units.duration(span.duration_ms / 1000)
+        return format_duration(span.duration_ms / 1000)
     if span.state in ("running", "waiting"):
-        return units.elapsed(now - span.start)
-    return "" if span.end is None else units.duration(span.end - span.start)
+        return format_elapsed(now - span.start)
+    return "" if span.end is None else format_duration(span.end - span.start)

@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.tui import format as units
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
+from tui_agent.units import format_elapsed
 
 STAGES = ("message", "model", "policy", "tools", "trace")
 Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "stopped", "paused"]
@@ -83,7 +83,7 @@ class Status(LinePane):
         ]
         clock = ""
         if view.since is not None and view.mood == "running":
-            clock = "  " + units.elapsed(self.now - view.since)
+            clock = "  " + format_elapsed(self.now - view.since)
         if view.what:
             room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
             gap = " " if view.mood == "running" else "  "

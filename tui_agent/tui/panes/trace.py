@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui import format as units
 from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, tokens, took, visible
 from tui_agent.tui.text import fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, doing, row
+from tui_agent.units import format_cost
 
 if TYPE_CHECKING:
     from tui_agent.folds.trace.fold import Span, TraceView
@@ -108,7 +108,7 @@ def span_row(
     left.append((fit(name, max(6, width - used - taken - 4), symbols.ellipsis), style))
     root = span.kind == "turn" or not span.depth
     if root and width < COLUMNS_FROM and span.cost_usd is not None:
-        left.append(("   " + units.money(span.cost_usd), palette.rich("t3", ground)))
+        left.append(("   " + format_cost(span.cost_usd), palette.rich("t3", ground)))
     return row(width, left, right, fill=fill)
 
 
@@ -121,4 +121,4 @@ def _measures(span: "Span", looks: Looks, width: int, now: float) -> list[Part]:
     if width < COLUMNS_FROM:
         return [time]
     sent = "" if span.kind == "turn" else tokens(span, span.tokens_in)
-    return [(sent.rjust(6), quiet), time, (units.money(span.cost_usd).rjust(8), quiet)]
+    return [(sent.rjust(6), quiet), time, (format_cost(span.cost_usd).rjust(8), quiet)]

@@ -15,9 +15,9 @@ from tui_agent.folds.context.compacted_rows import (
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.tui import format as units
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_tokens
 
 HELD: Final = "In the context: pin what must stay"
 TITLE: Final = "Put away or summarised"
@@ -53,7 +53,7 @@ def _row(at: int, item: ForgottenItem) -> Item:
         str(at),
         clean_line(item.who)[:16],
         clean_line(item.said),
-        right=f"{pin}{where}~{units.tokens(item.tokens)} tokens",
+        right=f"{pin}{where}~{format_tokens(item.tokens)} tokens",
         group=f"Turn {item.turn}",
     )
 

@@ -11,7 +11,6 @@ from textual.strip import Strip
 from tui_agent.folds.session.jobs import JobView
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
@@ -21,6 +20,7 @@ from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
+from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
@@ -128,9 +128,9 @@ class JobsScreen(Page):
         facts.fact("folder", job.cwd)
         facts.fact("state", job.outcome, _role(job))
         facts.fact("why", job.message, "warning")
-        facts.fact("time", units.elapsed(lasted(job, self._now)))
-        facts.fact("printed", units.size(job.size) if job.size else "nothing")
-        facts.fact("not kept", units.size(job.dropped) if job.dropped else "")
+        facts.fact("time", format_elapsed(lasted(job, self._now)))
+        facts.fact("printed", format_bytes(job.size) if job.size else "nothing")
+        facts.fact("not kept", format_bytes(job.dropped) if job.dropped else "")
         facts.heading("Output")
         self._output(facts, job)
         return facts.rows
@@ -242,9 +242,9 @@ def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) ->
     ground: Role = "selection" if chosen else "s0"
     symbols, rich = looks.symbols, looks.palette.rich
     fill = rich("t1", ground)
-    size = units.size(job.size) if job.size else ""
+    size = format_bytes(job.size) if job.size else ""
     right: list[Part] = [
-        (_measures(width, job.outcome, size, units.elapsed(lasted(job, now))), rich("t2", ground))
+        (_measures(width, job.outcome, size, format_elapsed(lasted(job, now))), rich("t2", ground))
     ]
     left: list[Part] = [
         (symbols.chosen if chosen else " ", rich("accent", ground)),

@@ -23,7 +23,6 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.tui.format import size
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import coloured, lexer_for, tokens
@@ -34,6 +33,7 @@ from tui_agent.tui.transcript.output import output_lines, output_rows
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, wrap
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
+from tui_agent.units import format_bytes
 
 OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6
@@ -85,7 +85,7 @@ def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
         case JsonBlock():
             return _json(block, body)
         case ImageBlock():
-            name = f"{block.name or 'image'}  {block.media_type}  {size(block.size)}"
+            name = f"{block.name or 'image'}  {block.media_type}  {format_bytes(block.size)}"
             return head_rows(_plain(name, body.look), body)
         case CustomBlock():
             return head_rows(_plain(block.text, body.look), body)

@@ -9,10 +9,10 @@ from typing import Final
 
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui.format import duration
 from tui_agent.tui.transcript.rows import Row, Run, width_of
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look
 from tui_agent.tui.transcript.tools import TIME_CELLS
+from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
 """More calls in a row than this fold into one row."""
@@ -28,7 +28,7 @@ def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
         for noun, many in (("read", ""), ("search", "searches"), ("look", ""))
         if counts[noun]
     )
-    time = duration(sum(entry.duration_ms or 0.0 for entry in members) / 1000).rjust(TIME_CELLS)
+    time = format_duration(sum(entry.duration_ms or 0.0 for entry in members) / 1000).rjust(TIME_CELLS)
     runs = [
         Run(" " * STATE_COLUMN, look.ground),
         Run(look.symbols.folded + " ", look.s("t3"), act="fold"),

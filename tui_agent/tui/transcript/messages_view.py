@@ -9,8 +9,7 @@ from typing import Final
 
 from rich.style import Style
 
-from tui_agent.folds.context.mention_labels import mention_name, mention_sent
-from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.text.labels import TURN_ENDS, mention_name, mention_sent
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     QuestionEntry,
@@ -21,7 +20,6 @@ from tui_agent.folds.transcript.entries import (
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui.format import changed_lines, duration, money, size, tokens
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows
@@ -29,6 +27,7 @@ from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import NARROW, STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.units import format_bytes, format_cost, format_duration, format_line_changes, format_tokens
 
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
@@ -74,7 +73,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         more = Run(f"{hidden} more {'line' if hidden == 1 else 'lines'}", look.s("t3", "s2"), act="fold")
         lines.append(Row([*ahead, more], look.ground))
     for image in entry.attachments:
-        words = f"{image.name or 'image'}  {size(image.size)}"
+        words = f"{image.name or 'image'}  {format_bytes(image.size)}"
         lines.append(Row([*ahead, Run(clean_line(words), look.s("t3", "s2"))], look.ground))
     for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
         lines.append(Row([*ahead, *runs], look.ground))
@@ -94,7 +93,7 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
     rows: list[list[Run]] = []
     for one in entry.mentions:
         sent = one.kind not in ("refused", "missing")
-        said = mention_sent(one, size(one.size), tokens(one.tokens))
+        said = mention_sent(one, format_bytes(one.size), format_tokens(one.tokens))
         chip = [
             Run(clean_line(mention_name(one)), look.s("t2" if sent else "warning", "s2")),
             Run(f"  {clean_line(said)}", look.s("t3", "s2")),
@@ -194,7 +193,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     """The row that ends a turn: time, iterations, files, cost, and what can be done with it."""
     dot = f" {look.symbols.dot} "
     tone = look.s("t3")
-    facts = [f"turn {entry.turn}", duration(entry.duration_ms / 1000)]
+    facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
     if look.width >= NARROW:
         facts.append(counted(entry.iterations, "iteration"))
     facts.append(counted(entry.files, "file") if entry.files else "no files changed")
@@ -204,9 +203,9 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         left += [Run(TURN_ENDS[entry.reason], look.s(end_role)), Run(dot, tone)]
     left.append(Run(dot.join(facts), tone))
     if entry.files:
-        for words, role in changed_lines(entry.added, entry.removed, look.symbols.minus):
+        for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
             left += [Run(" ", tone), Run(words, look.s(role))]
-    right = [Run(money(entry.cost_usd), tone)] if entry.cost_usd is not None else []
+    right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files:
         pressed = _pressable(look.offered("diff", "undo"), look.s("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]

@@ -11,7 +11,6 @@ from typing import Final
 
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
-from tui_agent.tui.format import changed_lines, duration, elapsed, tokens
 from tui_agent.tui.text import clean, clean_line, fit, pad, width
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
@@ -28,6 +27,7 @@ from tui_agent.tui.transcript.blocks import (
 )
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
+from tui_agent.units import format_duration, format_elapsed, format_line_changes, format_tokens
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
@@ -205,7 +205,7 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
     if diffs:
         added, removed = sum(block.added for block in diffs), sum(block.removed for block in diffs)
         dim = entry.state == "denied"
-        for words, role in changed_lines(added, removed, look.symbols.minus):
+        for words, role in format_line_changes(added, removed, look.symbols.minus):
             runs += [*([Run(" ", look.ground)] if runs else []), Run(words, look.s("t3" if dim else role))]
     if note:
         runs.append(Run(f"  {note}" if runs else note, look.s("t3"), act="fold"))
@@ -217,9 +217,9 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     role: Role = "t3" if entry.state == "done" else _ROLES[entry.state]
     time = ""
     if entry.state == "running" and entry.started_at is not None:
-        time = elapsed(now - entry.started_at)
+        time = format_elapsed(now - entry.started_at)
     elif entry.duration_ms is not None:
-        time = duration(entry.duration_ms / 1000)
+        time = format_duration(entry.duration_ms / 1000)
     runs: list[Run] = []
     room = look.right - TARGET_COLUMN - _TARGET_LEAST - (max(len(time), TIME_CELLS) + 3 if time else 0)
     if outcome and width(outcome) > room:
@@ -251,7 +251,7 @@ def _meter(subtask: Subtask | None, *, roomy: bool) -> str:
     """Where a delegate stands: its iteration, and what it has used; on narrow screens only the latter."""
     if subtask is None or not subtask.iteration:
         return ""
-    used = f" · {tokens(subtask.tokens)} tokens" if subtask.tokens else ""
+    used = f" · {format_tokens(subtask.tokens)} tokens" if subtask.tokens else ""
     return f" · iteration {subtask.iteration}{used}" if roomy else used
 
 

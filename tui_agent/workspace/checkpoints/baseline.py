@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 
 from tui_agent.config.repository import Repository, find_repository
 from tui_agent.ports.checkpoint import Baseline
+from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.borrowed_objects import borrow
 from tui_agent.workspace.checkpoints.cancellation import while_wanted
 from tui_agent.workspace.checkpoints.commit import Taken, commit_tree, keep, move_head
@@ -26,7 +27,6 @@ from tui_agent.workspace.checkpoints.index_file import (
     read_index,
     write_index,
 )
-from tui_agent.workspace.checkpoints.limits import size_in_words
 from tui_agent.workspace.checkpoints.modes import Modes, most_usual
 from tui_agent.workspace.checkpoints.rooted_files import ABSENT, LINK, Near, Stand
 from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
@@ -230,10 +230,10 @@ def _limit_reason(shadow: Shadow, gathered: Gathered, stand: Stand) -> str:
     if stand.kind == "special":
         return "Pipes, sockets and devices are not saved"
     if stand.kept and stand.size > limits.file_bytes:
-        return f"Files above {size_in_words(limits.file_bytes)} are not saved"
+        return f"Files above {format_bytes(limits.file_bytes)} are not saved"
     if stand.kept and gathered.read + stand.size > limits.total_bytes:
         return (
-            f"The checkpoint limit of {size_in_words(limits.total_bytes)} is reached, so these are not saved"
+            f"The checkpoint limit of {format_bytes(limits.total_bytes)} is reached, so these are not saved"
         )
     return ""
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.alternates import alternates_of, lines_of
 from tui_agent.workspace.checkpoints.git import OBJECT_ID, names_of
-from tui_agent.workspace.checkpoints.limits import size_in_words
 from tui_agent.workspace.checkpoints.state import Shadow, put
 
 DURABLE = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
@@ -42,8 +42,8 @@ def over_quota(shadow: Shadow, needed: int) -> str:
     if needed <= limit + shadow.grown:
         return ""
     return (
-        f"The first checkpoint borrows {size_in_words(needed)} from the repository of the workspace, more than the "
-        f"copy limit of {size_in_words(limit)} (checkpoints.borrowed_mb). Files changed in this session are copied; "
+        f"The first checkpoint borrows {format_bytes(needed)} from the repository of the workspace, more than the "
+        f"copy limit of {format_bytes(limit)} (checkpoints.borrowed_mb). Files changed in this session are copied; "
         "the others are lost if that repository's history is rewritten and pruned."
     )
 

@@ -84,10 +84,3 @@ def _home_folder() -> Path | None:
         return Path.home().resolve()
     except RuntimeError:
         return None  # an unknown user has no home
-
-
-def size_in_words(count: int) -> str:
-    """Format a size for a sentence, such as `5 MB`."""
-    if count >= 1_000 * MEGABYTE:
-        return f"{count / 1_000 / MEGABYTE:.3g} GB"
-    return f"{count / MEGABYTE:.3g} MB" if count >= MEGABYTE else f"{count / 1_000:.3g} KB"

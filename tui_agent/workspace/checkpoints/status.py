@@ -17,10 +17,10 @@ from anyio.to_thread import run_sync
 from tui_agent.config.repository import find_repository, small_text
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
+from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints import unheld_files as strangers
 from tui_agent.workspace.checkpoints.cancellation import while_wanted
 from tui_agent.workspace.checkpoints.git import names_of
-from tui_agent.workspace.checkpoints.limits import size_in_words
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, LINK, PLAIN, Stand
 from tui_agent.workspace.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
 
@@ -290,7 +290,7 @@ def differs(shadow: Shadow, path: str, entry: Entry | None, stand: Stand, skips:
         return False
     if entry is None:
         if stand.size > shadow.limits.file_bytes:
-            skips.add(f"Files above {size_in_words(shadow.limits.file_bytes)} are not saved", path)
+            skips.add(f"Files above {format_bytes(shadow.limits.file_bytes)} are not saved", path)
         return stand.size <= shadow.limits.file_bytes
     if entry.git_mode != stand.git_mode or shadow.modes.differ(path, entry.git_mode, stand.bits):
         return True
@@ -310,7 +310,7 @@ async def within_quota(shadow: Shadow, changes: list[Found], skips: Skips) -> li
             room -= cost
             accepted.append(change)
         else:
-            words = size_in_words(shadow.limits.total_bytes)
+            words = format_bytes(shadow.limits.total_bytes)
             skips.add(f"The checkpoint limit of {words} is reached, so these are not saved", change.path)
     return accepted
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tui_agent.folds.comparison.fold import Differing, ForkPoint
 from tui_agent.folds.comparison.side import Side
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
+from tui_agent.units import format_cost, format_duration, format_tokens
 
 MUCH, VERY_MUCH = 1.1, 10.0
 """A ratio below the first is not told; from the second on it is told without a decimal."""
@@ -134,14 +134,14 @@ _CellOf = Callable[[Sums, Sums], Cell]
 
 
 def _time(own: Sums, other: Sums) -> Cell:
-    return Cell(units.duration(own.ms / 1000), own.ms, _times(own.ms, other.ms))
+    return Cell(format_duration(own.ms / 1000), own.ms, _times(own.ms, other.ms))
 
 
 def _cost(own: Sums, other: Sums) -> Cell:
     if own.cost_usd is None:
         return Cell("not known" if own.tokens_in or own.tokens_out else "none")
     note = "local model" if own.local and not own.cost_usd else _times(own.cost_usd, other.cost_usd or 0.0)
-    return Cell(units.money(own.cost_usd), own.cost_usd, note)
+    return Cell(format_cost(own.cost_usd), own.cost_usd, note)
 
 
 def _iterations(own: Sums, other: Sums) -> Cell:
@@ -151,7 +151,7 @@ def _iterations(own: Sums, other: Sums) -> Cell:
 
 def _tokens(own: Sums, other: Sums) -> Cell:
     spent, others = own.tokens_in + own.tokens_out, other.tokens_in + other.tokens_out
-    text = f"{units.tokens(own.tokens_in)} / {units.tokens(own.tokens_out)}"
+    text = f"{format_tokens(own.tokens_in)} / {format_tokens(own.tokens_out)}"
     return Cell(text, spent, _times(spent, others))
 
 

@@ -10,7 +10,6 @@ from textual.strip import Strip
 
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import OutcomeState, Side
-from tui_agent.tui import format as units
 from tui_agent.tui.layout import AIRY, LOW, SIDE
 from tui_agent.tui.panes.marks import ROLES, loudest, mark_symbol
 from tui_agent.tui.screens.compare.figures import Cell, Figure, Sums, at_end, at_time, beginning, figures, who
@@ -19,6 +18,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, cut, doing, part, row
+from tui_agent.units import format_line_changes
 
 SIDES: Final[tuple[Role, Role]] = ("accent", "number")
 """The colour of each side; the names and the places of the columns say the same without it."""
@@ -222,7 +222,7 @@ class CompareHead(LinePane):
         parts: list[Part] = [(said, self.style())]
         if rest:
             parts.append((f", {rest}", self.style("t2")))
-        changed = units.changed_lines(cell.added, cell.removed, self.looks.symbols.minus)
+        changed = format_line_changes(cell.added, cell.removed, self.looks.symbols.minus)
         for number, (words, role) in enumerate(changed):
             parts += [(" " if number else "   ", self.style()), (words, self.style(role))]
         return parts

@@ -7,10 +7,10 @@ from typing import Final
 
 from tui_agent.protocol.settings import MapChoice, SessionSettings
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.screens.map.queries import MapFile
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_tokens
 
 PINNED = "pinned"
 """The reason that the ranking gives for what was pinned."""
@@ -61,7 +61,7 @@ class MapDetail(Facts):
     def budget(self, choice: MapChoice, files: int, settings: SessionSettings | None) -> None:
         """What the model gets of it, and by what way."""
         self.heading("For the model")
-        self.fact("budget", f"{units.tokens(choice.max_tokens)} tokens")
+        self.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
         if files:
             self.fact("sees", f"{counted(files, 'file')}, as listed")
         bare = settings is not None and settings.context_mode == "none"

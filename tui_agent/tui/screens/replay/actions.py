@@ -15,7 +15,6 @@ from tui_agent.folds.context.compacted_rows import ForgottenItem
 from tui_agent.folds.moments import Moments
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.tui import format as units
 from tui_agent.tui.actions import Action
 from tui_agent.tui.modals.fork_point import Spot, make, spot_at
 from tui_agent.tui.modals.picker import Picker
@@ -33,6 +32,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.rows import part
+from tui_agent.units import format_elapsed, format_line_changes
 
 WIDE = 140
 """Columns from which on the footer has room for more words."""
@@ -195,7 +195,7 @@ class ReplayActions:
             for one in files:
                 counts = [
                     part(f" {words}", viewer.style(role))
-                    for words, role in units.changed_lines(one.added, one.removed, minus)
+                    for words, role in format_line_changes(one.added, one.removed, minus)
                 ]
                 rows.append(viewer.line(width, [part(one.path, viewer.style())], counts))
             return rows or viewer.say(width, "No file was changed yet.", "t3")
@@ -228,7 +228,7 @@ class ReplayActions:
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows: list[Strip] = []
             for job in reversed(jobs):
-                stood = part(f"{job.outcome}, {units.elapsed(lasted(job, now))}", viewer.style("t2"))
+                stood = part(f"{job.outcome}, {format_elapsed(lasted(job, now))}", viewer.style("t2"))
                 named = part(f"{job.job_id}  {job.command}", viewer.style(bold=True))
                 rows += [viewer.line(width, [named], [stood])]
                 for line in last_states(job.output)[-LINES_OF_A_JOB:]:

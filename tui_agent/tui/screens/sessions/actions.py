@@ -9,7 +9,6 @@ from typing import Protocol
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import run_export
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
@@ -25,6 +24,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.keymap import KeyMap
+from tui_agent.units import format_bytes
 
 
 class ActionsPage(Protocol):
@@ -177,7 +177,7 @@ class SessionActions:
             "A fork of it keeps what it took. " if forks == 1 else f"Its {forks} forks keep what they took. "
         )
         said = (
-            f"{row.name}, {counted(row.events, 'event')}, {units.size(row.size)} of log, with its texts and checkpoints.",
+            f"{row.name}, {counted(row.events, 'event')}, {format_bytes(row.size)} of log, with its texts and checkpoints.",
             f"{kept * (forks > 0)}Files of the workspace stay as they are. This cannot be undone.",
         )
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
@@ -17,6 +16,7 @@ from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
+from tui_agent.units import format_bytes, format_cost, format_percent, format_rough_duration, format_tokens
 
 SAID_ROWS, ANSWER_ROWS, MOST_FILES, MOST_BRANCHES = 4, 6, 8, 6
 KINDS = {
@@ -70,7 +70,7 @@ class Detail(Facts):
         return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder
 
     def _when(self, one: Row, shown: JsonRow | None) -> None:
-        lasted = units.about_long(max(0.0, one.updated - one.started))
+        lasted = format_rough_duration(max(0.0, one.updated - one.started))
         parts = [(f"{self._clock(one.started)}, {lasted}, {counted(one.events, 'event')}", self.style("t2"))]
         flaws = None if shown is None else shown.get("flaws")
         verified = [(f"{self._symbols.done} verified", self.style("success"))] if flaws == [] else []
@@ -149,7 +149,8 @@ class Detail(Facts):
         self.line(parts)
         turns = "" if one.turns is None else counted(one.turns, "turn")
         self.fact(
-            "Spent", ", ".join(word for word in (turns, units.money(one.cost), units.size(one.size)) if word)
+            "Spent",
+            ", ".join(word for word in (turns, format_cost(one.cost), format_bytes(one.size)) if word),
         )
 
     def _work(self, shown: JsonRow) -> None:
@@ -159,11 +160,11 @@ class Detail(Facts):
         if isinstance(context, dict):
             used, window = round(number_of(context, "used")), round(number_of(context, "window"))
             share = (
-                f" of {units.tokens(window)}, {units.percent(number_of(context, 'fraction'))}"
+                f" of {format_tokens(window)}, {format_percent(number_of(context, 'fraction'))}"
                 if window
                 else ""
             )
-            self.fact("Context", units.tokens(used) + share)
+            self.fact("Context", format_tokens(used) + share)
         waiting = shown.get("waiting")
         said = _waits(waiting) if isinstance(waiting, dict) else []
         self.fact("Waiting", "; ".join(said) or "nothing", "warning" if said else "t1")

@@ -11,7 +11,6 @@ from textual import events, on
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
@@ -33,6 +32,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import part
+from tui_agent.units import format_bytes, format_cost
 
 
 class SessionsFrame(Page):
@@ -90,10 +90,10 @@ class SessionsFrame(Page):
         spent = [row.cost for row in self.answers.rows if row.cost is not None]
         sums = [
             counted(len(self.answers.rows), "session"),
-            units.money(sum(spent), digits=2) if spent else "",
+            format_cost(sum(spent), digits=2) if spent else "",
         ]
         self.sums.set_sums(
-            [word for word in (*sums, units.size(sum(row.size for row in self.answers.rows))) if word]
+            [word for word in (*sums, format_bytes(sum(row.size for row in self.answers.rows))) if word]
         )
 
     @property

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui import format as units
 from tui_agent.tui.screens.sessions.rows import Line, Row, Sort, state_of
 from tui_agent.tui.text import fit, pad
 from tui_agent.tui.text import width as width_of
@@ -18,6 +17,7 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.rows import Part, blank, cells, cut, doing, row
+from tui_agent.units import format_age, format_bytes, format_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +166,9 @@ class RowPainter:
                 quiet,
             ),
             (("" if one.turns is None else str(one.turns)).rjust(wide.turns), measure),
-            (units.size(one.size).rjust(wide.size) if wide.size else "", measure),
-            (units.money(one.cost).rjust(wide.cost) if wide.cost else "", measure),
-            (units.age(max(0.0, self.now - one.updated)).rjust(wide.age), measure),
+            (format_bytes(one.size).rjust(wide.size) if wide.size else "", measure),
+            (format_cost(one.cost).rjust(wide.cost) if wide.cost else "", measure),
+            (format_age(max(0.0, self.now - one.updated)).rjust(wide.age), measure),
         ]
         return row(width, parts, fill=fill)
 

@@ -12,7 +12,6 @@ from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import Viewer
@@ -21,6 +20,7 @@ from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, doing, row, wrap
+from tui_agent.units import format_cost
 
 OUTPUT_ROWS = 12
 
@@ -112,7 +112,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
         ("state", SPAN_STATES[span.state]),
         ("tokens in", tokens(span, span.tokens_in)),
         ("tokens out", tokens(span, span.tokens_out)),
-        ("cost", units.money(span.cost_usd)),
+        ("cost", format_cost(span.cost_usd)),
         ("decided" if span.kind == "tool" else "detail", span.detail),
         ("events", f"{span.first_seq} to {span.last_seq}"),
     ]

@@ -16,7 +16,6 @@ from textual.strip import Strip
 
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
@@ -25,6 +24,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, doing, intent_of, part, row
+from tui_agent.units import format_cost, format_duration
 
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = ("all", "model", "tools", "failed", "denied", "slow")
@@ -245,7 +245,7 @@ class SpanList(ScrollView, can_focus=True):
             tokens(span, span.tokens_in),
             tokens(span, span.tokens_out),
             took(span, self.now),
-            units.money(span.cost_usd),
+            format_cost(span.cost_usd),
         )
         # A span without tokens leaves their cells to a long name.
         said = [(tokens_in, "t2"), (tokens_out, "t2"), (time, "t1"), (cost, "t3")]
@@ -369,7 +369,7 @@ class SpanHead(LinePane):
                 (f" {count}" if count else "", style),
                 ("   ", self.style()),
             ]
-        right = [part(f"{counted(self.view.turns, 'turn')}   {units.money(self.cost)}", self.style("t2"))]
+        right = [part(f"{counted(self.view.turns, 'turn')}   {format_cost(self.cost)}", self.style("t2"))]
         fits = cells(left) + cells(right) + 2 <= width
         title = row(width, left, right if fits else (), fill=self.style())
         if height < 4:
@@ -386,6 +386,6 @@ class SpanHead(LinePane):
         right: list[Part] = [("".join(columns.cells("in", "out", "time", "cost")), quiet)]
         if columns.bar:
             start, end = self.list.scale()
-            last = units.duration(end - start)
+            last = format_duration(end - start)
             right.append(("  0 s" + last.rjust(columns.bar - 3), quiet))
         return row(width, [("    span", quiet)], right, fill=self.style())

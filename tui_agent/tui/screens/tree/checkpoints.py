@@ -11,7 +11,6 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
-from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
@@ -21,6 +20,7 @@ from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
+from tui_agent.units import format_line_changes
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
@@ -231,7 +231,7 @@ def _row(one: Kept, width: int, looks: Looks, *, chosen: bool) -> Strip:
     role: Role = "t1" if one.on_branch else "t3"
     symbol = symbols.files if one.files and one.on_branch else symbols.dot
     lines: list[Part] = []
-    for words, hue in units.changed_lines(one.added, one.removed, symbols.minus):
+    for words, hue in format_line_changes(one.added, one.removed, symbols.minus):
         lines += [(" ", fill), (words, rich(hue, ground))]
     at_part = str(one.part) if one.part >= 0 else ""
     clock = time.strftime("%H:%M:%S", time.localtime(one.at)) if one.at else ""

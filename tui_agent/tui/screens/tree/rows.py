@@ -7,7 +7,6 @@ from typing import Protocol
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui import format as units
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.screens.tree.nodes import Came, Node
 from tui_agent.tui.text import clean_line, fit
@@ -15,6 +14,7 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, cells, part, row
+from tui_agent.units import format_age, format_cost, format_duration
 
 ANSWER_ROWS, TEXT_ROWS = 8, 6
 COST_FROM, TURNS_FROM = 44, 66
@@ -75,8 +75,8 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
         (indent, style("t3")),
     ]
     turns = str(node.turns) if not node.message else ""
-    age = units.age(max(0.0, now - node.at)) if node.at else ""
-    right: list[Part] = [(measures(width, turns, units.money(node.came.cost_usd), age), style("t2"))]
+    age = format_age(max(0.0, now - node.at)) if node.at else ""
+    right: list[Part] = [(measures(width, turns, format_cost(node.came.cost_usd), age), style("t2"))]
     room = max(4, width - cells(left) - cells(right) - 4)
     left += _said(node, room, style, symbols) if node.message else _named(node, room, style, symbols)
     return row(width, left, right, fill=style(), ellipsis=symbols.ellipsis)
@@ -115,7 +115,7 @@ def detail(node: Node, parent: Node | None, looks: Looks, width: int) -> list[St
     facts.line([(f"{symbol} ", facts.style(role)), part(came.words, facts.style(role))])
     facts.gap()
     _where(facts, node, parent)
-    facts.fact("cost", units.money(came.cost_usd))
+    facts.fact("cost", format_cost(came.cost_usd))
     facts.fact("iterations", str(came.iterations) if came.iterations else "")
     facts.fact("tests", tests(came), "error" if came.tests_failed else "t1")
     facts.fact("tools", tools(came.tools))
@@ -146,7 +146,7 @@ def _where(facts: Facts, node: Node, parent: Node | None) -> None:
         "asked" if node.message and node.text else "began",
         time.strftime("%d %b %H:%M:%S", time.localtime(node.at)) if node.at else "",
     )
-    facts.fact("took", units.duration(node.came.duration_s) if node.came.duration_s else "")
+    facts.fact("took", format_duration(node.came.duration_s) if node.came.duration_s else "")
 
 
 def tests(came: Came) -> str:

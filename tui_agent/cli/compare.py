@@ -1,0 +1,260 @@
+"""Compare two sessions, or two branches of one: their outcome, cost and changed files.
+
+Counting starts after the last event that both share; sessions that share none are compared in full. Without B, A is
+compared with the session it was forked from, or else with its newest fork.
+"""
+
+import argparse
+import dataclasses
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.output import printable, say, say_json, say_text, warn, width
+from tui_agent.cli.trace import WHICH
+from tui_agent.errors import UsageError
+from tui_agent.export.markdown import code, fenced, inline, quote
+from tui_agent.export.output_file import free_name, write_new
+from tui_agent.export.story import clean
+from tui_agent.folds.base import branch
+from tui_agent.folds.comparison.fold import Comparison, compare
+from tui_agent.folds.comparison.side import Branch
+from tui_agent.store.damage_report import flaws
+from tui_agent.store.lineage import blobs_of, origin_of
+from tui_agent.store.reader import read_records
+from tui_agent.store.sessions import SessionStore
+from tui_agent.store.summary import summarise
+from tui_agent.tui.screens.compare.figures import Cell, beginning, figures, missing, tools, who
+from tui_agent.wiring.base import Ground, ground
+
+EXAMPLES = """\
+examples:
+  tui-agent compare ses_01 ses_02
+  tui-agent compare latest
+  tui-agent compare ses_01@120 ses_01
+  tui-agent compare ses_01 ses_02 --json | jq '.right.outcome.words'
+  tui-agent compare ses_01 ses_02 --markdown -o two-ways.md
+
+ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its current branch.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add both branches and the output form."""
+    parser.add_argument("left", metavar="A", help=f"{WHICH}; with @SEQ the branch that ends at that event")
+    parser.add_argument("right", metavar="B", nargs="?", help="the other session, in the same form")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument(
+        "--markdown", action="store_true", help="write Markdown to a new file in the current folder"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="with --markdown: the file to write; - for standard output"
+    )
+    GROUPS["place"](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare two branches."""
+    if arguments.output and not arguments.markdown:
+        raise UsageError("-o needs --markdown.", hint="Add --markdown.")
+    options = session_options(arguments, client="headless", interactive=False)
+    base = ground(options)
+    left, right = arguments.left, arguments.right
+    if not right:
+        left, right = pair(base.store, left)
+    comparison = of_names(base.store, left, right)
+    if not arguments.markdown:
+        show(comparison, as_json=arguments.json)
+        return 0
+    text = base.redactor.text(to_markdown(comparison))
+    if arguments.output == "-":
+        say_text(text)
+        return 0
+    stem = f"compare-{comparison.left.session}-{comparison.right.session}"
+    dest = Path(arguments.output).expanduser() if arguments.output else free_name(options.cwd, stem, "md")
+    write_new(dest, text.encode())
+    if arguments.json:
+        say_json({"path": str(dest.absolute())})
+    else:
+        say(str(dest))
+    return 0
+
+
+def compare_sessions(base: Ground, left: str, right: str, *, as_json: bool) -> None:
+    """Print a comparison of two sessions named as on the command line. Raises as `SessionStore.find` does."""
+    show(of_names(base.store, left, right), as_json=as_json)
+
+
+def show(compared: Comparison, *, as_json: bool) -> None:
+    """Print a comparison as one JSON object, or as a table as wide as the terminal."""
+    if as_json:
+        say_json(dataclasses.asdict(compared))
+        return
+    for line in table(compared, width()):
+        say(line)
+
+
+def of_names(store: SessionStore, left: str, right: str) -> Comparison:
+    """Compare two branches named as on the command line. Raises `SessionNotFound`, `UsageError`."""
+    return compare(named(store, left), named(store, right))
+
+
+def named(store: SessionStore, name: str) -> Branch:
+    """Return the branch named by `ID` or `ID@SEQ`."""
+    session, separator, seq = name.rpartition("@")
+    if not (separator and seq.isdecimal()):
+        session, seq = name, ""
+    folder = store.find(session)
+    records = read_records(folder, skip_deltas=True)
+    for flaw in flaws(folder, records):
+        warn(f"{folder.name}: {flaw}")
+    if seq:
+        last = records[-1].seq if records else -1
+        if int(seq) > last:
+            raise UsageError(f"{folder.name} has no event {seq}.", hint=f"It has events 0 to {last}.")
+        records = [record for record in records if record.seq <= int(seq)]
+    return Branch(folder.name, branch(records), blobs_of(folder).find)
+
+
+def pair(store: SessionStore, name: str) -> tuple[str, str]:
+    """Return a session with its parent, or with its newest fork if it has no parent. Raises `UsageError`."""
+    session, _, seq = name.rpartition("@")
+    folder = store.find(session if seq.isdecimal() and session else name)
+    origin = origin_of(folder)
+    if origin is not None:
+        return origin.parent, name
+    forks = [summary for fork in store.forks(folder.name) if (summary := summarise(store.folder(fork)))]
+    if not forks:
+        raise UsageError(
+            f"{folder.name} is not a fork and has none.",
+            hint="Name the second session: tui-agent compare A B. To list sessions: tui-agent sessions list",
+        )
+    return name, max(forks, key=lambda fork: fork.started).id
+
+
+LABELS = 17
+GAP = 2
+LEAST = 60
+SIDE_BY_SIDE_FROM = 100
+"""Minimum width in columns at which files and answers are shown side by side too."""
+
+
+def table(compared: Comparison, width: int) -> Iterator[str]:
+    """Yield the lines, none longer than `width` columns (at least `LEAST`)."""
+    width = max(LEAST, width)
+    yield from textwrap.wrap(printable("What if: " + "".join(beginning(compared.fork_point))), width)
+    yield ""
+    for label, left, right in rows(compared):
+        yield from _two_columns(left, right, width, label)
+    yield from _file_lines(compared, width)
+    yield ""
+    yield "Answers"
+    yield from _text_pair(compared, compared.left.answer or "none", compared.right.answer or "none", width)
+
+
+def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
+    """Yield label, left and right value of every row."""
+    left, right = compared.left, compared.right
+    yield "", left.name, right.name
+    yield "", who(left), who(right)
+    if left.change or right.change:
+        yield "", left.change, right.change
+    yield "", left.session, right.session
+    yield "", "", ""
+    yield "Outcome", left.outcome.words, right.outcome.words
+    for row in figures(left, right):
+        yield row.label, _format_cell(row.left), _format_cell(row.right)
+    yield "Tools", tools(left), tools(right)
+
+
+def _format_cell(cell: Cell) -> str:
+    lines = [f"{sign}{count}" for sign, count in (("+", cell.added), ("-", cell.removed)) if count]
+    text = ", ".join(word for word in (cell.text, cell.note) if word)
+    return "  ".join([text, " ".join(lines)]).rstrip()
+
+
+def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
+    yield ""
+    if not compared.differ:
+        yield "No files differ at the end."
+        return
+    yield "Where they differ"
+    for number, file in enumerate(compared.differ):
+        yield from [""] * (number > 0)
+        yield printable(file.path)
+        left = file.left.rstrip("\n") or file.left_note or missing(file, compared.left)
+        right = file.right.rstrip("\n") or file.right_note or missing(file, compared.right)
+        yield from _text_pair(compared, left, right, width, code=True)
+
+
+def _text_pair(
+    compared: Comparison, left: str, right: str, width: int, *, code: bool = False
+) -> Iterator[str]:
+    """Yield two multi-line texts side by side, or one below the other if the terminal is narrow."""
+    if width >= SIDE_BY_SIDE_FROM:
+        yield from _two_columns(left, right, width, code=code)
+        return
+    for name, text in ((compared.left.name, left), (compared.right.name, right)):
+        yield f"{printable(name)}:"
+        yield from (f"  {line}".rstrip() for line in _wrap(text, width - 2, code=code))
+
+
+def _two_columns(
+    left: str, right: str, width: int, label: str | None = None, *, code: bool = False
+) -> Iterator[str]:
+    labels = 0 if label is None else LABELS
+    room = (width - labels - GAP) // 2
+    heads: Sequence[str] = [label or ""]
+    sides = (_wrap(text, room, code=code) for text in (left, right))
+    for head, left_line, right_line in zip_longest(heads, *sides, fillvalue=""):
+        yield f"{head:<{labels}}{left_line:<{room}}{' ' * GAP}{right_line}".rstrip()
+
+
+def _wrap(text: str, room: int, *, code: bool) -> list[str]:
+    """Wrap the text to `room` columns; code keeps its spaces, and its continued lines are indented by 2."""
+    lines: list[str] = []
+    for line in printable(text, lines=True).expandtabs(4).split("\n"):
+        indent = " " * (min(len(line) - len(line.lstrip()), room // 2) + 2 * code)
+        wrapped = textwrap.wrap(
+            line, room, subsequent_indent=indent, drop_whitespace=not code, break_on_hyphens=not code
+        )
+        lines += wrapped or [""]
+    return lines
+
+
+def to_markdown(compared: Comparison) -> str:
+    """Return the Markdown file of a comparison."""
+    return "\n\n".join(_blocks(compared)) + "\n"
+
+
+def _blocks(compared: Comparison) -> Iterator[str]:
+    left, right = compared.left, compared.right
+    yield f"# {_inline(left.title or right.title or 'Two sessions')}: what if"
+    yield _inline("".join(beginning(compared.fork_point))) + "."
+    head, *rest = [row for row in rows(compared) if any(row)]
+    lines = [_row(*head), "|---|---|---|", *(_row(*row) for row in rest)]
+    yield "\n".join(lines)
+    yield "## Where they differ"
+    if not compared.differ:
+        yield "No files differ at the end."
+    for file in compared.differ:
+        yield f"### {code(clean(file.path))}"
+        sides = ((left, file.left, file.left_note), (right, file.right, file.right_note))
+        for side, hunks, note in sides:
+            yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or missing(file, side))}"
+            if hunks:
+                yield fenced(clean(hunks), "diff")
+    yield "## Answers"
+    for side in (left, right):
+        yield f"**{_inline(side.name)}**: {_inline(side.outcome.words)}"
+        yield quote(clean(side.answer)) if side.answer else "(no answer)"
+
+
+def _row(label: str, left: str, right: str) -> str:
+    return f"| {_inline(label)} | {_inline(left)} | {_inline(right)} |"
+
+
+def _inline(text: str) -> str:
+    return inline(clean(text))

@@ -1,1 +1,0 @@
-"""`tui-agent compare`: two branches side by side."""

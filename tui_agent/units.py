@@ -1,0 +1,164 @@
+"""Format durations, times, tokens, costs, shares and sizes for people.
+
+Invariant: pure; every figure carries its unit, and the app, the command line and exports write it alike.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+
+def format_duration(seconds: float) -> str:
+    """Format how long something took: `9 ms`, `0.4 s`, `16.6 s`, `51 s`, `1 min 14 s`, `2 h 05 min`."""
+    seconds = max(0.0, seconds)
+    if seconds < 0.0995:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 19.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def format_milliseconds(ms: float | None) -> str:
+    """Format a duration in milliseconds; empty if there is none."""
+    return format_duration(ms / 1000) if ms else ""
+
+
+def format_elapsed(seconds: float) -> str:
+    """Format how long something has been running, in completed seconds: `0 s`, `32 s`, `1 min 14 s`."""
+    completed = int(max(0.0, seconds))
+    return f"{completed} s" if completed < 60 else format_duration(float(completed))
+
+
+def format_time(at: float) -> str:
+    """Format a Unix time in this machine's time zone; `-` for 0."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"
+
+
+KILO = 1000
+"""From here on tokens are shown in thousands."""
+
+
+def round_to_tenths(count: int) -> int:
+    """Return the tenths of a thousand that `format_thousands` shows: 71 for `7.1k`."""
+    return round(float(f"{count / KILO:.1f}") * 10)
+
+
+def format_tokens(count: int) -> str:
+    """Format a number of tokens, with one decimal below 100 thousand: `96`, `3.9k`, `200k`, `1.2M`."""
+    if count < 1000:
+        return str(count)
+    if count < 99_950:
+        return f"{count / 1000:.1f}k"
+    if count < 999_500:
+        return f"{round(count / 1000)}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def format_thousands(count: int) -> str:
+    """Format thousands always with one decimal, for columns that add up: `3.9k`, `0.0k`."""
+    return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.2f}M"
+
+
+def format_token_column(counts: Sequence[int]) -> list[str]:
+    """Format tokens so that the column, as shown, adds up to its total: plain if the total is below a thousand,
+    else `3.9k`, and `<0.1k` for counts too small for that."""
+    total = sum(counts)
+    if total < KILO:
+        return [str(count) for count in counts]
+    tenths = _largest_remainder(counts, round_to_tenths(total))
+    return [
+        "<0.1k" if count and not share else format_thousands(share * KILO // 10)
+        for count, share in zip(counts, tenths, strict=True)
+    ]
+
+
+def format_estimate(count: int) -> str:
+    """Format an estimated number of tokens without decimals: `43k`, `900`."""
+    if count < 1000:
+        return str(count)
+    return f"{round(count / 1000)}k" if count < 999_500 else format_tokens(count)
+
+
+def format_cost(usd: float | None, *, digits: int = 3) -> str:
+    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; empty if no price is known.
+
+    `digits` are the decimals between one cent and one dollar.
+    """
+    if usd is None:
+        return ""
+    if 0 < usd < 0.00005:
+        return "<$0.0001"
+    if 0 < usd < 0.01:
+        digits = 4
+    elif usd >= 1:
+        digits = 2
+    return f"${usd:.{digits}f}"
+
+
+def format_percent(fraction: float) -> str:
+    """Format a share of 1: `21 %`."""
+    return f"{round(fraction * 100)} %"
+
+
+def percent_shares(counts: Sequence[int]) -> list[int]:
+    """Return whole percentages that add up to 100 (largest remainder); all zero when there is nothing to share."""
+    return _largest_remainder(counts, 100)
+
+
+def _largest_remainder(counts: Sequence[int], whole: int) -> list[int]:
+    """Return whole numbers in the proportion of `counts` that add up to `whole`; all zero when there is nothing to share."""
+    total = sum(counts)
+    if total <= 0:
+        return [0] * len(counts)
+    exact = [count * whole / total for count in counts]
+    floors = [int(value) for value in exact]
+    missing = whole - sum(floors)
+    by_rest = sorted(range(len(exact)), key=lambda i: (floors[i] - exact[i], i))
+    for index in by_rest[:missing]:
+        floors[index] += 1
+    return floors
+
+
+def format_bytes(count: int) -> str:
+    """Format a size in decimal units, with one decimal below 10: `640 B`, `1.9 KB`, `5 MB`, `118 MB`, `1.5 GB`."""
+    if count < 1000:
+        return f"{count} B"
+    amount, units = count / 1000, ["KB", "MB", "GB"]
+    while amount >= 999.5 and len(units) > 1:
+        amount, units = amount / 1000, units[1:]
+    number = f"{amount:.1f}".removesuffix(".0") if amount < 9.95 else f"{amount:.0f}"
+    return f"{number} {units[0]}"
+
+
+def format_age(seconds: float) -> str:
+    """Format how long ago something was, in one unit: `now`, `2 min`, `3 h`, `13 d`."""
+    if seconds < 60:
+        return "now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min"
+    if seconds < 86_400:
+        return f"{int(seconds // 3600)} h"
+    return f"{int(seconds // 86_400)} d"
+
+
+def format_rough_duration(seconds: float) -> str:
+    """Format how long something lasted, in one unit: `under a minute`, `3 min`, `2 h`, `5 d`."""
+    return "under a minute" if seconds < 60 else format_age(seconds)
+
+
+def format_line_changes(
+    added: int, removed: int, minus: str
+) -> tuple[tuple[str, Literal["success", "error"]], ...]:
+    """Return added and removed lines with their colour roles: `+4`, `−1`; zeros are left out."""
+    signs: tuple[tuple[str, int, Literal["success", "error"]], ...] = (
+        ("+", added, "success"),
+        (minus, removed, "error"),
+    )
+    return tuple((f"{sign}{count}", role) for sign, count, role in signs if count)
