@@ -18,12 +18,11 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
-from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, Plan
+from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, ApprovalSheet, Plan
 from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.sheet import Sheet
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _OPENS_FILES = "sandbox "
@@ -70,7 +69,7 @@ class Sight:
         self.enough = False
 
 
-class ApprovalFrame(Sheet[DecidePermission | None]):
+class ApprovalFrame(ApprovalSheet):
     """The question and its answers, as they are drawn."""
 
     deaf: ClassVar[bool] = True
@@ -136,16 +135,6 @@ class ApprovalFrame(Sheet[DecidePermission | None]):
             self.redraw()
 
     # -- drawing ---------------------------------------------------------------------------------------------------
-
-    @property
-    def tiny(self) -> bool:
-        """Without room for more than the thing itself and a row of answers."""
-        return self.app.size.height < 16
-
-    @property
-    def screen_height(self) -> int:
-        """Rows of the screen."""
-        return self.app.size.height
 
     @property
     def tight(self) -> bool:

@@ -6,22 +6,21 @@ commands that change more than the workspace keep their row before all else that
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
-from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.effects import question_of
-from tui_agent.tui.text import clean, clean_line, fit
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.rows import Part, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 Answer = Literal["y", "s", "a", "n"]
 ANSWERS: tuple[Answer, ...] = ("y", "s", "a", "n")
@@ -51,8 +50,8 @@ LEAST = 3
 """Rows of a command that say something: its beginning, how much is left out, its end."""
 
 
-class ApprovalSheet(Protocol):
-    """What is drawn of an approval."""
+class ApprovalSheet(Sheet[DecidePermission | None]):
+    """The state of an approval that its rows are drawn from."""
 
     request: PermissionRequested
     asked: ApprovalBody
@@ -68,27 +67,22 @@ class ApprovalSheet(Protocol):
     subject: list[Strip]
 
     @property
-    def key_map(self) -> KeyMap: ...
-    @property
-    def looks(self) -> Looks: ...
-    @property
-    def tiny(self) -> bool: ...
-    @property
-    def tight(self) -> bool: ...
-    @property
-    def screen_height(self) -> int: ...
-    @property
-    def without(self) -> frozenset[str]: ...
+    def tiny(self) -> bool:
+        """Return True if there is room for no more than the request itself and a row of answers."""
+        return self.app.size.height < 16
 
-    def choice(self, answer: Answer) -> Choice: ...
-    def field_of(self, answer: Answer) -> Field | None: ...
-    def style(
-        self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
-    ) -> Style: ...
-    def line(
-        self, width: int, left: list[Part], right: list[Part] | None = None, ground: Role = "s3"
-    ) -> Strip: ...
-    def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip: ...
+    @property
+    def without(self) -> frozenset[str]:
+        """Return the names of the actions whose keys do nothing here."""
+        raise NotImplementedError
+
+    def choice(self, answer: Answer) -> Choice:
+        """Return what an answer allows, or why it is not offered."""
+        raise NotImplementedError
+
+    def field_of(self, answer: Answer) -> Field | None:
+        """Return the open field of an answer, None if it has none."""
+        raise NotImplementedError
 
 
 class Effects(NamedTuple):
@@ -230,20 +224,13 @@ class ApprovalRows:
 
     def head(self, width: int) -> list[Strip]:
         """The question, and the file that is meant."""
-        symbols = self._sheet.looks.symbols
-        right: list[Part] = []
-        if self._sheet.waiting > 1:
-            short = width < 34
-            right = [
-                part(
-                    f"1/{self._sheet.waiting}" if short else f"1 of {self._sheet.waiting} waiting",
-                    self._sheet.style("t2"),
-                )
-            ]
-        elif self._sheet.follow and width >= 60:
-            calls = counted(self._sheet.follow, f"more {self._sheet.request.verb} call")
-            said = f"{calls} {'follows' if self._sheet.follow == 1 else 'follow'}"
-            right = [part(clean_line(said), self._sheet.style("t2"))]
+        symbols, waiting, follow = self._sheet.looks.symbols, self._sheet.waiting, self._sheet.follow
+        queue = ""
+        if waiting > 1:
+            queue = f"1/{waiting}" if width < 34 else f"1 of {waiting} waiting"
+        elif follow and width >= 60:
+            calls = counted(follow, f"more {self._sheet.request.verb} call")
+            queue = f"{calls} {'follows' if follow == 1 else 'follow'}"
         title: list[Part] = [
             (symbols.waiting, self._sheet.style("warning", bold=True)),
             (" ", self._sheet.style()),
@@ -251,7 +238,7 @@ class ApprovalRows:
         ]
         if self._sheet.who:
             title.insert(2, part(f"{self._sheet.who}: ", self._sheet.style("accent", bold=True)))
-        rows = [self._sheet.line(width, title, right)]
+        rows = [self._sheet.line(width, title, [part(queue, self._sheet.style("t2"))] if queue else [])]
         if self._sheet.tiny:
             return rows
         return [*rows, *self._gap(width), *(self._sheet.subject if self._stands else [])]
@@ -267,7 +254,7 @@ class ApprovalRows:
 
     @property
     def _most_risk(self) -> int:
-        return _RISK_ROWS if self._sheet.screen_height >= _LOW else _RISK_ROWS - 1
+        return _RISK_ROWS if self._sheet.app.size.height >= _LOW else _RISK_ROWS - 1
 
     def _risk(self, width: int) -> list[Strip]:
         return [] if self._risk_scrolls(width) else self._sheet.asked.risk(width, self._most_risk)
@@ -285,9 +272,7 @@ class ApprovalRows:
             rows += [*self._gap(width), *self._sheet.asked.wrong(width, most)]
         if self._sheet.gated:
             said = "More than fits here: read it to its end first."
-            rows += [
-                self._sheet.line(width, [(one, self._sheet.style("warning"))]) for one in wrap(said, width)
-            ]
+            rows += self._sheet.text_rows(width, said, "warning")
         quiet = "" if self._sheet.typing else _NOTHING_RUNS
         if self._sheet.typing and self._sheet.chosen == "a":
             quiet = _EDITING
@@ -317,30 +302,21 @@ def answer_rows(sheet: ApprovalSheet, width: int) -> list[Strip]:
     """A row for each answer with its reach; what has no room beside stands below."""
     rows: list[Strip] = []
     for answer in ANSWERS:
-        chosen = answer == sheet.chosen
-        ground: Role = "selection" if chosen else "s3"
-        choice = sheet.choice(answer)
-        wish = f"answer {answer}"
-        fill = doing(sheet.style(ground=ground), wish)
-        mark = f"{sheet.looks.symbols.chosen} " if chosen else "  "
-        key_style = doing(sheet.style("accent" if choice.offered else "t3", ground, bold=True), wish)
-        words = doing(sheet.style("t1" if choice.offered else "t3", ground, bold=chosen), wish)
+        row = sheet.choice_row(answer == sheet.chosen, f"answer {answer}")
+        key, words, reach = ("accent", "t1", "t2") if sheet.choice(answer).offered else ("t3", "t3", "t3")
         left: list[Part] = [
-            (mark, sheet.style("accent", ground)),
-            (_key(sheet, answer), key_style),
-            ("  ", fill),
-            (_WORDS[answer].ljust(_BESIDE - 5), words),
+            row.mark,
+            (_key(sheet, answer), row.style(key, bold=True)),
+            ("  ", row.style()),
+            (_WORDS[answer].ljust(_BESIDE - 5), row.style(words, bold=row.chosen)),
         ]
         room = max(4, width - _BESIDE)
-        if sheet.field_of(answer) is not None:
-            first, *others = _typed(sheet, answer, room, ground)
-            rows.append(sheet.line(width, [*left, *first], ground=ground))
-            rows += [sheet.line(width, [(" " * _BESIDE, fill), *one], ground=ground) for one in others]
+        if sheet.field_of(answer) is None:
+            rows += row.hanging_rows(width, left, _reach(sheet, answer, room), row.style(reach))
             continue
-        said = doing(sheet.style("t2" if choice.offered else "t3", ground), wish)
-        reach, *more = _reach(sheet, answer, room)
-        rows.append(sheet.line(width, [*left, (reach, said)], ground=ground))
-        rows += [sheet.line(width, [(" " * _BESIDE, fill), (one, said)], ground=ground) for one in more]
+        indent = [(" " * _BESIDE, row.style())]
+        for number, typed in enumerate(_typed(sheet, answer, room, row.ground)):
+            rows.append(row.line(width, [*(indent if number else left), *typed]))
     return rows
 
 
@@ -407,14 +383,10 @@ def answers_in_one(sheet: ApprovalSheet, width: int) -> Strip:
         ]
         answers = ("n",)
     for answer in answers:
-        chosen = answer == sheet.chosen
-        offered = sheet.choice(answer).offered
-        ground: Role = "selection" if chosen else "s3"
-        wish = f"answer {answer}"
-        left.append(
-            (_key(sheet, answer), doing(sheet.style("accent" if offered else "t3", ground, bold=True), wish))
-        )
+        row = sheet.choice_row(answer == sheet.chosen, f"answer {answer}")
+        key, word = ("accent", "t1") if sheet.choice(answer).offered else ("t3", "t3")
+        left.append((_key(sheet, answer), row.style(key, bold=True)))
         if width >= 34 or (sheet.gated and width >= 20):
-            left.append((f" {_SHORT[answer]}", doing(sheet.style("t1" if offered else "t3", ground), wish)))
+            left.append((f" {_SHORT[answer]}", row.style(word)))
         left.append(("  ", sheet.style()))
     return sheet.line(width, left)
