@@ -28,7 +28,7 @@ from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, Look
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, LinePane
+from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
 from tui_agent.tui.widgets.lines import Lines
 from tui_agent.tui.widgets.listing import Listing
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
@@ -48,13 +48,16 @@ class PageHead(LinePane):
     title: Sequence[Part] = ()
     right: Sequence[Part] = ()
     columns: Callable[[int], Strip] | None = None
+    notice: Part | None = None
+    """A notice between the two, where there is room for it."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
         if height < 4 or self.columns is None:
             return [title]
-        empty = row(width, [], fill=self.style())
-        return [empty, title, empty, self.columns(width)]
+        notice = [("    ", self.style()), self.notice] if self.notice else []
+        middle = row(width, notice, fill=self.style())
+        return [row(width, [], fill=self.style()), title, middle, self.columns(width)]
 
 
 class Detail(Lines):
@@ -65,8 +68,11 @@ class Detail(Lines):
         self._draw = draw
 
     def on_resize(self) -> None:
-        """Another width: other rows."""
+        """Draw the rows for the new width."""
         self._draw()
+
+    def on_click(self, event: events.Click) -> None:
+        post_intent(self, event)
 
 
 class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
@@ -83,7 +89,7 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
     PageFrame #page-body { height: 1fr; }
     PageFrame #page-left { width: 1fr; height: 1fr; }
     PageFrame PageHead { height: 4; }
-    PageFrame Listing {
+    PageFrame #page-left > ScrollView {
         height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
     }
     PageFrame #page-detail {

@@ -4,7 +4,7 @@ Invariant: the rows are whoever made the list's; it knows how many there are and
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from textual import events
 from textual.geometry import Region, Size
@@ -25,6 +25,8 @@ class Listing(ScrollView, can_focus=True):
     """A list on the page's surface."""
 
     ALLOW_SELECT = False
+    rows_below: ClassVar[int] = 0
+    """Empty rows below the last row; the first of them stays in sight below the chosen row."""
     surface: Role = "s0"
 
     class Chosen(Message):
@@ -46,15 +48,16 @@ class Listing(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """The chosen row stays in sight."""
-        self.virtual_size = Size(self.size.width, self.count)
+        self.virtual_size = Size(self.size.width, self.count + self.rows_below)
         self.call_after_refresh(self._reveal)
 
-    def set_count(self, count: int, at: int) -> None:
-        """Other rows, of which this one is chosen."""
+    def set_count(self, count: int, at: int, *, reveal: bool = True) -> None:
+        """Show so many rows, of which this one is chosen."""
         self.count, self.at = count, max(0, min(at, count - 1))
-        self.virtual_size = Size(self.size.width, count)
+        self.virtual_size = Size(self.size.width, count + self.rows_below)
         self.refresh()
-        self.call_after_refresh(self._reveal)
+        if reveal:
+            self.call_after_refresh(self._reveal)
 
     def render_line(self, y: int) -> Strip:
         at, width = y + self.scroll_offset.y, self.size.width
@@ -85,10 +88,10 @@ class Listing(ScrollView, can_focus=True):
             self.post_message(self.Chosen())
 
     def _reveal(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height
+        top, height = self.scroll_offset.y, self.size.height - bool(self.rows_below)
         if self.at < top:
             self.scroll_to(y=self.at, animate=False, force=True)
-        elif height and self.at >= top + height:
+        elif height > 0 and self.at >= top + height:
             self.scroll_to(y=self.at - height + 1, animate=False, force=True)
 
     def on_click(self, event: events.Click) -> None:

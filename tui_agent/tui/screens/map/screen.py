@@ -150,11 +150,6 @@ class MapFrame(Page):
     use_action = "map_mention"
     detail_word = "more about it"
     AUTO_FOCUS = "MapListing"
-    DEFAULT_CSS = """
-    MapFrame MapListing {
-        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
-    }
-    """
 
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)

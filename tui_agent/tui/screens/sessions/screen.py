@@ -42,11 +42,6 @@ class SessionsFrame(Page):
     use_action = "sessions_open"
     detail_word = "more about it"
     AUTO_FOCUS = "SessionListing"
-    DEFAULT_CSS = """
-    SessionsFrame SessionListing {
-        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
-    }
-    """
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
