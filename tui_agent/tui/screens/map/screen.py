@@ -29,7 +29,7 @@ from tui_agent.tui.screens.map.queries import (
 )
 from tui_agent.tui.screens.map.rows import MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Page
-from tui_agent.tui.screens.sessions.head import SessionsHead, rows_for
+from tui_agent.tui.screens.sessions.table import SessionsHead, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field

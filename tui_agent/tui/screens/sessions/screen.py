@@ -15,11 +15,9 @@ from tui_agent.tui import format as units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.screens.page import OPENS, Page
-from tui_agent.tui.screens.sessions.actions import SessionActions
+from tui_agent.tui.screens.page import OPENS
+from tui_agent.tui.screens.sessions.actions import SessionActions, SessionQueries, SessionsPage
 from tui_agent.tui.screens.sessions.detail import Detail
-from tui_agent.tui.screens.sessions.head import SessionsHead, SessionsHeader, rows_for
-from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import (
     SORTS,
     Line,
@@ -28,14 +26,20 @@ from tui_agent.tui.screens.sessions.rows import (
     arranged,
     matching,
 )
-from tui_agent.tui.screens.sessions.table import RowPainter, SessionListing
+from tui_agent.tui.screens.sessions.table import (
+    RowPainter,
+    SessionListing,
+    SessionsHead,
+    SessionsHeader,
+    rows_for,
+)
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import part
 
 
-class SessionsFrame(Page):
+class SessionsFrame(SessionsPage):
     """The search, the sessions and their details, as they are drawn."""
 
     scope = "sessions"
@@ -95,10 +99,6 @@ class SessionsFrame(Page):
     def text(self) -> str:
         """What is looked for."""
         return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
-
-    def cancel_search(self) -> None:
-        """Stop the search that goes on."""
-        self.workers.cancel_group(self, "search")
 
     def typed(self) -> None:
         """Another text is looked for: names at once, texts when the typing rests."""

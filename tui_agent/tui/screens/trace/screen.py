@@ -131,11 +131,8 @@ class TraceScreen(Page):
     def key_scopes(self) -> Sequence[Scope]:
         return "trace", "rows"
 
-    def use(self) -> None:
-        """A press on the chosen row does nothing."""
-
     def enter(self) -> None:
-        """A press on the chosen row does nothing."""
+        """Do nothing on a press on the chosen row."""
 
     def fold(self, direction: int = 0) -> None:
         """Fold the chosen span, or open it; without a direction the other of the two."""
