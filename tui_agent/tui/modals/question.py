@@ -16,10 +16,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, wrap
@@ -93,10 +90,8 @@ class Question(Sheet[AnswerQuestion | None]):
         return [self.line(width, title), *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
-        look = Look(self.looks.palette, self.looks.symbols, width + MARGIN - 1, base="s3")
-        drawn = MarkdownStream(look, Place((), ()))
-        drawn.update(self.plan if self.plan is not None else self._text, done=True)
-        return [strip_of(row.runs, row.ground, width) for row in drawn.rows]
+        text = self.plan if self.plan is not None else self._text
+        return markdown_strips(text, self.looks, width - 1, "s3")
 
     def foot(self, width: int) -> list[Strip]:
         rows = self.spacer(width)

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.strip import Strip
 
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import whole_note
@@ -23,10 +24,7 @@ from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
 from tui_agent.tui.widgets.lines import Lines
@@ -349,18 +347,19 @@ class Facts:
 
     def markdown(self, text: str, *, most: int) -> None:
         """What an agent wrote; of a longer text than `most` rows the beginning."""
-        look = Look(self._looks.palette, self._looks.symbols, self.width - 3 + MARGIN, base="s1")
-        drawn = MarkdownStream(look, Place((), ()))
-        drawn.update(text, done=True)
+        strips = markdown_strips(text, self._looks, self.width - 3, "s1")
+        self.add_strips(strips[:most])
+        self._left_out(len(strips) - most)
+
+    def add_strips(self, strips: Sequence[Strip]) -> None:
+        """Add rows that were drawn for three cells less."""
         fill = self.style()
-        for one in drawn.rows[:most]:
-            inner = strip_of(one.runs, one.ground, self.width - 3)
-            self.rows.append(Strip.join([Strip.blank(2, fill), inner, Strip.blank(1, fill)]))
-        self._left_out(len(drawn.rows) - most)
+        left, right = Strip.blank(2, fill), Strip.blank(1, fill)
+        self.rows += [Strip.join([left, strip, right]) for strip in strips]
 
     def _left_out(self, rest: int) -> None:
         if rest > 0:
-            self.line([(f"{rest} more {'line' if rest == 1 else 'lines'}", self.style("t3"))])
+            self.line([(counted(rest, "more line"), self.style("t3"))])
 
     def heading(self, text: str) -> None:
         """A group's name, with a row before it."""

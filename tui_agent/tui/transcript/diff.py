@@ -68,10 +68,7 @@ def diff_rows(
     digits = max((len(str(line.number)) for line in lines), default=1)
     rows: list[Row] = []
     for line in lines:
-        if line.sign == "@":
-            rows.append(_line_row(line, [], digits, look, dim))
-            continue
-        line_tokens = next(before) if line.sign == "-" else next(after)
+        line_tokens = [] if line.sign == "@" else next(before if line.sign == "-" else after)
         rows.extend(_code_rows(line, line_tokens, digits, look, dim))
     return rows
 
@@ -93,12 +90,6 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
         shown.append(Run(" " * max(look.right - width_of(shown), 0), cells))
         rows.append(Row(shown, look.ground, joined=bool(rows)))
     return rows
-
-
-def _line_row(line: DiffLine, part: Sequence[Run], digits: int, look: Look, dim: bool) -> Row:
-    shown = [*_head(line, digits, look, dim), *part]
-    shown.append(Run(" " * max(look.right - width_of(shown), 0), look.s("t1", _ground(line, dim))))
-    return Row(shown, look.ground)
 
 
 def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:

@@ -164,10 +164,8 @@ class CheckpointsScreen(Page):
         if found.said:
             rows.text(found.said, "t3")
             return rows.rows
-        fill = rows.style()
-        edge = Strip.blank(2, fill)
-        inner = diff_strips(file.path, found.text, "", self.looks_of(), facts.width - 3)
-        return [*rows.rows, *(Strip.join([edge, one, Strip.blank(1, fill)]) for one in inner)]
+        rows.add_strips(diff_strips(file.path, found.text, "", self.looks_of(), facts.width - 3))
+        return rows.rows
 
     def _read_diffs(self, one: Kept) -> None:
         wanted = [file for file in one.files[:SHOWN_FILES] if file.told]
