@@ -18,7 +18,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
-from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, ApprovalSheet, Plan
+from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalSheet, Plan
 from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
@@ -115,7 +115,6 @@ class ApprovalFrame(ApprovalSheet):
         """Whether all that can scroll is in sight."""
         self.plan = Plan((), (), None)
         self.subject: list[Strip] = []
-        self._rows = ApprovalRows(self)
         self.asked = ApprovalBody(self, request, policy, workspace, blob)
 
     def on_mount(self) -> None:
@@ -153,8 +152,8 @@ class ApprovalFrame(ApprovalSheet):
     def _planned_whole(self, width: int) -> int:
         """Plan the rows; how many of the body can be in sight."""
         self.plan = Plan((), (), None)  # what is asked for to know the room knows of no plan yet
-        room = max(1, self.most_rows - len(self.head(width)) - len(self._rows.rest(width)))
-        self.plan = self._rows.plan(width, room)
+        room = max(1, self.most_rows - len(self.head(width)) - len(self.rest_rows(width)))
+        self.plan = self.plan_rows(width, room)
         left = room - len(self.plan.effects)
         self.fits = len(self.plan.body) <= left
         return left
@@ -165,18 +164,15 @@ class ApprovalFrame(ApprovalSheet):
         else:
             self.keys_changed()  # they follow what is in sight, and thus the size too
 
-    def head(self, width: int) -> list[Strip]:
-        return self._rows.head(width)
-
     def body(self, width: int) -> list[Strip]:
         if len(self.plan.body) > 0 and self.plan.body[0].cell_length != width:
-            self.plan = self._rows.plan(
-                width, self.most_rows - len(self.head(width)) - len(self._rows.rest(width))
+            self.plan = self.plan_rows(
+                width, self.most_rows - len(self.head(width)) - len(self.rest_rows(width))
             )
         return list(self.plan.body)
 
     def foot(self, width: int) -> list[Strip]:
-        return [*self.plan.effects, *self._rows.rest(width)]
+        return [*self.plan.effects, *self.rest_rows(width)]
 
     @property
     def without(self) -> frozenset[str]:

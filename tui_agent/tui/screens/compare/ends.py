@@ -12,7 +12,7 @@ from textual.strip import Strip
 from tui_agent.folds.comparison.fold import Comparison, Differing
 from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.compare.figures import missing, tools
-from tui_agent.tui.screens.compare.layout import MARGIN, Columns
+from tui_agent.tui.screens.compare.head import MARGIN, Columns
 from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role

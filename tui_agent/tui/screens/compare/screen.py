@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from pydantic import TypeAdapter, ValidationError
 from textual import events, on
 from textual.app import ComposeResult
 from textual.strip import Strip
@@ -15,16 +16,13 @@ from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.cli_client import Ask
+from tui_agent.tui.cli_client import Ask, json_rows, text_of
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.note import Level, Note
-from tui_agent.tui.screens.compare import query
 from tui_agent.tui.screens.compare.ends import Ends
-from tui_agent.tui.screens.compare.head import CompareHead, Moment
-from tui_agent.tui.screens.compare.header import CompareHeader
-from tui_agent.tui.screens.compare.layout import columns
+from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns
 from tui_agent.tui.screens.replay.pane import minutes
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
 from tui_agent.tui.text import clean_line
@@ -36,6 +34,32 @@ from tui_agent.tui.widgets.rows import Part, part
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
+
+
+async def ask_comparison(ask: Ask, names: tuple[str, ...]) -> Comparison | str:
+    """The comparison of these sessions, named as on the command line; or why there is none, in a sentence."""
+    status, said = await ask("compare", *names, "--json")
+    row = next((row for row in json_rows(said) if "left" in row), None)
+    if status or row is None:
+        return _sentence(said) or "The sessions could not be compared."
+    try:
+        return TypeAdapter(Comparison).validate_python(row)
+    except ValidationError:
+        return "The answer of another version of the program cannot be shown."
+
+
+async def export_comparison(ask: Ask, names: tuple[str, ...], folder: str) -> tuple[bool, str]:
+    """Write the comparison as Markdown, into this folder; whether that was done, and where it is or why it is not."""
+    status, said = await ask("compare", *names, "--markdown", "--json", "--cwd", folder)
+    path = next((text_of(row, "path") for row in json_rows(said)), "")
+    if status or not path:
+        return False, _sentence(said) or "The comparison could not be exported."
+    return True, f"Exported to {clean_line(path)}"
+
+
+def _sentence(said: str) -> str:
+    return clean_line(" ".join(said.split())).removeprefix("tui-agent: ")
+
 
 SAID_S: Final = 8.0
 PLAYED_S: Final = 10.0
@@ -97,7 +121,7 @@ class CompareFrame(PlayheadScreen):
         self.run_worker(self._read(), name="compare", exit_on_error=False)
 
     async def _read(self) -> None:
-        found = await query.ask_for(self._choices.ask, self.names)
+        found = await ask_comparison(self._choices.ask, self.names)
         if isinstance(found, str):
             self.dismiss(None)
             self._choices.nothing(found)
@@ -245,7 +269,7 @@ class CompareScreen(CompareFrame):
             self.app.run_worker(self._exported(), name="export", exit_on_error=False)
 
     async def _exported(self) -> None:
-        done, said = await query.export(self._choices.ask, self.names, self._choices.folder)
+        done, said = await export_comparison(self._choices.ask, self.names, self._choices.folder)
         (self.say if self.is_attached else self._choices.say)(said, "done" if done else "error")
 
     def open_help(self) -> None:

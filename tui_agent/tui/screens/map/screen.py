@@ -16,7 +16,6 @@ from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import json_rows, number_of
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.screens.map.detail import MapDetail
 from tui_agent.tui.screens.map.queries import (
     Answer,
     MapFile,
@@ -27,7 +26,7 @@ from tui_agent.tui.screens.map.queries import (
     state_words,
     words,
 )
-from tui_agent.tui.screens.map.rows import MapRows
+from tui_agent.tui.screens.map.rows import MapDetail, MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Page
 from tui_agent.tui.screens.sessions.table import SessionsHead, rows_for
 from tui_agent.tui.text import clean_line
