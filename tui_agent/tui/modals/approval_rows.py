@@ -289,16 +289,18 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         rows: list[Strip] = []
         for answer in ANSWERS:
             row = self.choice_row(answer == self.chosen, f"answer {answer}")
-            key, words, reach = ("accent", "t1", "t2") if self.choice(answer).offered else ("t3", "t3", "t3")
+            offered = self.choice(answer).offered
             left: list[Part] = [
                 row.mark,
-                (self._key(answer), row.style(key, bold=True)),
+                (self._key(answer), row.style("accent" if offered else "t3", bold=True)),
                 ("  ", row.style()),
-                (_WORDS[answer].ljust(_BESIDE - 5), row.style(words, bold=row.chosen)),
+                (_WORDS[answer].ljust(_BESIDE - 5), row.style("t1" if offered else "t3", bold=row.chosen)),
             ]
             room = max(4, width - _BESIDE)
             if self.field_of(answer) is None:
-                rows += row.hanging_rows(width, left, self._reach(answer, room), row.style(reach))
+                rows += row.hanging_rows(
+                    width, left, self._reach(answer, room), row.style("t2" if offered else "t3")
+                )
                 continue
             indent = [(" " * _BESIDE, row.style())]
             for number, typed in enumerate(self._typed(answer, room, row.ground)):
@@ -363,9 +365,9 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
             answers = ("n",)
         for answer in answers:
             row = self.choice_row(answer == self.chosen, f"answer {answer}")
-            key, word = ("accent", "t1") if self.choice(answer).offered else ("t3", "t3")
-            left.append((self._key(answer), row.style(key, bold=True)))
+            offered = self.choice(answer).offered
+            left.append((self._key(answer), row.style("accent" if offered else "t3", bold=True)))
             if width >= 34 or (self.gated and width >= 20):
-                left.append((f" {_SHORT[answer]}", row.style(word)))
+                left.append((f" {_SHORT[answer]}", row.style("t1" if offered else "t3")))
             left.append(("  ", self.style()))
         return self.line(width, left)

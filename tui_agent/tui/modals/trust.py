@@ -207,15 +207,14 @@ class TrustSheet(Sheet[Answer | None]):
 
     def _choice(self, room: int, number: int, choice: Choice) -> list[Strip]:
         row = self.choice_row(number + len(self.entries) == self.at, f"answer {number}")
-        key, name, about = ("accent", "t1", "t2") if choice.offered else ("t3", "t3", "t3")
         left: list[Part] = [
             row.mark,
-            (self.key_map.key_of(choice.action), row.style(key, bold=True)),
+            (self.key_map.key_of(choice.action), row.style("accent" if choice.offered else "t3", bold=True)),
             ("  ", row.style()),
-            (choice.name.ljust(22), row.style(name, bold=row.chosen)),
+            (choice.name.ljust(22), row.style("t1" if choice.offered else "t3", bold=row.chosen)),
         ]
         pieces = wrap(clean_line(self._about(choice, room - 27), reveal=True), max(12, room - 27))
-        return row.hanging_rows(room, left, pieces, row.style(about))
+        return row.hanging_rows(room, left, pieces, row.style("t2" if choice.offered else "t3"))
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

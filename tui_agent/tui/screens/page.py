@@ -27,8 +27,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
-from tui_agent.tui.widgets.lines import Lines
-from tui_agent.tui.widgets.listing import Listing
+from tui_agent.tui.widgets.listing import Lines, Listing
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 

@@ -25,8 +25,8 @@ from tui_agent.tui.theme.symbols import UNICODE, Symbols
 from tui_agent.tui.transcript.find import Finder
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import BlobWanted
-from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
-from tui_agent.tui.transcript.selection import Selection, restyle
+from tui_agent.tui.transcript.rows import DECOR, Row, Run, restyle, strip_of
+from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
 from tui_agent.tui.transcript.viewport import Line, Viewport

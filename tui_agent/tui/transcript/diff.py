@@ -7,13 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
 from typing import Final, Literal
 
 from tui_agent.tui.text import clean, take, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import Token, coloured, lexer_for, tokens
-from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, restyle, width_of, wrap
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -79,7 +78,8 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
         line_tokens = [(line.text, "t3")] if line.text else []
     runs = coloured(line_tokens, lambda role: look.s(role, ground), LITERAL)
     if line.changed and not dim:
-        runs = _strengthen(runs, line, look)
+        kind = "add" if line.sign == "+" else "del"
+        runs = restyle(runs, line.changed, look.s(f"diff-{kind}-text", f"diff-{kind}-strong"))  # type: ignore[arg-type]
     first = _head(line, digits, look, dim)
     room = max(look.right - width_of(first), 3)
     cells = look.s("t1", ground)
@@ -122,27 +122,6 @@ def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
         kept.append(run)
         room -= len(run.text)
     return kept
-
-
-def _strengthen(runs: Sequence[Run], line: DiffLine, look: Look) -> list[Run]:
-    style = (
-        look.s("diff-add-text", "diff-add-strong")
-        if line.sign == "+"
-        else look.s("diff-del-text", "diff-del-strong")
-    )
-    out: list[Run] = []
-    at = 0
-    for run in runs:
-        edges = [at]
-        for low, high in line.changed:
-            edges.extend(edge for edge in (low, high) if at < edge < at + len(run.text))
-        edges.append(at + len(run.text))
-        for low, high in pairwise(edges):
-            strong = any(first <= low and high <= last for first, last in line.changed)
-            text = run.text[low - at : high - at]
-            out.append(Run(text, style if strong else run.style, run.src))
-        at += len(run.text)
-    return out
 
 
 def _mark_changes(lines: Sequence[DiffLine]) -> None:

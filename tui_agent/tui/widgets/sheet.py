@@ -22,7 +22,7 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.lines import Lines
+from tui_agent.tui.widgets.listing import Lines
 from tui_agent.tui.widgets.rows import Part, cells, doing, intent_of, part, row, wide, wrap
 from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead
 

@@ -29,7 +29,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.lines import Lines
+from tui_agent.tui.widgets.listing import Lines
 from tui_agent.tui.widgets.rows import Part, part
 
 if TYPE_CHECKING:

@@ -148,7 +148,6 @@ class MapFrame(Page):
     scope: ClassVar[Scope] = "map"
     use_action = "map_mention"
     detail_word = "more about it"
-    AUTO_FOCUS = "MapListing"
 
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)

@@ -72,7 +72,7 @@ class SessionQueries:
         self._hits_for = ""
         self._previews: dict[str, tuple[float, JsonRow]] = {}
 
-    def _beside(self, work: Callable[[], Coroutine[None, None, object]], group: str) -> None:
+    def _beside(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> None:
         """Do it beside the screen, in place of what of its group still goes on."""
         screen = self._screen
         screen.run_worker(work, name=group, group=group, exclusive=True, exit_on_error=False)

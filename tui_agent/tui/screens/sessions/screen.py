@@ -45,7 +45,6 @@ class SessionsFrame(SessionsPage):
     scope = "sessions"
     use_action = "sessions_open"
     detail_word = "more about it"
-    AUTO_FOCUS = "SessionListing"
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)

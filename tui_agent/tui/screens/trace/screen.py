@@ -40,8 +40,6 @@ class TraceScreen(Page):
         "trace": "leave",
     }
 
-    AUTO_FOCUS = "SpanList"
-
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self.listing = self.spans = SpanList(self.looks_of)

@@ -20,7 +20,7 @@ from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.listing import ListRow
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 
 
@@ -313,27 +313,20 @@ def _columns(width: int, looks: Looks) -> Strip:
 
 
 def _row(one: Kept, width: int, looks: Looks, *, chosen: bool) -> Strip:
-    ground: Role = "selection" if chosen else "s0"
-    symbols, rich = looks.symbols, looks.palette.rich
-    fill = rich("t1", ground)
-    role: Role = "t1" if one.on_branch else "t3"
-    symbol = symbols.files if one.files and one.on_branch else symbols.dot
+    line, symbols = ListRow(looks, chosen), looks.symbols
+    changed = bool(one.files) and one.on_branch
+    left = line.first(symbols.files if changed else symbols.dot, "success" if changed else "t3")
     lines: list[Part] = []
     for words, hue in units.changed_lines(one.added, one.removed, symbols.minus):
-        lines += [(" ", fill), (words, rich(hue, ground))]
+        lines += [(" ", line.style()), (words, line.style(hue))]
     at_part = str(one.part) if one.part >= 0 else ""
     clock = time.strftime("%H:%M:%S", time.localtime(one.at)) if one.at else ""
     author = _AUTHORS.get(one.author, one.author)
-    right = _measures(width, author, at_part, lines, clock, rich("t2", ground))
-    left: list[Part] = [
-        (symbols.chosen if chosen else " ", rich("accent", ground)),
-        (" ", fill),
-        (symbol, rich("success" if one.files and one.on_branch else "t3", ground)),
-        (" ", fill),
-    ]
+    right = _measures(width, author, at_part, lines, clock, line.style("t2"))
     room = max(6, width - cells(left) - cells(right) - 4)
-    left += _named(one, room, rich(role, ground, bold=chosen), rich("t3", ground), symbols.ellipsis)
-    return row(width, left, right, fill=fill, ellipsis=symbols.ellipsis)
+    name = line.style("t1" if one.on_branch else "t3", bold=chosen)
+    left += _named(one, room, name, line.style("t3"), symbols.ellipsis)
+    return line.line(width, left, right)
 
 
 def _named(one: Kept, room: int, style: Style, quiet: Style, ellipsis: str) -> list[Part]:

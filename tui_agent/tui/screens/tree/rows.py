@@ -19,6 +19,7 @@ from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.listing import ListRow
 from tui_agent.tui.widgets.rows import Part, cells, part, row
 
 
@@ -219,30 +220,20 @@ def column_names(width: int, looks: Looks) -> Strip:
 
 def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
     """A branch, or a message on it."""
-    ground: Role = "selection" if chosen else "s0"
-    symbols = looks.symbols
-
-    def style(text: Role = "t1", *, bold: bool = False) -> Style:
-        return looks.palette.rich(text, ground, bold=bold)
-
+    line, symbols = ListRow(looks, chosen), looks.symbols
+    style = line.style
     symbol, role = state_symbol(node.came.state, symbols)
     elbow = "- " if symbols.name == "ascii" else "└ "
     indent = "  " * max(0, node.depth - 1) + (elbow if node.depth and not node.message else "")
     if node.message:
         indent += "  " * (2 if node.depth else 1)
-    left: list[Part] = [
-        (symbols.chosen if chosen else " ", style("accent")),
-        (" ", style()),
-        (symbol, style(role)),
-        (" ", style()),
-        (indent, style("t3")),
-    ]
+    left = [*line.first(symbol, role), (indent, style("t3"))]
     turns = str(node.turns) if not node.message else ""
     age = units.age(max(0.0, now - node.at)) if node.at else ""
     right: list[Part] = [(measures(width, turns, units.money(node.came.cost_usd), age), style("t2"))]
     room = max(4, width - cells(left) - cells(right) - 4)
     left += _said(node, room, style, symbols) if node.message else _named(node, room, style, symbols)
-    return row(width, left, right, fill=style(), ellipsis=symbols.ellipsis)
+    return line.line(width, left, right)
 
 
 def said(node: Node) -> str:
