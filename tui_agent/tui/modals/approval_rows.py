@@ -150,7 +150,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         raise NotImplementedError
 
     def plan_rows(self, width: int, room: int) -> Plan:
-        """What scrolls and what stands below it, in `room` rows."""
+        """Plan the rows that scroll and those below them, in `room` rows."""
         asked = self.asked
         if self.policy_shown:
             return Plan(asked.policy(width, self.granted), (), None)
@@ -249,7 +249,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         return [] if self._risk_scrolls(width) else self.asked.risk(width, self._most_risk)
 
     def rest_rows(self, width: int) -> list[Strip]:
-        """What stands below the effects: the risk, the answers, the keys."""
+        """Draw the rows below the effects: the risk, the answers, the keys."""
         if self.tiny:
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = self._risk(width)
@@ -312,7 +312,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         return self.key_map.key_of(_ACTIONS[answer])
 
     def _typed_row(self, width: int) -> Strip:
-        """What is typed alone, for the smallest screens."""
+        """Draw only the open field, for the smallest screens."""
         key: Part = (f"{self._key(self.chosen)} ", self.style("accent", "selection", bold=True))
         return self.line(width, [key, *self._typed(self.chosen, max(1, width - 2), "selection", most=1)[0]])
 

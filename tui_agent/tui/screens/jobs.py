@@ -102,7 +102,7 @@ class JobsScreen(Page):
 
     def _empty(self) -> list[str]:
         """What stands in place of the list, where there is no job."""
-        room = self.app.size.width - (0 if self.narrow else self.beside) - 8
+        room = self.app.size.width - (0 if self.narrow else self.detail_width) - 8
         return [] if self.context.jobs.jobs else wrap(NOTHING, max(10, room))
 
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:

@@ -144,8 +144,8 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         return self.app.size.width < DETAIL_FROM
 
     @property
-    def beside(self) -> int:
-        """Cells of the detail where it stands beside the list."""
+    def detail_width(self) -> int:
+        """Return the cells of the detail beside the list."""
         width = self.app.size.width
         return 54 if width >= 160 else 46 if width >= 120 else 40
 
@@ -155,7 +155,7 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         self.detail.display = self._open or not self.narrow
         alone = self.narrow and self._open
         self.left.display = not alone
-        self.detail.styles.width = "100%" if alone else self.beside
+        self.detail.styles.width = "100%" if alone else self.detail_width
         self.header.display = self.footer.display = height >= 10
         self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.is_airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1

@@ -5,10 +5,12 @@ changes or removes something is done by the command line, and what cannot be und
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from textual.worker import WorkType
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import counted
@@ -72,8 +74,8 @@ class SessionQueries:
         self._hits_for = ""
         self._previews: dict[str, tuple[float, JsonRow]] = {}
 
-    def _beside(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> None:
-        """Do it beside the screen, in place of what of its group still goes on."""
+    def _beside(self, work: WorkType[None], group: str) -> None:
+        """Run work beside the screen; it replaces the running work of its group."""
         screen = self._screen
         screen.run_worker(work, name=group, group=group, exclusive=True, exit_on_error=False)
 

@@ -54,7 +54,7 @@ class TraceScreen(Page):
         self.set_interval(FOLLOW_S, self.follow)
 
     @property
-    def beside(self) -> int:
+    def detail_width(self) -> int:
         width = self.app.size.width
         return 54 if width >= 180 else 46 if width >= 140 else 40
 

@@ -282,10 +282,10 @@ class SpanList(Listing):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
+        """Fold or open the span whose mark was pressed; any other press is the list's."""
         name, _, index = intent_of(event.style).partition(" ")
         if name == "fold":
             event.stop()
+            event.prevent_default()
             span = self.view.spans[int(index)]
             self._set_fold(span.index, not is_folded(span, self.view, self._folds()))
-        else:
-            super().on_click(event)

@@ -6,10 +6,8 @@ Invariant: drawing and reading are pure; a field that is missing or of another t
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from pydantic import JsonValue
-from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.tui import format as units
@@ -186,12 +184,6 @@ COST_FROM, TURNS_FROM = 44, 66
 WENT_ON = "went on without a new message"
 
 
-class Paint(Protocol):
-    """A style on a row's ground."""
-
-    def __call__(self, text: Role = "t1", *, bold: bool = False) -> Style: ...
-
-
 def state_symbol(state: str, symbols: Symbols) -> tuple[str, Role]:
     """A state's symbol and its role."""
     known: dict[str, tuple[str, Role]] = {
@@ -221,18 +213,17 @@ def column_names(width: int, looks: Looks) -> Strip:
 def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
     """A branch, or a message on it."""
     line, symbols = ListRow(looks, chosen), looks.symbols
-    style = line.style
     symbol, role = state_symbol(node.came.state, symbols)
     elbow = "- " if symbols.name == "ascii" else "└ "
     indent = "  " * max(0, node.depth - 1) + (elbow if node.depth and not node.message else "")
     if node.message:
         indent += "  " * (2 if node.depth else 1)
-    left = [*line.first(symbol, role), (indent, style("t3"))]
+    left = [*line.first(symbol, role), (indent, line.style("t3"))]
     turns = str(node.turns) if not node.message else ""
     age = units.age(max(0.0, now - node.at)) if node.at else ""
-    right: list[Part] = [(measures(width, turns, units.money(node.came.cost_usd), age), style("t2"))]
+    right: list[Part] = [(measures(width, turns, units.money(node.came.cost_usd), age), line.style("t2"))]
     room = max(4, width - cells(left) - cells(right) - 4)
-    left += _said(node, room, style, symbols) if node.message else _named(node, room, style, symbols)
+    left += _said(node, room, line, symbols) if node.message else _named(node, room, line, symbols)
     return line.line(width, left, right)
 
 
@@ -242,20 +233,20 @@ def said(node: Node) -> str:
     return f"again: {text}" if text and not node.text else text or WENT_ON
 
 
-def _said(node: Node, room: int, style: Paint, symbols: Symbols) -> list[Part]:
-    return [part(fit(said(node), room, symbols.ellipsis), style("t1" if node.text else "t2"))]
+def _said(node: Node, room: int, line: ListRow, symbols: Symbols) -> list[Part]:
+    return [part(fit(said(node), room, symbols.ellipsis), line.style("t1" if node.text else "t2"))]
 
 
-def _named(node: Node, room: int, style: Paint, symbols: Symbols) -> list[Part]:
+def _named(node: Node, room: int, line: ListRow, symbols: Symbols) -> list[Part]:
     """Name, where one is, and as much of what is different and how it stands as there is room for."""
-    found: list[Part] = [(node.name, style(bold=True))]
+    found: list[Part] = [(node.name, line.style(bold=True))]
     if node.current:
-        found.append(("  here", style("accent", bold=True)))
+        found.append(("  here", line.style("accent", bold=True)))
     facts: list[tuple[str, Role]] = [(", ".join(node.changed), "t2"), (node.came.words, "t3")]
     for text, role in facts:
         space = room - cells(found) - 2
         if text and space >= min(len(text), 12):
-            found.append((f"  {fit(clean_line(text), space, symbols.ellipsis)}", style(role)))
+            found.append((f"  {fit(clean_line(text), space, symbols.ellipsis)}", line.style(role)))
     return found
 
 
