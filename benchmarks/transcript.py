@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.tui.transcript.samples import Samples, TranscriptApp, diff_block
 from tui_agent.folds.transcript.entries import TranscriptView
-from tui_agent.tui.transcript.pace import Pace
+from tui_agent.tui.transcript.canvas import Pace
 
 SIZE = (120, 40)
 REPLY = 80_000

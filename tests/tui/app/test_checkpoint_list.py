@@ -6,8 +6,7 @@ from tests.tui.app.branching import Walked, walk
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.picker import Picker
-from tui_agent.tui.screens.tree.checkpoint_rows import kept_rows
-from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
+from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen, kept_rows
 
 
 def names(walked: Walked) -> list[str]:

@@ -256,3 +256,19 @@ async def test_what_a_press_on_the_head_opens_over_the_chat_is_answered() -> Non
         await driven.pilot.pause()
         assert len(driven.app.screen_stack) == 1
         assert [one for one in driven.session.submitted if isinstance(one, SetPolicy)]
+
+
+async def test_a_click_chooses_a_span_and_a_click_on_its_mark_folds_it() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3", "home")
+        spans = driven.app.screen.query_one(SpanList)
+        assert await driven.pilot.click(SpanList, offset=(30, 2))
+        await driven.settle()
+        assert spans.at == 2 and driven.app.screen.is_current
+        count = len(spans.shown)
+        assert await driven.pilot.click(SpanList, offset=(4, 0))
+        await driven.settle()
+        assert len(spans.shown) < count and spans.folds[spans.view.roots[0]]
+        assert await driven.pilot.click(SpanList, offset=(4, 0))
+        await driven.settle()
+        assert len(spans.shown) == count

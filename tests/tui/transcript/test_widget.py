@@ -16,8 +16,8 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.theme import bundled_folder, load_theme
+from tui_agent.tui.transcript.canvas import Pace
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
-from tui_agent.tui.transcript.pace import Pace
 from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.viewport import Line
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -258,18 +258,6 @@ async def test_find_goes_through_hits_and_opens_what_hides_them() -> None:
         assert widget.find_next(forward=False)
         assert widget.cursor == first
         assert widget.find("") == 0
-
-
-async def test_fold_all_and_unfold_all() -> None:
-    async with running(night_shift(), (112, 80)) as (app, pilot):
-        widget = app.transcript
-        widget.fold_all()
-        await pilot.pause()
-        assert not any("│" in line for line in screen(widget))
-        assert any("Cause" in line for line in screen(widget))
-        widget.unfold_all()
-        await pilot.pause()
-        assert any("assert x == 3" in line for line in screen(widget))
 
 
 async def test_running_calls_show_their_time_once_a_second() -> None:

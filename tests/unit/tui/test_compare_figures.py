@@ -6,7 +6,7 @@ from tests.stubs.rows import rows
 from tui_agent.folds.comparison.fold import ForkPoint
 from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.tui.screens.compare.figures import at_time, beginning, figures, tools, who
-from tui_agent.tui.screens.compare.layout import columns
+from tui_agent.tui.screens.compare.head import columns
 
 LEFT = Side("ses_a", "main", model="m", effort="high", policy="ask", duration_ms=2_000, cost_usd=0.5)
 

@@ -11,6 +11,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.modals.viewer import Viewer, newest_only
 from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.units import format_line_changes
 
 
 def show_diff(context: AppContext, argument: str) -> None:
@@ -72,13 +73,17 @@ def _count(files: list[ChangedFile]) -> str:
 def _totals(context: AppContext, comparisons: dict[str, Compared]) -> str:
     added = sum(comparison.added for comparison in comparisons.values())
     removed = sum(comparison.removed for comparison in comparisons.values())
-    return " ".join(words for words, _ in changed_lines(added, removed, context.app.looks.symbols.minus))
+    return " ".join(
+        words for words, _ in format_line_changes(added, removed, context.app.looks.symbols.minus)
+    )
 
 
 def _file_rows(viewer: Viewer, file: ChangedFile, comparison: Compared | None, width: int) -> list[Strip]:
     left: list[Part] = [part(file.path, viewer.style(bold=True)), ("  ", viewer.style())]
     if comparison is not None:
-        for words, role in changed_lines(comparison.added, comparison.removed, viewer.looks.symbols.minus):
+        for words, role in format_line_changes(
+            comparison.added, comparison.removed, viewer.looks.symbols.minus
+        ):
             left.append((f" {words}", viewer.style(role)))
     kind = "  created" if file.before is None else "  removed" if file.after is None else ""
     left.append((kind, viewer.style("t3")))

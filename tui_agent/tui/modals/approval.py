@@ -18,12 +18,11 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
-from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalRows, Plan
+from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalSheet, Plan
 from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.sheet import Sheet
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _OPENS_FILES = "sandbox "
@@ -70,7 +69,7 @@ class Sight:
         self.enough = False
 
 
-class ApprovalFrame(Sheet[DecidePermission | None]):
+class ApprovalFrame(ApprovalSheet):
     """The question and its answers, as they are drawn."""
 
     deaf: ClassVar[bool] = True
@@ -116,7 +115,6 @@ class ApprovalFrame(Sheet[DecidePermission | None]):
         """Whether all that can scroll is in sight."""
         self.plan = Plan((), (), None)
         self.subject: list[Strip] = []
-        self._rows = ApprovalRows(self)
         self.asked = ApprovalBody(self, request, policy, workspace, blob)
 
     def on_mount(self) -> None:
@@ -138,16 +136,6 @@ class ApprovalFrame(Sheet[DecidePermission | None]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     @property
-    def tiny(self) -> bool:
-        """Without room for more than the thing itself and a row of answers."""
-        return self.app.size.height < 16
-
-    @property
-    def screen_height(self) -> int:
-        """Rows of the screen."""
-        return self.app.size.height
-
-    @property
     def tight(self) -> bool:
         return self.app.size.height < 30
 
@@ -164,8 +152,8 @@ class ApprovalFrame(Sheet[DecidePermission | None]):
     def _planned_whole(self, width: int) -> int:
         """Plan the rows; how many of the body can be in sight."""
         self.plan = Plan((), (), None)  # what is asked for to know the room knows of no plan yet
-        room = max(1, self.most_rows - len(self.head(width)) - len(self._rows.rest(width)))
-        self.plan = self._rows.plan(width, room)
+        room = max(1, self.most_rows - len(self.head(width)) - len(self.rest_rows(width)))
+        self.plan = self.plan_rows(width, room)
         left = room - len(self.plan.effects)
         self.fits = len(self.plan.body) <= left
         return left
@@ -176,18 +164,15 @@ class ApprovalFrame(Sheet[DecidePermission | None]):
         else:
             self.keys_changed()  # they follow what is in sight, and thus the size too
 
-    def head(self, width: int) -> list[Strip]:
-        return self._rows.head(width)
-
     def body(self, width: int) -> list[Strip]:
         if len(self.plan.body) > 0 and self.plan.body[0].cell_length != width:
-            self.plan = self._rows.plan(
-                width, self.most_rows - len(self.head(width)) - len(self._rows.rest(width))
+            self.plan = self.plan_rows(
+                width, self.most_rows - len(self.head(width)) - len(self.rest_rows(width))
             )
         return list(self.plan.body)
 
     def foot(self, width: int) -> list[Strip]:
-        return [*self.plan.effects, *self._rows.rest(width)]
+        return [*self.plan.effects, *self.rest_rows(width)]
 
     @property
     def without(self) -> frozenset[str]:

@@ -134,21 +134,15 @@ class ApprovalBody:
         rows = self.deeds(width, grave=True)
         if len(rows) <= room:
             return rows
-        return (
-            [
-                *rows[: room - 1],
-                *self._notes(width, f"and more: {self._sheet.key_map.key_of('whole_command')} shows all"),
-            ]
-            if room
-            else []
-        )
+        more = f"and more: {self._sheet.key_map.key_of('whole_command')} shows all"
+        return [*rows[: room - 1], *self._notes(width, more)] if room else []
 
     def around(self, width: int) -> list[Strip]:
         """Where it runs, what takes it back and why it is asked about."""
         return [*self._where(width), *self._labelled(width)]
 
     def _notes(self, width: int, text: str) -> list[Strip]:
-        return [self._sheet.line(width, [(piece, self._sheet.style("t3"))]) for piece in wrap(text, width)]
+        return self._sheet.text_rows(width, text, "t3")
 
     def _where(self, width: int) -> list[Strip]:
         runs = self.runs
@@ -164,8 +158,7 @@ class ApprovalBody:
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
             if width < NARROW:
-                pieces = wrap(f"{label} {text}", width)
-                rows += [self._sheet.line(width, [(piece, self._sheet.style())]) for piece in pieces]
+                rows += self._sheet.text_rows(width, f"{label} {text}")
                 continue
             for at, piece in enumerate(wrap(text, max(10, width - 9))):
                 left: list[Part] = [(label.ljust(9) if at == 0 else " " * 9, self._sheet.style("t2"))]
@@ -186,16 +179,8 @@ class ApprovalBody:
         if 0 < most < len(pieces):
             left = " ".join(pieces[most - 1 :])
             pieces = [*pieces[: most - 1], fit(left, max(1, width - 2), self._sheet.looks.symbols.ellipsis)]
-        return [
-            self._sheet.line(
-                width,
-                [
-                    (mark if at == 0 else " ", self._sheet.style(role, bold=True)),
-                    (f" {piece}", self._sheet.style()),
-                ],
-            )
-            for at, piece in enumerate(pieces)
-        ]
+        first = [(f"{mark} ", self._sheet.style(role, bold=True))]
+        return self._sheet.hanging_rows(width, first, pieces, self._sheet.style())
 
     def policy(self, width: int, granted: Sequence[str]) -> list[Strip]:
         """What the policies let happen, which one stands, and what was allowed for this session."""
@@ -215,15 +200,10 @@ class ApprovalBody:
                 self._sheet.line(width, [("Allowed in this session", style(bold=True))]),
             ]
             for rule in granted:
-                rows += [self._sheet.line(width, [(piece, style())]) for piece in wrap(named(rule), width)]
-        rows.append(self._sheet.line(width, []))
-        return [
-            *rows,
-            *self._notes(
-                width,
-                f"{self._sheet.key_map.key_of('next_policy')} or /policy changes it, after this answer.",
-            ),
-        ]
+                rows += self._sheet.text_rows(width, named(rule))
+        key = self._sheet.key_map.key_of("next_policy")
+        note = self._notes(width, f"{key} or /policy changes it, after this answer.")
+        return [*rows, self._sheet.line(width, []), *note]
 
     def _folder(self, cwd: str) -> str:
         home = str(Path.home())

@@ -6,22 +6,21 @@ commands that change more than the workspace keep their row before all else that
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
-from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.effects import question_of
-from tui_agent.tui.text import clean, clean_line, fit
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.rows import Part, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 Answer = Literal["y", "s", "a", "n"]
 ANSWERS: tuple[Answer, ...] = ("y", "s", "a", "n")
@@ -49,46 +48,6 @@ _EDITING = "Edit the rule; it is kept so"
 
 LEAST = 3
 """Rows of a command that say something: its beginning, how much is left out, its end."""
-
-
-class ApprovalSheet(Protocol):
-    """What is drawn of an approval."""
-
-    request: PermissionRequested
-    asked: ApprovalBody
-    granted: Sequence[str]
-    who: str
-    waiting: int
-    follow: int
-    chosen: Answer
-    typing: bool
-    expanded: bool
-    policy_shown: bool
-    gated: bool
-    subject: list[Strip]
-
-    @property
-    def key_map(self) -> KeyMap: ...
-    @property
-    def looks(self) -> Looks: ...
-    @property
-    def tiny(self) -> bool: ...
-    @property
-    def tight(self) -> bool: ...
-    @property
-    def screen_height(self) -> int: ...
-    @property
-    def without(self) -> frozenset[str]: ...
-
-    def choice(self, answer: Answer) -> Choice: ...
-    def field_of(self, answer: Answer) -> Field | None: ...
-    def style(
-        self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
-    ) -> Style: ...
-    def line(
-        self, width: int, left: list[Part], right: list[Part] | None = None, ground: Role = "s3"
-    ) -> Strip: ...
-    def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip: ...
 
 
 class Effects(NamedTuple):
@@ -156,265 +115,259 @@ def _ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> Seq
     return [*rows[:first], more(len(rows) - kept), *(rows[-last:] if last else ())]
 
 
-class ApprovalRows:
-    """Draws an approval."""
+class ApprovalSheet(Sheet[DecidePermission | None]):
+    """The state of an approval that its rows are drawn from."""
 
-    def __init__(self, sheet: ApprovalSheet) -> None:
-        self._sheet = sheet
+    request: PermissionRequested
+    asked: ApprovalBody
+    granted: Sequence[str]
+    who: str
+    waiting: int
+    follow: int
+    chosen: Answer
+    typing: bool
+    expanded: bool
+    policy_shown: bool
+    gated: bool
+    subject: list[Strip]
 
-    def plan(self, width: int, room: int) -> Plan:
-        """What scrolls and what stands below it, in `room` rows."""
-        asked = self._sheet.asked
-        if self._sheet.policy_shown:
-            return Plan(asked.policy(width, self._sheet.granted), (), None)
-        if self._sheet.tiny:
+    @property
+    def tiny(self) -> bool:
+        """Return True if there is room for no more than the request itself and a row of answers."""
+        return self.app.size.height < 16
+
+    @property
+    def without(self) -> frozenset[str]:
+        """Return the names of the actions whose keys do nothing here."""
+        raise NotImplementedError
+
+    def choice(self, answer: Answer) -> Choice:
+        """Return what an answer allows, or why it is not offered."""
+        raise NotImplementedError
+
+    def field_of(self, answer: Answer) -> Field | None:
+        """Return the open field of an answer, None if it has none."""
+        raise NotImplementedError
+
+    def plan_rows(self, width: int, room: int) -> Plan:
+        """Plan the rows that scroll and those below them, in `room` rows."""
+        asked = self.asked
+        if self.policy_shown:
+            return Plan(asked.policy(width, self.granted), (), None)
+        if self.tiny:
             return self._tiny_plan(width)
-        subject = [] if self._stands else self._sheet.subject
+        subject = [] if self._stands else self.subject
         if asked.runs is None:
-            effects = asked.effects(width, roomy=not self._sheet.tight)
+            effects = asked.effects(width, roomy=not self.tight)
             rows = asked.preview(width)
-            if self._sheet.expanded:
+            if self.expanded:
                 risk = asked.risk(width) if self._risk_scrolls(width) else []
                 must, change = len(subject) + min(1, len(rows)), len(subject) + len(rows)
                 return Plan([*subject, *rows, *risk, *effects], (), must, change=change)
             return plan_change(subject, rows, effects, room)
-        if self._sheet.expanded:
+        if self.expanded:
             rows = asked.preview(width)
             deeds = asked.effects(width, roomy=False, why=False)
             first = [*rows, *deeds, *(asked.risk(width) if self._risk_scrolls(width) else [])]
             return Plan([*first, *asked.effects(width, roomy=True)[:1]], (), len(first), cut=True)
         said = [
-            Effects(asked.effects(width, roomy=not self._sheet.tight)),
-            Effects(asked.effects(width, roomy=not self._sheet.tight, grave=True)),
+            Effects(asked.effects(width, roomy=not self.tight)),
+            Effects(asked.effects(width, roomy=not self.tight, grave=True)),
             Effects(asked.effects(width, roomy=False, grave=True)),
             Effects(asked.effects(width, roomy=False, grave=True, why=False)),
         ]
-        rows = asked.preview(width, edges=not self._sheet.tight)
+        rows = asked.preview(width, edges=not self.tight)
         if len(rows) + len(said[0].rows) > room:
             rows = asked.preview(width)
         return plan_command(rows, said, lambda most: asked.few(width, most), room, self._more(width))
 
     def _tiny_plan(self, width: int) -> Plan:
         """What matters first, all of it in the part that scrolls."""
-        asked = self._sheet.asked
+        asked = self.asked
         thing = asked.preview(width)
         runs = asked.runs is not None
-        first = [*(asked.wrong(width) if self._sheet.typing else []), *self._sheet.subject]
+        first = [*(asked.wrong(width) if self.typing else []), *self.subject]
         grave = [
             *asked.risk(width),
-            *(asked.deeds(width, grave=True) if runs and self._sheet.request.deeds else []),
+            *(asked.deeds(width, grave=True) if runs and self.request.deeds else []),
         ]
         must = len(first) + (len(thing) + len(grave) if runs else min(1, len(thing)))
-        rest = (
-            asked.around(width) if runs and self._sheet.request.deeds else asked.effects(width, roomy=False)
-        )
+        rest = asked.around(width) if runs and self.request.deeds else asked.effects(width, roomy=False)
         return Plan([*first, *thing, *grave, *rest], (), must)
 
     def _more(self, width: int) -> Callable[[int], Strip]:
-        ellipsis = self._sheet.looks.symbols.ellipsis
-        ground = self._sheet.style("accent", "sunk")
+        ellipsis = self.looks.symbols.ellipsis
+        ground = self.style("accent", "sunk")
 
         def row(count: int) -> Strip:
-            key = self._sheet.key_map.key_of(
-                "whole_file" if self._sheet.asked.runs is None else "whole_command"
-            )
+            key = self.key_map.key_of("whole_file" if self.asked.runs is None else "whole_command")
             said = f"  {ellipsis} {counted(count, 'more line')}, {key} shows all"
-            return self._sheet.line(width, [(said, ground)], ground="sunk")
+            return self.line(width, [(said, ground)], ground="sunk")
 
         return row
 
     @property
     def _stands(self) -> bool:
         """Whether the file's name stands above what scrolls; a very long one scrolls with it."""
-        return not self._sheet.tiny and len(self._sheet.subject) <= 3
+        return not self.tiny and len(self.subject) <= 3
 
     def head(self, width: int) -> list[Strip]:
         """The question, and the file that is meant."""
-        symbols = self._sheet.looks.symbols
-        right: list[Part] = []
-        if self._sheet.waiting > 1:
-            short = width < 34
-            right = [
-                part(
-                    f"1/{self._sheet.waiting}" if short else f"1 of {self._sheet.waiting} waiting",
-                    self._sheet.style("t2"),
-                )
-            ]
-        elif self._sheet.follow and width >= 60:
-            calls = counted(self._sheet.follow, f"more {self._sheet.request.verb} call")
-            said = f"{calls} {'follows' if self._sheet.follow == 1 else 'follow'}"
-            right = [part(clean_line(said), self._sheet.style("t2"))]
+        symbols, waiting, follow = self.looks.symbols, self.waiting, self.follow
+        queue = ""
+        if waiting > 1:
+            queue = f"1/{waiting}" if width < 34 else f"1 of {waiting} waiting"
+        elif follow and width >= 60:
+            calls = counted(follow, f"more {self.request.verb} call")
+            queue = f"{calls} {'follows' if follow == 1 else 'follow'}"
         title: list[Part] = [
-            (symbols.waiting, self._sheet.style("warning", bold=True)),
-            (" ", self._sheet.style()),
-            (question_of(self._sheet.request), self._sheet.style(bold=True)),
+            (symbols.waiting, self.style("warning", bold=True)),
+            (" ", self.style()),
+            (question_of(self.request), self.style(bold=True)),
         ]
-        if self._sheet.who:
-            title.insert(2, part(f"{self._sheet.who}: ", self._sheet.style("accent", bold=True)))
-        rows = [self._sheet.line(width, title, right)]
-        if self._sheet.tiny:
+        if self.who:
+            title.insert(2, part(f"{self.who}: ", self.style("accent", bold=True)))
+        rows = [self.line(width, title, [part(queue, self.style("t2"))] if queue else [])]
+        if self.tiny:
             return rows
-        return [*rows, *self._gap(width), *(self._sheet.subject if self._stands else [])]
+        return [*rows, *self._gap(width), *(self.subject if self._stands else [])]
 
     def _gap(self, width: int) -> list[Strip]:
         """An empty row, where the screen has room for such."""
-        return [] if self._sheet.tight else [self._sheet.line(width, [])]
+        return [] if self.tight else [self.line(width, [])]
 
     def _risk_scrolls(self, width: int) -> bool:
         """Whether the warning stands in what scrolls, whole: it is too long to stand above the answers."""
-        shown = self._sheet.expanded and not self._sheet.policy_shown
-        return shown and len(self._sheet.asked.risk(width)) > self._most_risk
+        shown = self.expanded and not self.policy_shown
+        return shown and len(self.asked.risk(width)) > self._most_risk
 
     @property
     def _most_risk(self) -> int:
-        return _RISK_ROWS if self._sheet.screen_height >= _LOW else _RISK_ROWS - 1
+        return _RISK_ROWS if self.app.size.height >= _LOW else _RISK_ROWS - 1
 
     def _risk(self, width: int) -> list[Strip]:
-        return [] if self._risk_scrolls(width) else self._sheet.asked.risk(width, self._most_risk)
+        return [] if self._risk_scrolls(width) else self.asked.risk(width, self._most_risk)
 
-    def rest(self, width: int) -> list[Strip]:
-        """What stands below the effects: the risk, the answers, the keys."""
-        if self._sheet.tiny:
-            return [
-                typed_row(self._sheet, width) if self._sheet.typing else answers_in_one(self._sheet, width)
-            ]
+    def rest_rows(self, width: int) -> list[Strip]:
+        """Draw the rows below the effects: the risk, the answers, the keys."""
+        if self.tiny:
+            return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = self._risk(width)
         rows = [*(self._gap(width) if risk else []), *risk]
-        if self._sheet.request.wrong:
-            most = _RISK_ROWS if self._sheet.tight else 2 * _RISK_ROWS
-            rows += [*self._gap(width), *self._sheet.asked.wrong(width, most)]
-        if self._sheet.gated:
+        if self.request.wrong:
+            most = _RISK_ROWS if self.tight else 2 * _RISK_ROWS
+            rows += [*self._gap(width), *self.asked.wrong(width, most)]
+        if self.gated:
             said = "More than fits here: read it to its end first."
-            rows += [
-                self._sheet.line(width, [(one, self._sheet.style("warning"))]) for one in wrap(said, width)
-            ]
-        quiet = "" if self._sheet.typing else _NOTHING_RUNS
-        if self._sheet.typing and self._sheet.chosen == "a":
+            rows += self.text_rows(width, said, "warning")
+        quiet = "" if self.typing else _NOTHING_RUNS
+        if self.typing and self.chosen == "a":
             quiet = _EDITING
-        last = self._sheet.keys_line(width, self._keys(), quiet)
-        return [*rows, self._sheet.line(width, []), *answer_rows(self._sheet, width), *self._gap(width), last]
+        last = self.keys_line(width, self._keys(), quiet)
+        return [*rows, self.line(width, []), *self._answer_rows(width), *self._gap(width), last]
 
     def _keys(self) -> list[KeyHint]:
-        hint, less = self._sheet.key_map.hint, "less" if self._sheet.expanded else ""
-        if self._sheet.typing and self._sheet.chosen == "a":
+        hint, less = self.key_map.hint, "less" if self.expanded else ""
+        if self.typing and self.chosen == "a":
             return [hint("keep_rule"), hint("from_rule")]
-        if self._sheet.typing:
+        if self.typing:
             return [hint("say_it"), hint("to_answers")]
-        if self._sheet.policy_shown:
+        if self.policy_shown:
             return [hint("show_policy", "back"), hint("refuse", "back")]
-        if self._sheet.gated and self._sheet.expanded:
-            whole = "whole_file" if self._sheet.asked.runs is None else "whole_command"
+        if self.gated and self.expanded:
+            whole = "whole_file" if self.asked.runs is None else "whole_command"
             return [hint("approval_read", "read on"), hint(whole, "less"), hint("refuse")]
         keys = [hint("approval_give", "choose")]
         words = {"whole_file": less, "whole_command": less, "edit_rule": ""}
-        keys += [hint(name, word) for name, word in words.items() if name not in self._sheet.without]
+        keys += [hint(name, word) for name, word in words.items() if name not in self.without]
         if len(keys) == 1:
             keys.append(hint("show_policy", "show the policy"))
         return [*keys, hint("refuse")]
 
+    def _answer_rows(self, width: int) -> list[Strip]:
+        """A row for each answer with its reach; what has no room beside stands below."""
+        rows: list[Strip] = []
+        for answer in ANSWERS:
+            row = self.choice_row(answer == self.chosen, f"answer {answer}")
+            offered = self.choice(answer).offered
+            left: list[Part] = [
+                row.mark,
+                (self._key(answer), row.style("accent" if offered else "t3", bold=True)),
+                ("  ", row.style()),
+                (_WORDS[answer].ljust(_BESIDE - 5), row.style("t1" if offered else "t3", bold=row.chosen)),
+            ]
+            room = max(4, width - _BESIDE)
+            if self.field_of(answer) is None:
+                rows += row.hanging_rows(
+                    width, left, self._reach(answer, room), row.style("t2" if offered else "t3")
+                )
+                continue
+            indent = [(" " * _BESIDE, row.style())]
+            for number, typed in enumerate(self._typed(answer, room, row.ground)):
+                rows.append(row.line(width, [*(indent if number else left), *typed]))
+        return rows
 
-def answer_rows(sheet: ApprovalSheet, width: int) -> list[Strip]:
-    """A row for each answer with its reach; what has no room beside stands below."""
-    rows: list[Strip] = []
-    for answer in ANSWERS:
-        chosen = answer == sheet.chosen
-        ground: Role = "selection" if chosen else "s3"
-        choice = sheet.choice(answer)
-        wish = f"answer {answer}"
-        fill = doing(sheet.style(ground=ground), wish)
-        mark = f"{sheet.looks.symbols.chosen} " if chosen else "  "
-        key_style = doing(sheet.style("accent" if choice.offered else "t3", ground, bold=True), wish)
-        words = doing(sheet.style("t1" if choice.offered else "t3", ground, bold=chosen), wish)
-        left: list[Part] = [
-            (mark, sheet.style("accent", ground)),
-            (_key(sheet, answer), key_style),
-            ("  ", fill),
-            (_WORDS[answer].ljust(_BESIDE - 5), words),
-        ]
-        room = max(4, width - _BESIDE)
-        if sheet.field_of(answer) is not None:
-            first, *others = _typed(sheet, answer, room, ground)
-            rows.append(sheet.line(width, [*left, *first], ground=ground))
-            rows += [sheet.line(width, [(" " * _BESIDE, fill), *one], ground=ground) for one in others]
-            continue
-        said = doing(sheet.style("t2" if choice.offered else "t3", ground), wish)
-        reach, *more = _reach(sheet, answer, room)
-        rows.append(sheet.line(width, [*left, (reach, said)], ground=ground))
-        rows += [sheet.line(width, [(" " * _BESIDE, fill), (one, said)], ground=ground) for one in more]
-    return rows
+    def _key(self, answer: Answer) -> str:
+        """Return the key of an answer, as printed."""
+        return self.key_map.key_of(_ACTIONS[answer])
 
+    def _typed_row(self, width: int) -> Strip:
+        """Draw only the open field, for the smallest screens."""
+        key: Part = (f"{self._key(self.chosen)} ", self.style("accent", "selection", bold=True))
+        return self.line(width, [key, *self._typed(self.chosen, max(1, width - 2), "selection", most=1)[0]])
 
-def _key(sheet: ApprovalSheet, answer: Answer) -> str:
-    """Return the key of an answer, as printed."""
-    return sheet.key_map.key_of(_ACTIONS[answer])
+    def _typed(self, answer: Answer, room: int, ground: Role, most: int = _TYPED) -> list[list[Part]]:
+        """What is typed, in as many rows as it needs: a rule is kept as it stands, so that all of it is to be in sight."""
+        field = self.field_of(answer)
+        assert field is not None
+        says = f"a word to the agent; {self.key_map.key_of('say_it')} sends it"
+        hint = says if answer == "n" else "the rule"
+        fill, cursor = doing(self.style(ground=ground), f"answer {answer}"), self.style("on-accent", "accent")
+        if most == 1 or not field.text:
+            return [field.parts(room, fill, cursor, hint, self.style("t3", ground))]
+        return field.rows(room, fill, cursor, most)
 
-
-def typed_row(sheet: ApprovalSheet, width: int) -> Strip:
-    """What is typed alone, for the smallest screens."""
-    key: Part = (f"{_key(sheet, sheet.chosen)} ", sheet.style("accent", "selection", bold=True))
-    return sheet.line(width, [key, *_typed(sheet, sheet.chosen, max(1, width - 2), "selection", most=1)[0]])
-
-
-def _typed(
-    sheet: ApprovalSheet, answer: Answer, room: int, ground: Role, most: int = _TYPED
-) -> list[list[Part]]:
-    """What is typed, in as many rows as it needs: a rule is kept as it stands, so that all of it is to be in sight."""
-    field = sheet.field_of(answer)
-    assert field is not None
-    says = f"a word to the agent; {sheet.key_map.key_of('say_it')} sends it"
-    hint = says if answer == "n" else "the rule"
-    fill, cursor = doing(sheet.style(ground=ground), f"answer {answer}"), sheet.style("on-accent", "accent")
-    if most == 1 or not field.text:
-        return [field.parts(room, fill, cursor, hint, sheet.style("t3", ground))]
-    return field.rows(room, fill, cursor, most)
-
-
-def _reach(sheet: ApprovalSheet, answer: Answer, room: int) -> list[str]:
-    """What the answer reaches, in one row or two; a rule that needs more is cut and says how to see it."""
-    choice = sheet.choice(answer)
-    exact = choice.rule.startswith("allow exact ") and bool(choice.why)
-    said = choice.rule if choice.offered and not exact else choice.why or "not offered"
-    above = sheet.choice("s")
-    if answer == "a" and not (sheet.gated or choice.offered or above.offered) and choice.why == above.why:
-        said = _EITHER  # for the same reason, which stands above
-    ascii_only = sheet.looks.symbols.name == "ascii"
-    line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")
-    if room < _NARROW:
-        line = line.replace("not offered for ", "not for ", 1)
-    pieces = wrap(line, room)
-    if len(pieces) <= _MOST + (not choice.offered):
-        return pieces
-    ellipsis = sheet.looks.symbols.ellipsis
-    hint = (
-        f" {sheet.key_map.key_of('edit_rule')} shows it"
-        if answer == "a" and "edit_rule" not in sheet.without
-        else ""
-    )
-    cut = fit(" ".join(pieces[_MOST - 1 : _MOST + 1]), max(1, room - len(hint)), ellipsis)
-    return [*pieces[: _MOST - 1], cut + hint]
-
-
-def answers_in_one(sheet: ApprovalSheet, width: int) -> Strip:
-    """All answers in one row, for the smallest screens; before all was in sight, how to get there."""
-    left: list[Part] = []
-    answers = ANSWERS
-    if sheet.gated:
-        word = " reads on" if width >= 16 else ""
-        left = [
-            (sheet.key_map.key_of("approval_read"), sheet.style("accent", bold=True)),
-            (word, sheet.style()),
-            ("  "[: width - 6], sheet.style()),
-        ]
-        answers = ("n",)
-    for answer in answers:
-        chosen = answer == sheet.chosen
-        offered = sheet.choice(answer).offered
-        ground: Role = "selection" if chosen else "s3"
-        wish = f"answer {answer}"
-        left.append(
-            (_key(sheet, answer), doing(sheet.style("accent" if offered else "t3", ground, bold=True), wish))
+    def _reach(self, answer: Answer, room: int) -> list[str]:
+        """What the answer reaches, in one row or two; a rule that needs more is cut and says how to see it."""
+        choice = self.choice(answer)
+        exact = choice.rule.startswith("allow exact ") and bool(choice.why)
+        said = choice.rule if choice.offered and not exact else choice.why or "not offered"
+        above = self.choice("s")
+        if answer == "a" and not (self.gated or choice.offered or above.offered) and choice.why == above.why:
+            said = _EITHER  # for the same reason, which stands above
+        ascii_only = self.looks.symbols.name == "ascii"
+        line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")
+        if room < _NARROW:
+            line = line.replace("not offered for ", "not for ", 1)
+        pieces = wrap(line, room)
+        if len(pieces) <= _MOST + (not choice.offered):
+            return pieces
+        ellipsis = self.looks.symbols.ellipsis
+        hint = (
+            f" {self.key_map.key_of('edit_rule')} shows it"
+            if answer == "a" and "edit_rule" not in self.without
+            else ""
         )
-        if width >= 34 or (sheet.gated and width >= 20):
-            left.append((f" {_SHORT[answer]}", doing(sheet.style("t1" if offered else "t3", ground), wish)))
-        left.append(("  ", sheet.style()))
-    return sheet.line(width, left)
+        cut = fit(" ".join(pieces[_MOST - 1 : _MOST + 1]), max(1, room - len(hint)), ellipsis)
+        return [*pieces[: _MOST - 1], cut + hint]
+
+    def _answers_in_one(self, width: int) -> Strip:
+        """All answers in one row, for the smallest screens; before all was in sight, how to get there."""
+        left: list[Part] = []
+        answers = ANSWERS
+        if self.gated:
+            word = " reads on" if width >= 16 else ""
+            left = [
+                (self.key_map.key_of("approval_read"), self.style("accent", bold=True)),
+                (word, self.style()),
+                ("  "[: width - 6], self.style()),
+            ]
+            answers = ("n",)
+        for answer in answers:
+            row = self.choice_row(answer == self.chosen, f"answer {answer}")
+            offered = self.choice(answer).offered
+            left.append((self._key(answer), row.style("accent" if offered else "t3", bold=True)))
+            if width >= 34 or (self.gated and width >= 20):
+                left.append((f" {_SHORT[answer]}", row.style("t1" if offered else "t3")))
+            left.append(("  ", self.style()))
+        return self.line(width, left)

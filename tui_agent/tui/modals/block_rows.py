@@ -32,6 +32,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.exact_command import command_rows, trailing_marked
 from tui_agent.tui.text import cell_text, clean, clean_line
 from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.transcript.blocks import tree_lines
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, TEXT_COLUMN, Look
@@ -122,7 +123,7 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
             lines = ["  ".join(cells) for cells in (block.columns, *block.rows)]
             return text_rows("\n".join(lines), looks, width)
         case TreeBlock():
-            return text_rows("\n".join(_tree(block)), looks, width)
+            return text_rows("\n".join(tree_lines(block.roots)), looks, width)
         case JsonBlock():
             return json_strips(json_lines(block.data), looks, width)
         case ImageBlock():
@@ -131,16 +132,6 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
             )
         case CustomBlock():
             return text_rows(block.text, looks, width)
-
-
-def _tree(block: TreeBlock) -> list[str]:
-    lines: list[str] = []
-    stack = [(node, 0) for node in reversed(block.roots)]
-    while stack:
-        node, depth = stack.pop()
-        lines.append("  " * depth + node.label)
-        stack.extend((child, depth + 1) for child in reversed(node.children))
-    return lines
 
 
 def json_strips(

@@ -8,8 +8,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import doing, part, wrap
+from tui_agent.tui.widgets.rows import doing
 from tui_agent.tui.widgets.sheet import Sheet
 
 
@@ -41,18 +40,16 @@ class Confirm(Sheet[bool]):
         self.add_class(f"-{level}")
 
     def head(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [self.line(width, [part(self.named, self.style(bold=True))]), *gap]
+        return self.title_rows(width, self.named)
 
     def body(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        roles: list[Role] = ["t1", *["t2"] * len(self.said)]  # type: ignore[list-item]
-        for said, role in zip(self.said, roles, strict=False):
-            rows += [self.line(width, [(piece, self.style(role))]) for piece in wrap(clean_line(said), width)]
-        return rows
+        first, *others = (clean_line(text) for text in self.said)
+        return [
+            *self.text_rows(width, first),
+            *(row for text in others for row in self.text_rows(width, text, "t2")),
+        ]
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         action, word = self._yes
         parts = [
             (self.key_map.key_of(action), doing(self.style("accent", bold=True), "yes")),
@@ -60,7 +57,7 @@ class Confirm(Sheet[bool]):
             (self.key_map.key_of("confirm_no"), doing(self.style("accent", bold=True), "no")),
             (f" {self._no}", doing(self.style("t2"), "no")),
         ]
-        return [*gap, self.line(width, parts)]
+        return [*self.spacer(width), self.line(width, parts)]
 
     def answer(self, action: str) -> bool:
         """Answer yes, where this action means it here."""

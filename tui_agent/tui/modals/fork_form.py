@@ -4,21 +4,154 @@ Invariant: nothing is made here, the wish comes back; what cannot be is named wi
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.modals.fork_draft import CHANGES, WHERE, ForkDraft, Line
-from tui_agent.tui.modals.fork_point import Places, Spot, Where, Wish
+from tui_agent.tui.modals.fork_point import Change, Places, Spot, Where, Wish
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.sheet import ChoiceRow, Sheet
+
+Line: TypeAlias = Literal["change", "value", "where", "folder"]
+CHANGES: Final[dict[Change, str]] = {
+    "model": "model",
+    "effort": "reasoning",
+    "context": "context",
+    "message": "your message",
+    "result": "tool result",
+}
+WHERE: Final[dict[Where, str]] = {"folder": "own folder", "worktree": "git work tree", "here": "this folder"}
+
+
+class ForkDraft:
+    """`what_if` asks for a change too. `at` is the line under the cursor."""
+
+    def __init__(self, spot: Spot, places: Places, *, what_if: bool) -> None:
+        self.spot, self.places, self.what_if = spot, places, what_if
+        self.changes: Sequence[Change] = spot.changes if what_if else ()
+        self.change: Change = "model"
+        self.where: Where = "folder" if what_if else "here"
+        self.folder = Field(places.folder)
+        self.model = ""
+        self.effort: str = next((one for one in reversed(EFFORTS) if one != spot.effort), "high")
+        self.context: str = next(one for one in reversed(CONTEXT_MODES) if one != spot.context)
+        self.texts: dict[Change, str] = {"message": spot.message, "result": ""}
+        self.field = Field()
+        self.at: Line = "change" if what_if else "where"
+        self.take_text()
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines of the form as they are now."""
+        asked: tuple[Line, ...] = ("change", "value") if self.what_if else ()
+        return (*asked, "where", "folder") if self.where != "here" else (*asked, "where")
+
+    @property
+    def value(self) -> str:
+        """What the changed thing is to be."""
+        match self.change:
+            case "model":
+                return self.model
+            case "effort":
+                return self.effort
+            case "context":
+                return self.context
+            case "message" | "result":
+                return self.texts[self.change]
+
+    @property
+    def on_text(self) -> bool:
+        """Whether the cursor stands on a text that is typed or edited."""
+        return self.at == "value" and self.change in ("message", "result")
+
+    def wish(self) -> Wish:
+        """What is asked for."""
+        folder = "" if self.where == "here" else self.folder.text.strip()
+        return Wish(self.where, folder, self.change, self.value) if self.what_if else Wish(self.where, folder)
+
+    def missing(self) -> tuple[Line, str] | None:
+        """The line that something is missing on, and what; None where the wish is whole."""
+        if self.what_if and not self.value.strip():
+            return "value", f"Say which {CHANGES[self.change]} it is to be."
+        if self.where != "here" and not self.folder.text.strip():
+            return "folder", "Name the folder that it is to work in."
+        return None
+
+    def can(self, where: str) -> bool:
+        """Whether a fork could work there."""
+        return where != "worktree" or self.places.repository
+
+    def move(self, by: int) -> None:
+        """Up and down."""
+        self.at = self.lines[(self.lines.index(self.at) + by) % len(self.lines)]
+
+    def options(self) -> Sequence[str]:
+        """What Left and Right choose among on this line; nothing on one that is typed."""
+        if self.at == "change":
+            return self.changes
+        if self.at == "where":
+            return [one for one in WHERE if self.can(one)]
+        choices: dict[Change, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
+        return choices.get(self.change, ()) if self.at == "value" else ()
+
+    def turn(self, by: int) -> None:
+        """Choose the option before or behind."""
+        options = self.options()
+        now = {"change": self.change, "where": self.where}.get(self.at, self.value)
+        self.choose(self.at, options[(options.index(now) + by) % len(options)])
+
+    def choose(self, line: str, value: str) -> None:
+        """Choose this on a line, where it can be."""
+        if line == "change":
+            self.change = next((one for one in self.changes if one == value), self.change)
+            self.take_text()
+        elif line == "where" and self.can(value):
+            self.where = next((one for one in WHERE if one == value), self.where)
+        elif line == "value" and self.change == "effort":
+            self.effort = value
+        elif line == "value":
+            self.context = value
+
+    @property
+    def typing(self) -> Field | None:
+        """The field that keys go to. A text of several lines is not typed here."""
+        if self.at == "folder":
+            return self.folder
+        return self.field if self.on_text and "\n" not in self.texts[self.change] else None
+
+    def key(self, key: str, character: str | None) -> bool:
+        """Type; False where the key is no edit or nothing is typed here."""
+        field = self.typing
+        if field is None or not field.key(key, character):
+            return False
+        if self.on_text:
+            self.texts[self.change] = field.text
+        return True
+
+    def paste(self, text: str) -> None:
+        """Put a text where one is typed; its line breaks stay in a message or a result."""
+        field = self.typing
+        if field is not None and self.on_text:
+            self.set_text(f"{field.text[: field.at]}{text}{field.text[field.at :]}")
+        elif field is not None:
+            field.insert(text)
+
+    def set_text(self, text: str) -> None:
+        """Another message, or another result."""
+        self.texts[self.change] = text
+        self.take_text()
+
+    def take_text(self) -> None:
+        """Let the field hold the text of what is changed now."""
+        text = self.texts.get(self.change, "")
+        self.field = Field("" if "\n" in text else text)
+
 
 PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
 EditText: TypeAlias = Callable[[str], str | None]
@@ -59,7 +192,6 @@ class ForkForm(Sheet[Wish | None]):
         self.draft = ForkDraft(spot, places, what_if=what_if)
         self._pick_model, self._edit = pick_model, edit
         self.said = ""
-        self._row_at = 0
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -73,24 +205,17 @@ class ForkForm(Sheet[Wish | None]):
         rows = [self.line(width, [part(title, self.style(bold=True))], [part(place, self.style("t2"))])]
         if said:
             rows.append(self.line(width, [part(said, self.style("t2"))]))
-        return [*rows, *self._gap(width)]
-
-    def _gap(self, width: int) -> list[Strip]:
-        return [] if self.app.size.height < 16 else [self.line(width, [])]
+        return [*rows, *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
         rows: list[Strip] = []
         for name in self.draft.lines:
             if name == "where" and self.draft.what_if:
-                rows += self._gap(width)
+                rows += self.spacer(width)
             if name == self.draft.at:
-                self._row_at = len(rows)
+                self.cursor_row = len(rows)
             rows += self._line(name, width)
         return rows
-
-    def redraw(self, *, keep: bool = True) -> None:
-        super().redraw(keep=keep)
-        self.call_after_refresh(self._body.reveal, self._row_at)
 
     def _line(self, name: Line, width: int) -> list[Strip]:
         match name:
@@ -104,11 +229,7 @@ class ForkForm(Sheet[Wish | None]):
                 rows = self._chips("where", "Works in", offered, self.draft.where, width)
                 return [*rows, *(self._quiet(self._about(), width) if not self.short else [])]
             case "folder":
-                return [
-                    self._typed(
-                        "folder", "Folder", self.draft.folder, width, "a folder that is not there yet"
-                    )
-                ]
+                return [self._typed("folder", "Folder", self.draft.folder, width, "a new folder")]
 
     def _about(self) -> str:
         about = _ABOUT[self.draft.where]
@@ -119,35 +240,29 @@ class ForkForm(Sheet[Wish | None]):
         """Whether what explains is left out."""
         return self.app.size.height < TALL
 
-    def _ahead(self, name: Line, label: str) -> list[Part]:
-        chosen = name == self.draft.at
-        ground: Role = "selection" if chosen else "s3"
-        mark = f"{self.looks.symbols.chosen} " if chosen else "  "
-        wish = f"line {name}"
-        return [
-            (mark, self.style("accent", ground)),
-            (label.ljust(LABELS), doing(self.style("t2", ground), wish)),
-        ]
+    def _row(self, name: Line) -> ChoiceRow:
+        return self.choice_row(name == self.draft.at, f"line {name}")
+
+    def _labelled(self, row: ChoiceRow, label: str) -> list[Part]:
+        return [row.mark, (label.ljust(LABELS), row.style("t2"))]
 
     def _chips(
         self, name: Line, label: str, offered: Sequence[tuple[str, str, bool]], taken: str, width: int
     ) -> list[Strip]:
-        ground: Role = "selection" if name == self.draft.at else "s3"
-        rows: list[list[Part]] = [self._ahead(name, label)]
-        for value, said, can in offered:
+        row = self._row(name)
+        rows: list[list[Part]] = [self._labelled(row, label)]
+        for value, word, can in offered:
             on = value == taken
-            style = self.style("accent" if on else "t1" if can else "t3", ground, bold=on, underline=on)
-            piece: Part = (said, doing(style, f"chip {name} {value}"))
-            if cells(rows[-1]) + len(said) > width and len(rows[-1]) > 2:
-                rows.append([("  " + " " * LABELS, self.style(ground=ground))])
-            rows[-1] += [piece, ("   " if width >= WIDE else "  ", self.style(ground=ground))]
-        return [self.line(width, one, ground=ground) for one in rows]
+            chip = row._replace(intent=f"chip {name} {value}")
+            style = chip.style("accent" if on else "t1" if can else "t3", bold=on, underline=on)
+            if cells(rows[-1]) + len(word) > width and len(rows[-1]) > 2:
+                rows.append([(" " * (LABELS + 2), row.style())])
+            rows[-1] += [(word, style), ("   " if width >= WIDE else "  ", row.style())]
+        return [row.line(width, parts) for parts in rows]
 
     def _quiet(self, text: str, width: int) -> list[Strip]:
         pieces = wrap(clean(text), max(8, width - LABELS - 2))
-        return [
-            self.line(width, [(" " * (LABELS + 2), self.style()), (one, self.style("t3"))]) for one in pieces
-        ]
+        return self.hanging_rows(width, [(" " * (LABELS + 2), self.style())], pieces, self.style("t3"))
 
     def _value(self, width: int) -> list[Strip]:
         spot = self.draft.spot
@@ -170,58 +285,41 @@ class ForkForm(Sheet[Wish | None]):
                 return [*rows, *self._quiet(f"in place of what {spot.result} said", width)]
 
     def _model(self, width: int) -> list[Strip]:
-        ground: Role = "selection" if self.draft.at == "value" else "s3"
-        said: Part = (
-            part(self.draft.model, self.style("t1", ground, bold=True))
+        row = self._row("value")
+        name = row._replace(intent="model")
+        shown = (
+            part(self.draft.model, name.style(bold=True))
             if self.draft.model
-            else (f"{self.key_map.key_of('fork_begin')} chooses one", self.style("t3", ground))
+            else (f"{self.key_map.key_of('fork_begin')} chooses one", name.style("t3"))
         )
-        left = [*self._ahead("value", "To"), (said[0], doing(said[1], "model"))]
-        return [self.line(width, left, ground=ground), *self._quiet(f"now {self.draft.spot.model}", width)]
+        chosen = row.line(width, [*self._labelled(row, "To"), shown])
+        return [chosen, *self._quiet(f"now {self.draft.spot.model}", width)]
 
     def _text(self, label: str, hint: str, width: int) -> list[Strip]:
         """One line is typed here; more of them are shown, and edited in the user's editor."""
         text = self.draft.texts[self.draft.change]
         if "\n" not in text:
             return [self._typed("value", label, self.draft.field, width, hint)]
-        ground: Role = "selection" if self.draft.at == "value" else "s3"
-        pieces = [one for line in clean(text).split("\n") for one in wrap(line, width - LABELS - 4)]
-        rows = []
-        for at, piece in enumerate(pieces[:TEXT_ROWS]):
-            ahead = (
-                self._ahead("value", label) if at == 0 else [(" " * (LABELS + 2), self.style(ground=ground))]
-            )
-            rows.append(self.line(width, [*ahead, (piece, self.style("t1", ground))], ground=ground))
+        row = self._row("value")
+        pieces = wrap(clean(text), width - LABELS - 4)
+        rows = row.hanging_rows(width, self._labelled(row, label), pieces[:TEXT_ROWS], row.style())
         more = len(pieces) - TEXT_ROWS
         rest = f"{more} more {'line' if more == 1 else 'lines'}. " if more > 0 else ""
         return [*rows, *self._quiet(f"{rest}{self.key_map.key_of('fork_edit')} edits it", width)]
 
     def _typed(self, name: Line, label: str, field: Field, width: int, hint: str) -> Strip:
-        chosen = name == self.draft.at
-        ground: Role = "selection" if chosen else "s3"
-        cursor = self.style("on-accent", "accent") if chosen else None
-        shown = field.parts(
-            max(4, width - LABELS - 3), self.style("t1", ground), cursor, hint, self.style("t3", ground)
-        )
-        shown = [(text, doing(style, f"line {name}")) for text, style in shown]
-        return self.line(width, [*self._ahead(name, label), *shown], ground=ground)
+        row = self._row(name)
+        cursor = doing(self.style("on-accent", "accent"), row.intent) if row.chosen else None
+        shown = field.parts(max(4, width - LABELS - 3), row.style(), cursor, hint, row.style("t3"))
+        return row.line(width, [*self._labelled(row, label), *shown])
 
     def foot(self, width: int) -> list[Strip]:
-        rows: list[Strip] = self._gap(width)
+        rows: list[Strip] = self.spacer(width)
         if self.said:
-            said = wrap(clean(self.said), width - 2)
-            mark = self.looks.symbols.warning
-            for at, piece in enumerate(said):
-                rows.append(
-                    self.line(
-                        width,
-                        [
-                            (f"{mark} " if at == 0 else "  ", self.style("warning")),
-                            (piece, self.style("warning")),
-                        ],
-                    )
-                )
-            rows += self._gap(width)
+            warning = self.style("warning")
+            mark = (f"{self.looks.symbols.warning} ", warning)
+            rows += self.hanging_rows(width, [mark], wrap(clean(self.said), width - 2), warning)
+            rows += self.spacer(width)
         hint = self.key_map.hint
         keys = [hint("fork_begin", "begin" if self.draft.what_if else "fork")]
         if width >= WIDE:

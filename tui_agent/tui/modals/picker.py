@@ -14,9 +14,8 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, cut, doing, part, wrap
+from tui_agent.tui.widgets.rows import Part, cut, part
 from tui_agent.tui.widgets.sheet import Sheet
 
 
@@ -119,35 +118,26 @@ class Picker(Sheet[str | None]):
     def head(self, width: int) -> list[Strip]:
         shown = len(self.shown)
         count = f"{shown} of {len(self.items)}" if self.field.text else str(len(self.items) or "")
-        rows = [self.line(width, [part(self.named, self.style(bold=True))], [part(count, self.style("t2"))])]
-        if self.app.size.height >= 16:
-            rows.append(self.line(width, []))
-        fill = self.style(ground="s2")
+        fill, hint = self.style(ground="s2"), self.style("t3", "s2")
         left: list[Part] = [
             (self.looks.symbols.bar, self.style("accent", "s2")),
             (" ", fill),
-            *self.field.parts(
-                width - 4, fill, self.style("s2", "t1"), "type to filter", self.style("t3", "s2")
-            ),
+            *self.field.parts(width - 4, fill, self.style("s2", "t1"), "type to filter", hint),
         ]
-        rows.append(self.line(width, left, ground="s2"))
-        if self.app.size.height >= 16:
-            rows.append(self.line(width, []))
-        return rows
+        title = self.title_rows(width, self.named, [part(count, self.style("t2"))])
+        return [*title, self.line(width, left, ground="s2"), *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
         shown = self.shown
         if not shown:
             said = self.empty if not self.field.text else self._nothing()
-            return [
-                self.line(width, [part(one, self.style("t3"))]) for one in wrap(clean_line(said), width - 1)
-            ]
+            return self.text_rows(width, clean_line(said), "t3")
         labels = min(max(len(clean_line(item.label)) for item in shown) + 3, max(12, width // 2))
         if self._drawn_with is not self.looks:
             self._drawn_with = self.looks
             self._drawn.clear()
         rows: list[Strip] = []
-        self._row_of: dict[int, int] = {}
+        self.cursor_row = None
         group = ""
         for at, item in enumerate(shown):
             if item.group and item.group != group and not self.field.text:
@@ -155,7 +145,8 @@ class Picker(Sheet[str | None]):
                     rows.append(self.line(width, []))
                 rows.append(self.line(width, [part(item.group, self.style("t2", bold=True))]))
                 group = item.group
-            self._row_of[at] = len(rows)
+            if at == self.chosen:
+                self.cursor_row = len(rows)
             key = (at, self.field.text.strip(), width, labels, at == self.chosen)
             if key not in self._drawn:
                 self._drawn[key] = self._item(width, at, item, labels)
@@ -169,37 +160,21 @@ class Picker(Sheet[str | None]):
         return f'Nothing matches "{self.field.text}". {self.key_map.key_of("list_close")} clears.'
 
     def _item(self, cells: int, at: int, item: Item, labels: int) -> Strip:
-        chosen = at == self.chosen
-        ground: Role = "selection" if chosen else "s3"
-        wish = f"item {at}"
-        fill = doing(self.style(ground=ground), wish)
+        row = self.choice_row(at == self.chosen, f"item {at}")
         symbols = self.looks.symbols
-        role: Role = "t1" if item.offered else "t3"
-        label = cut(
-            [part(item.label, doing(self.style(role, ground, bold=chosen), wish))],
-            labels - 1,
-            symbols.ellipsis,
-        )
-        mark = symbols.done if item.now else " "
+        name = row.style("t1" if item.offered else "t3", bold=row.chosen)
+        label = cut([part(item.label, name)], labels - 1, symbols.ellipsis)
         left: list[Part] = [
-            (f"{symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
-            (mark + " ", self.style("success", ground)),
+            row.mark,
+            (f"{symbols.done if item.now else ' '} ", row.style("success")),
             *label,
-            (" " * max(1, labels - width(label[0][0] if label else "")), fill),
-            part(item.about, doing(self.style("t2" if item.offered else "t3", ground), wish)),
+            (" " * max(1, labels - width(label[0][0] if label else "")), row.style()),
+            part(item.about, row.style("t2" if item.offered else "t3")),
         ]
-        right = [part(item.right, doing(self.style("t2", ground), wish))] if item.right else []
-        return self.line(cells, left, right, ground=ground)
+        return row.line(cells, left, [part(item.right, row.style("t2"))] if item.right else [])
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in KEYS])]
-
-    def redraw(self, *, keep: bool = True) -> None:
-        super().redraw(keep=keep)
-        row_at = getattr(self, "_row_of", {}).get(self.chosen)
-        if row_at is not None:
-            self.call_after_refresh(self._body.reveal, row_at)
+        return [*self.spacer(width), self.keys_row(width, *KEYS)]
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the list's own scope, and that of everything that scrolls by pages."""

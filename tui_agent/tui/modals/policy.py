@@ -16,8 +16,8 @@ from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, doing, part, wrap
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.rows import Part, part, wrap
+from tui_agent.tui.widgets.sheet import ChoiceRow, Sheet
 
 _NAME: Final = 16
 _SHORT = {"network": "net", "outside": "out"}
@@ -76,7 +76,6 @@ class PolicySheet(Sheet[None]):
         self._files: Sequence[FileRule] | None = None
         self._fault = ""
         self.chosen = list(GRID).index(now().policy) if now().policy in GRID else 0
-        self._row_of: dict[int, int] = {}
 
     def set_rules(self, rules: Sequence[FileRule], fault: str = "") -> None:
         """The rules of files, or why they cannot be read."""
@@ -97,32 +96,28 @@ class PolicySheet(Sheet[None]):
         self.redraw()
 
     def head(self, width: int) -> list[Strip]:
-        title: list[Part] = [part("Policy", self.style(bold=True))]
         now = self._now().policy
         right: list[Part] = [
             part(now, self.style(policy_role(now), bold=True)),
             (" in force", self.style("t2")),
         ]
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [self.line(width, title, right), *gap]
+        return self.title_rows(width, "Policy", right)
 
     def body(self, width: int) -> list[Strip]:
         now = self._now()
         rows = self._table(width, now)
         if not self.tight:
             rows.append(self.line(width, []))
-        for piece in wrap(_GUARDED, width):
-            rows.append(self.line(width, [(piece, self.style("t3"))]))
+        rows += self.text_rows(width, _GUARDED, "t3")
         rows += [self.line(width, []), *self._sandbox(width, now), self.line(width, [])]
-        rows += self._session_rules(width, now)
+        rows += self._session_rules(width, now, len(rows))
         rows.append(self.line(width, []))
         return rows + self._file_rules(width)
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         on_rule = self.chosen >= len(GRID)
         names = ("policy_revoke" if on_rule else "policy_use", "policy_close", "policy_next", "policy_choose")
-        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in names])]
+        return [*self.spacer(width), self.keys_row(width, *names)]
 
     def _table(self, width: int, now: InForce) -> list[Strip]:
         named = _NAME if width >= 50 else _NAME - 3
@@ -136,22 +131,17 @@ class PolicySheet(Sheet[None]):
         head += [((name if len(name) < room else "rm").ljust(room), self.style("t2")) for name in columns]
         rows = [self.line(width, head)]
         for at, (name, cells) in enumerate(GRID.items()):
-            self._row_of[at] = len(rows)
-            chosen, ground = self._ground(at)
-            fill = self.style(ground=ground)
-            wish = f"choose {at}"
+            row = self._row(at, len(rows))
+            mark = self.looks.symbols.done if name == now.policy else " "
             left: list[Part] = [
-                (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
-                (
-                    (self.looks.symbols.done if name == now.policy else " ") + " ",
-                    self.style("success", ground),
-                ),
-                (name.ljust(named), doing(self.style(policy_role(name), ground, bold=True), wish)),
+                row.mark,
+                (f"{mark} ", row.style("success")),
+                (name.ljust(named), row.style(policy_role(name), bold=True)),
             ]
-            for said in (cells[column] for column in kept):
-                word = ("yes" if now.sandbox else "asks") if said == "sandbox" else said
-                left.append((word.ljust(room), doing(self.style(_ROLES[word], ground), wish)))
-            rows.append(self.line(width, [*left, (" ", fill)], ground=ground))
+            for verdict in (cells[column] for column in kept):
+                word = ("yes" if now.sandbox else "asks") if verdict == "sandbox" else verdict
+                left.append((word.ljust(room), row.style(_ROLES[word])))
+            rows.append(row.line(width, left))
         return rows
 
     def _sandbox(self, width: int, now: InForce) -> list[Strip]:
@@ -165,39 +155,24 @@ class PolicySheet(Sheet[None]):
         return self._labelled(width, "Sandbox", said, mark)
 
     def _labelled(self, width: int, label: str, said: str, mark: tuple[str, Role]) -> list[Strip]:
-        rows = []
-        for at, piece in enumerate(wrap(said, width - 10)):
-            left: list[Part] = [((label if at == 0 else "").ljust(8), self.style("t2", bold=True))]
-            left += [
-                (mark[0] if at == 0 else " ", self.style(mark[1], bold=True)),
-                (f" {piece}", self.style()),
-            ]
-            rows.append(self.line(width, left))
-        return rows
+        symbol, role = mark
+        left = [(label.ljust(8), self.style("t2", bold=True)), (f"{symbol} ", self.style(role, bold=True))]
+        return self.hanging_rows(width, left, wrap(said, width - 10), self.style())
 
-    def _session_rules(self, width: int, now: InForce) -> list[Strip]:
+    def _session_rules(self, width: int, now: InForce, rows_above: int) -> list[Strip]:
         rows = [self.line(width, [("Allowed in this session", self.style("t2", bold=True))])]
         if not now.granted:
             rows.append(self.line(width, [("  nothing", self.style("t3"))]))
         for at, rule in enumerate(now.granted, len(GRID)):
-            self._row_of[at] = len(rows)
-            chosen, ground = self._ground(at)
-            mark = f"{self.looks.symbols.chosen} " if chosen else "  "
-            for number, piece in enumerate(wrap(clean_line(rule, reveal=True), width - 2)):
-                left: list[Part] = [
-                    (mark if number == 0 else "  ", self.style("accent", ground)),
-                    (piece, doing(self.style(ground=ground), f"choose {at}")),
-                ]
-                rows.append(self.line(width, left, ground=ground))
+            row = self._row(at, rows_above + len(rows))
+            pieces = wrap(clean_line(rule, reveal=True), width - 2)
+            rows += row.hanging_rows(width, [row.mark], pieces, row.style())
         return rows
 
     def _file_rules(self, width: int) -> list[Strip]:
         rows = [self.line(width, [("Rules of files", self.style("t2", bold=True))])]
         if self._fault:
-            rows += [
-                self.line(width, [("  " + piece, self.style("error"))])
-                for piece in wrap(self._fault, width - 2)
-            ]
+            rows += self.text_rows(width, self._fault, "error", indent=2)
         elif self._files is None:
             rows.append(self.line(width, [("  reading them", self.style("t3"))]))
         elif not self._files:
@@ -210,22 +185,17 @@ class PolicySheet(Sheet[None]):
             for number, piece in enumerate(pieces):
                 rows.append(self.line(width, [(f"  {piece}", self.style())], right if number == 0 else []))
             if not beside:
-                rows += [
-                    self.line(width, [(f"    {piece}", self.style("t3"))])
-                    for piece in wrap(source, width - 4)
-                ]
+                rows += self.text_rows(width, source, "t3", indent=4)
         return rows
 
-    def _ground(self, at: int) -> tuple[bool, Role]:
-        chosen = at == self.chosen
-        return chosen, "selection" if chosen else "s3"
+    def _row(self, at: int, body_row: int) -> ChoiceRow:
+        if at == self.chosen:
+            self.cursor_row = body_row
+        return self.choice_row(at == self.chosen, f"choose {at}")
 
     def redraw(self, *, keep: bool = True) -> None:
         self.chosen = min(self.chosen, len(self.choices) - 1)
         super().redraw(keep=keep)
-        row_at = self._row_of.get(self.chosen)
-        if row_at is not None:
-            self.call_after_refresh(self._body.reveal, row_at)
 
     def move(self, direction: int) -> None:
         """Choose the row above or below."""

@@ -14,10 +14,9 @@ from textual.strip import Strip
 from tui_agent.config.vendors import VENDORS, key_variable
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, doing, part
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.rows import part
+from tui_agent.tui.widgets.sheet import ChoiceRow, Sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ class ProviderForm(Sheet[Provider | None]):
         self.fault = ""
 
     def head(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [self.line(width, [part("Another provider", self.style(bold=True))]), *gap]
+        return self.title_rows(width, "Another provider")
 
     def body(self, width: int) -> list[Strip]:
         named = (
@@ -89,37 +87,22 @@ class ProviderForm(Sheet[Provider | None]):
             (self._key_name(), "shown as dots; empty: none, or the one that is set"),
         )
         rows: list[Strip] = []
-        for at, ((label, hint), one) in enumerate(zip(named, self.fields, strict=True)):
-            ground: Role = "s2" if at == self.at else "s3"
-            fill = doing(self.style(ground=ground), f"field {at}")
-            left: list[Part] = [
-                (f"{self.looks.symbols.chosen} " if at == self.at else "  ", self.style("accent", ground)),
-                (label[:21].ljust(22), doing(self.style("t2", ground), f"field {at}")),
-                *one.parts(
-                    max(6, width - 26),
-                    fill,
-                    self.style("s2", "t1") if at == self.at else None,
-                    hint,
-                    self.style("t3", ground),
-                ),
-            ]
-            rows.append(self.line(width, left, ground=ground))
-        rows += [self.line(width, []), *(self._box(width, at) for at in range(len(KEEP)))]
+        for at, ((label, hint), typed) in enumerate(zip(named, self.fields, strict=True)):
+            row = self._row(at)
+            cursor = self.style("s2", "t1") if row.chosen else None
+            value = typed.parts(max(6, width - 26), row.style(), cursor, hint, row.style("t3"))
+            rows.append(row.line(width, [row.mark, (label[:21].ljust(22), row.style("t2")), *value]))
+        rows.append(self.line(width, []))
+        for at, (label, about) in enumerate(KEEP):
+            row = self._row(len(self.fields) + at)
+            box = f"[{'x' if self.keep[at] else ' '}] {label}".ljust(22)
+            rows.append(row.line(width, [row.mark, (box, row.style("t2")), (about, row.style("t3"))]))
         if self.fault:
             rows += [self.line(width, []), self.line(width, [part(self.fault, self.style("warning"))])]
         return rows
 
-    def _box(self, width: int, at: int) -> Strip:
-        here = self.at == 3 + at
-        ground: Role = "s2" if here else "s3"
-        wish = f"field {3 + at}"
-        label, about = KEEP[at]
-        left: list[Part] = [
-            (f"{self.looks.symbols.chosen} " if here else "  ", self.style("accent", ground)),
-            (f"[{'x' if self.keep[at] else ' '}] {label}".ljust(22), doing(self.style("t2", ground), wish)),
-            part(about, doing(self.style("t3", ground), wish)),
-        ]
-        return self.line(width, left, ground=ground)
+    def _row(self, at: int) -> ChoiceRow:
+        return self.choice_row(at == self.at, f"field {at}", "s2")
 
     def _key_name(self) -> str:
         return key_variable(self.vendor) if self.fields[0].text else "Key"
@@ -138,11 +121,7 @@ class ProviderForm(Sheet[Provider | None]):
         return OWN_SERVER if address else "openai"
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [
-            *gap,
-            self.keys_line(width, [self.key_map.hint(name) for name in KEYS]),
-        ]
+        return [*self.spacer(width), self.keys_row(width, *KEYS)]
 
     def type_key(self, key: str, character: str | None) -> bool:
         taken = self.at < 3 and self._typed(lambda field: field.key(key, character))

@@ -16,14 +16,10 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.rows import Part, doing, part, wrap
+from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
 TITLES = {
@@ -91,64 +87,37 @@ class Question(Sheet[AnswerQuestion | None]):
             (self.looks.symbols.waiting, self.style("warning", bold=True)),
             (" " + TITLES[self.question.form], self.style(bold=True)),
         ]
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        return [self.line(width, title), *gap]
+        return [self.line(width, title), *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
-        look = Look(self.looks.palette, self.looks.symbols, width + MARGIN - 1, base="s3")
-        drawn = MarkdownStream(look, Place((), ()))
-        drawn.update(self.plan if self.plan is not None else self._text, done=True)
-        return [strip_of(row.runs, row.ground, width) for row in drawn.rows]
+        text = self.plan if self.plan is not None else self._text
+        return markdown_strips(text, self.looks, width - 1, "s3")
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
-        rows = list(gap)
+        rows = self.spacer(width)
         for at, option in enumerate(self.options):
             rows += self._option(width, at, option)
         rows.append(self._words(width))
-        rows += gap
+        rows += self.spacer(width)
         hint = self.key_map.hint
         plan = [hint("edit_plan", "edit the plan")] if self.question.form == "plan" else []
         rows.append(self.keys_line(width, [hint("answer"), hint("pick"), *plan, hint("later")]))
         return rows
 
     def _option(self, width: int, at: int, option: str) -> list[Strip]:
-        chosen = at == self.chosen
-        ground: Role = "selection" if chosen else "s3"
-        wish = f"option {at}"
-        fill = doing(self.style(ground=ground), wish)
+        row = self.choice_row(at == self.chosen, f"option {at}")
+        key = self.key_map.key_of("answer_number", at) or " "
+        first = [row.mark, (key, row.style("accent", bold=True)), ("  ", row.style())]
         pieces = wrap(clean(option), max(8, width - 6))
-        rows: list[Strip] = []
-        for nth, piece in enumerate(pieces):
-            left: list[Part] = [
-                (
-                    f"{self.looks.symbols.chosen} " if chosen and nth == 0 else "  ",
-                    self.style("accent", ground),
-                ),
-                (
-                    self.key_map.key_of("answer_number", at) if nth == 0 else " ",
-                    doing(self.style("accent", ground, bold=True), wish),
-                ),
-                ("  ", fill),
-                (piece, doing(self.style("t1", ground, bold=chosen), wish)),
-            ]
-            rows.append(self.line(width, left, ground=ground))
-        return rows
+        return row.hanging_rows(width, first, pieces, row.style(bold=row.chosen))
 
     def _words(self, width: int) -> Strip:
-        chosen = self.on_words
-        ground: Role = "selection" if chosen else "s3"
-        left: list[Part] = [
-            (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
-        ]
+        row = self.choice_row(self.on_words, f"option {len(self.options)}")
         label = "In your own words  " if self.options else ""
-        left.append(part(label, doing(self.style("t1", ground, bold=chosen), f"option {len(self.options)}")))
-        cursor = self.style("on-accent", "accent") if chosen else None
-        hint = "type your answer"
-        left += self.field.parts(
-            max(4, width - 4 - len(label)), self.style("t1", ground), cursor, hint, self.style("t3", ground)
-        )
-        return self.line(width, left, ground=ground)
+        cursor = self.style("on-accent", "accent") if row.chosen else None
+        room = max(4, width - 4 - len(label))
+        typed = self.field.parts(room, row.style(), cursor, "type your answer", row.style("t3"))
+        return row.line(width, [row.mark, (label, row.style(bold=row.chosen)), *typed])
 
     def type_key(self, key: str, character: str | None) -> bool:
         """Type own words; a letter goes there from an offered answer too."""

@@ -17,8 +17,7 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
+from tui_agent.tui.widgets.rows import Part, cells, part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_bytes
 
@@ -132,7 +131,7 @@ class TrustSheet(Sheet[Answer | None]):
             why = f"{counted(len(self.entries), 'file')} could steer this program; what each could do:"
             if self._marked:
                 why = "They are not as they were when you decided about them:"
-            rows += [self.line(width, [(piece, self.style("t2"))]) for piece in wrap(why, width)]
+            rows += self.text_rows(width, why, "t2")
             rows += self._gap(width)
         return rows
 
@@ -153,45 +152,31 @@ class TrustSheet(Sheet[Answer | None]):
             if entry.folder != folder:
                 folder = entry.folder
                 rows += [self.line(width, [])] if rows else []
-                said = wrap(clean_line(folder, reveal=True), width)
-                rows += [self.line(width, [(piece, self.style("t1", bold=True))]) for piece in said]
+                rows += self.text_rows(width, clean_line(folder, reveal=True), bold=True)
             self._row_of[at] = len(rows)
             rows += self._entry(width, at, entry)
+        self.cursor_row = self._row_of.get(self.at)
         return rows
 
     def _entry(self, room: int, at: int, entry: Entry) -> list[Strip]:
-        chosen = at == self.at
-        ground: Role = "selection" if chosen else "s3"
-        wish = f"file {at}"
-        fill = doing(self.style(ground=ground), wish)
-        first: list[Part] = [
-            (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground))
-        ]
+        row = self.choice_row(at == self.at, f"file {at}")
+        first = [row.mark]
         if self._marked:
-            role: Role = "warning" if entry.mark else "t3"
-            first.append((entry.mark.ljust(_MARK), doing(self.style(role, ground, bold=True), wish)))
-        used = 2 + (_MARK if self._marked else 0)
-        name = doing(self.style("t1", ground, bold=chosen), wish)
-        about = doing(self.style("error" if entry.file and entry.file.fault else "t2", ground), wish)
-        names = min(max(width(_name(one)) for one in self.entries) + 2, max(20, room // 2))
+            mark = row.style("warning" if entry.mark else "t3", bold=True)
+            first.append((entry.mark.ljust(_MARK), mark))
+        used = cells(first)
+        name = row.style(bold=row.chosen)
+        about = row.style("error" if entry.file and entry.file.fault else "t2")
+        names = min(max(width(_name(entry)) for entry in self.entries) + 2, max(20, room // 2))
         shown = _name(entry)
         beside = room - used - names
-        blank: Part = (" " * used, fill)
         if width(shown) < names and beside >= _BESIDE:
-            left = [*first, (shown.ljust(names), name)]
-            rest = [blank, (" " * names, fill)]
-            return [
-                self.line(room, [*(left if number == 0 else rest), (piece, about)], ground=ground)
-                for number, piece in enumerate(wrap(entry.about, beside))
-            ]
-        rows = [
-            self.line(room, [*(first if number == 0 else [blank]), (piece, name)], ground=ground)
-            for number, piece in enumerate(wrap(shown, room - used))
-        ]
-        below = wrap(entry.about, room - used - 2)
-        return rows + [
-            self.line(room, [blank, ("  ", fill), (piece, about)], ground=ground) for piece in below
-        ]
+            return row.hanging_rows(
+                room, [*first, (shown.ljust(names), name)], wrap(entry.about, beside), about
+            )
+        rows = row.hanging_rows(room, first, wrap(shown, room - used), name)
+        indent: Part = (" " * (used + 2), row.style())
+        return rows + row.hanging_rows(room, [indent], wrap(entry.about, room - used - 2), about)
 
     def foot(self, width: int) -> list[Strip]:
         rows = [row for at, one in enumerate(self.choices) for row in self._choice(width, at, one)]
@@ -202,8 +187,7 @@ class TrustSheet(Sheet[Answer | None]):
         if on_answer and self.entries:
             keys.append(hint("trust_look"))
         keys.append(hint("trust_choose"))
-        gap = [self.line(width, [])] if self.app.size.height >= 16 else []
-        return [*gap, *rows, *gap, self.keys_line(width, keys)]
+        return [*self.spacer(width), *rows, *self.spacer(width), self.keys_line(width, keys)]
 
     @property
     def unseen(self) -> int:
@@ -222,30 +206,15 @@ class TrustSheet(Sheet[Answer | None]):
         return choice.about
 
     def _choice(self, room: int, number: int, choice: Choice) -> list[Strip]:
-        chosen = number + len(self.entries) == self.at
-        ground: Role = "selection" if chosen else "s3"
-        wish = f"answer {number}"
-        fill = doing(self.style(ground=ground), wish)
-        text: Role = "t1" if choice.offered else "t3"
+        row = self.choice_row(number + len(self.entries) == self.at, f"answer {number}")
         left: list[Part] = [
-            (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
-            (
-                self.key_map.key_of(choice.action),
-                doing(self.style("accent" if choice.offered else "t3", ground, bold=True), wish),
-            ),
-            ("  ", fill),
-            (choice.name.ljust(22), doing(self.style(text, ground, bold=chosen), wish)),
+            row.mark,
+            (self.key_map.key_of(choice.action), row.style("accent" if choice.offered else "t3", bold=True)),
+            ("  ", row.style()),
+            (choice.name.ljust(22), row.style("t1" if choice.offered else "t3", bold=row.chosen)),
         ]
-        about = doing(self.style("t2" if choice.offered else "t3", ground), wish)
-        first, *more = wrap(clean_line(self._about(choice, room - 27), reveal=True), max(12, room - 27))
-        rows = [self.line(room, [*left, (first, about)], ground=ground)]
-        return rows + [self.line(room, [(" " * 27, fill), (one, about)], ground=ground) for one in more]
-
-    def redraw(self, *, keep: bool = True) -> None:
-        super().redraw(keep=keep)
-        row = self._row_of.get(self.at)
-        if row is not None:
-            self.call_after_refresh(self._body.reveal, row)
+        pieces = wrap(clean_line(self._about(choice, room - 27), reveal=True), max(12, room - 27))
+        return row.hanging_rows(room, left, pieces, row.style("t2" if choice.offered else "t3"))
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from tui_agent.tui.panes.note import Note
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, part, wrap
+from tui_agent.tui.widgets.rows import part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
 DrawBody = Callable[["Viewer", int], list[Strip]]
@@ -63,19 +63,17 @@ class Viewer(Sheet[None]):
         self.redraw()
 
     def head(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         right = [part(self.right, self.style("t2"))] if self.right else []
         said, role = self.verdict
         right += [part(said, self.style(role, bold=True))] if said else []
-        return [self.line(width, [part(self.named, self.style(bold=True))], right), *gap]
+        return self.title_rows(width, self.named, right)
 
     def body(self, width: int) -> list[Strip]:
         return self._draw(self, width)
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
-        return [*gap, self.keys_line(width, [self.key_map.hint(name) for name in names])]
+        return [*self.spacer(width), self.keys_row(width, *names)]
 
     def scroll_line(self) -> None:
         """Move on by a line."""
@@ -110,15 +108,8 @@ class Viewer(Sheet[None]):
 
     def pair(self, width: int, name: str, value: str, *, names: int = 16, role: Role = "t1") -> list[Strip]:
         """`name   value`, the value wrapped."""
-        from_left: list[Strip] = []
-        room = max(8, width - names - 1)
-        for at, piece in enumerate(_wrapped(value, room)):
-            left: list[Part] = [
-                (name.ljust(names) if at == 0 else " " * names, self.style("t2")),
-                part(piece, self.style(role)),
-            ]
-            from_left.append(self.line(width, left))
-        return from_left
+        pieces = _wrapped(value, max(8, width - names - 1))
+        return self.hanging_rows(width, [(name.ljust(names), self.style("t2"))], pieces, self.style(role))
 
     def heading(self, width: int, text: str) -> Strip:
         """A group's name."""

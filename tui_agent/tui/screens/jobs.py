@@ -19,6 +19,7 @@ from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.listing import ListRow
 from tui_agent.tui.widgets.rows import Part, cells, part, row, wrap
 from tui_agent.units import format_bytes, format_elapsed
 
@@ -101,7 +102,7 @@ class JobsScreen(Page):
 
     def _empty(self) -> list[str]:
         """What stands in place of the list, where there is no job."""
-        room = self.app.size.width - (0 if self.narrow else self.beside) - 8
+        room = self.app.size.width - (0 if self.narrow else self.detail_width) - 8
         return [] if self.context.jobs.jobs else wrap(NOTHING, max(10, room))
 
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
@@ -239,23 +240,15 @@ def _columns(width: int, looks: Looks, *, empty: bool) -> Strip:
 
 
 def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
-    ground: Role = "selection" if chosen else "s0"
-    symbols, rich = looks.symbols, looks.palette.rich
-    fill = rich("t1", ground)
+    line, ellipsis = ListRow(looks, chosen), looks.symbols.ellipsis
     size = format_bytes(job.size) if job.size else ""
-    right: list[Part] = [
-        (_measures(width, job.outcome, size, format_elapsed(lasted(job, now))), rich("t2", ground))
-    ]
-    left: list[Part] = [
-        (symbols.chosen if chosen else " ", rich("accent", ground)),
-        (" ", fill),
-        (_symbol(job, looks), rich(_role(job), ground)),
-        (f" {job.job_id:<7}", rich("t2", ground)),
-    ]
+    time = format_elapsed(lasted(job, now))
+    right: list[Part] = [(_measures(width, job.outcome, size, time), line.style("t2"))]
+    left = [*line.first(_symbol(job, looks), _role(job)), (f"{job.job_id:<7}", line.style("t2"))]
     room = max(6, width - cells(left) - cells(right) - 3)
     command, last = named(job.command), clean_line(job.last_line)
-    left.append((fit(command, room, symbols.ellipsis), rich("t1", ground, bold=chosen)))
+    left.append((fit(command, room, ellipsis), line.style(bold=chosen)))
     rest = room - len(command) - 3
     if last and width >= LINE_FROM and rest >= 12:
-        left.append((f"   {fit(last, rest, symbols.ellipsis)}", rich("t3", ground)))
-    return row(width, left, right, fill=fill, ellipsis=symbols.ellipsis)
+        left.append((f"   {fit(last, rest, ellipsis)}", line.style("t3")))
+    return line.line(width, left, right)

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.strip import Strip
 
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import whole_note
@@ -23,14 +24,10 @@ from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.lines import Lines
-from tui_agent.tui.widgets.listing import Listing
+from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
+from tui_agent.tui.widgets.listing import Lines, Listing
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 
@@ -48,13 +45,16 @@ class PageHead(LinePane):
     title: Sequence[Part] = ()
     right: Sequence[Part] = ()
     columns: Callable[[int], Strip] | None = None
+    notice: Part | None = None
+    """A notice between the two, where there is room for it."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
         if height < 4 or self.columns is None:
             return [title]
-        empty = row(width, [], fill=self.style())
-        return [empty, title, empty, self.columns(width)]
+        notice = [("    ", self.style()), self.notice] if self.notice else []
+        middle = row(width, notice, fill=self.style())
+        return [row(width, [], fill=self.style()), title, middle, self.columns(width)]
 
 
 class Detail(Lines):
@@ -65,8 +65,11 @@ class Detail(Lines):
         self._draw = draw
 
     def on_resize(self) -> None:
-        """Another width: other rows."""
+        """Draw the rows for the new width."""
         self._draw()
+
+    def on_click(self, event: events.Click) -> None:
+        post_intent(self, event)
 
 
 class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
@@ -83,7 +86,7 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
     PageFrame #page-body { height: 1fr; }
     PageFrame #page-left { width: 1fr; height: 1fr; }
     PageFrame PageHead { height: 4; }
-    PageFrame Listing {
+    PageFrame #page-left > ScrollView {
         height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
     }
     PageFrame #page-detail {
@@ -141,8 +144,8 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         return self.app.size.width < DETAIL_FROM
 
     @property
-    def beside(self) -> int:
-        """Cells of the detail where it stands beside the list."""
+    def detail_width(self) -> int:
+        """Return the cells of the detail beside the list."""
         width = self.app.size.width
         return 54 if width >= 160 else 46 if width >= 120 else 40
 
@@ -152,7 +155,7 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         self.detail.display = self._open or not self.narrow
         alone = self.narrow and self._open
         self.left.display = not alone
-        self.detail.styles.width = "100%" if alone else self.beside
+        self.detail.styles.width = "100%" if alone else self.detail_width
         self.header.display = self.footer.display = height >= 10
         self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.is_airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1
@@ -343,18 +346,19 @@ class Facts:
 
     def markdown(self, text: str, *, most: int) -> None:
         """What an agent wrote; of a longer text than `most` rows the beginning."""
-        look = Look(self._looks.palette, self._looks.symbols, self.width - 3 + MARGIN, base="s1")
-        drawn = MarkdownStream(look, Place((), ()))
-        drawn.update(text, done=True)
+        strips = markdown_strips(text, self._looks, self.width - 3, "s1")
+        self.add_strips(strips[:most])
+        self._left_out(len(strips) - most)
+
+    def add_strips(self, strips: Sequence[Strip]) -> None:
+        """Add rows that were drawn for three cells less."""
         fill = self.style()
-        for one in drawn.rows[:most]:
-            inner = strip_of(one.runs, one.ground, self.width - 3)
-            self.rows.append(Strip.join([Strip.blank(2, fill), inner, Strip.blank(1, fill)]))
-        self._left_out(len(drawn.rows) - most)
+        left, right = Strip.blank(2, fill), Strip.blank(1, fill)
+        self.rows += [Strip.join([left, strip, right]) for strip in strips]
 
     def _left_out(self, rest: int) -> None:
         if rest > 0:
-            self.line([(f"{rest} more {'line' if rest == 1 else 'lines'}", self.style("t3"))])
+            self.line([(counted(rest, "more line"), self.style("t3"))])
 
     def heading(self, text: str) -> None:
         """A group's name, with a row before it."""

@@ -3,14 +3,42 @@
 Invariant: what the user opened or folded, and what is being read, is left alone.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from tui_agent.folds.transcript.entries import Entry, ToolEntry, UserEntry
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.transcript.draw import Shown, is_open, toggles
-from tui_agent.tui.transcript.groups import QUIET_RUN
-from tui_agent.tui.transcript.slot import Slot
-from tui_agent.tui.transcript.tools import is_quiet
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream
+from tui_agent.tui.transcript.rows import Row, Run
+from tui_agent.tui.transcript.style import STATE_COLUMN, Look
+from tui_agent.tui.transcript.tools import TIME_CELLS, is_quiet
+from tui_agent.units import format_duration
+
+QUIET_RUN: Final = 4
+"""More calls in a row than this fold into one row."""
+
+_NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
+
+
+@dataclass(slots=True)
+class Slot:
+    """One entry's place in the layout. `rows` is None while the entry is not drawn; `group` is the index of the slot whose row stands for it, or -1."""
+
+    id: str
+    revision: int
+    count: int = 0
+    gap: int = 0
+    spacious: bool = False
+    exact: bool = False
+    opened: bool | None = None
+    past: bool = False
+    active: bool = False
+    group: int = -1
+    rows: list[Row] | None = None
+    stream: MarkdownStream | None = None
 
 
 class Slots(Protocol):
@@ -129,3 +157,20 @@ class Ages:
         for index in run:
             slots[index].group = run[0]
         self._layout.touch(*run)
+
+
+def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
+    """`▸ 7 reads, 2 searches   0.1 s`."""
+    counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
+    words = ", ".join(
+        counted(counts[noun], noun, many)
+        for noun, many in (("read", ""), ("search", "searches"), ("look", ""))
+        if counts[noun]
+    )
+    time = format_duration(sum(entry.duration_ms or 0.0 for entry in members) / 1000).rjust(TIME_CELLS)
+    runs = [
+        Run(" " * STATE_COLUMN, look.ground),
+        Run(look.symbols.folded + " ", look.s("t3"), act="fold"),
+        Run(words, look.s("t2"), act="fold"),
+    ]
+    return look.both_sides(runs, [Run(time, look.s("t3"))])

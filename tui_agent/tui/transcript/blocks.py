@@ -23,6 +23,7 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import coloured, lexer_for, tokens
@@ -81,7 +82,7 @@ def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
         case TableBlock():
             return _table(block, body)
         case TreeBlock():
-            return head_rows([_tree_line(text, body.look) for text in _tree(block.roots, 0)], body)
+            return head_rows(_plain("\n".join(tree_lines(block.roots)), body.look), body)
         case JsonBlock():
             return _json(block, body)
         case ImageBlock():
@@ -107,7 +108,7 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
         case CustomBlock():
             return block.text.count("\n") + 1
         case TreeBlock():
-            return len(_tree(block.roots, 0))
+            return len(tree_lines(block.roots))
         case _:
             return 1
 
@@ -125,7 +126,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
         shown = sum(not row.joined for row in rows)
         before = omitted + len(lines) - shown
     if before:
-        rows.insert(0, _note(f"{before} earlier {_word(before)}", body))
+        rows.insert(0, _note(counted(before, "earlier line"), body))
     return rows
 
 
@@ -137,7 +138,7 @@ def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
     rows = output_rows(held, prefix, prefix, body.look)
     more = len(lines) - len(held)
     if more:
-        rows.append(_note(f"{more} more {_word(more)}", body))
+        rows.append(_note(counted(more, "more line"), body))
     return rows
 
 
@@ -166,7 +167,7 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
     rows = diff_rows(lines[:limit], block.path, block.language, body.look, dim=body.dim)
     if len(lines) > limit:
         more = len(lines) - limit
-        note = Run(f"{more} more {_word(more)}", body.look.s("t3"), act="fold")
+        note = Run(counted(more, "more line"), body.look.s("t3"), act="fold")
         rows.append(Row([body.look.gutter(), note], body.look.ground))
     return rows
 
@@ -181,7 +182,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
     if len(rows) <= limit:
         return rows
     more = len(rows) - limit
-    return [*rows[:limit], _note(f"{more} more {_word(more)}", body)]
+    return [*rows[:limit], _note(counted(more, "more line"), body)]
 
 
 def literal(rows: Iterable[Row]) -> list[Row]:
@@ -216,18 +217,15 @@ def _plain(text: str, look: Look) -> list[list[Run]]:
     return [[Run(line, look.s("t2"), LITERAL)] for line in clean(text).removesuffix("\n").split("\n")]
 
 
-def _tree(nodes: Sequence[TreeNode], depth: int) -> list[str]:
+def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:
+    """Return the labels of a tree, indented by their depth."""
     lines: list[str] = []
-    pending = [(node, depth) for node in reversed(nodes)]
+    pending = [(node, 0) for node in reversed(nodes)]
     while pending:
         node, level = pending.pop()
         lines.append("  " * level + clean_line(node.label))
         pending.extend((child, level + 1) for child in reversed(node.children))
     return lines
-
-
-def _tree_line(text: str, look: Look) -> list[Run]:
-    return [Run(text, look.s("t2"), LITERAL)]
 
 
 def _note(text: str, body: Body) -> Row:
@@ -237,7 +235,3 @@ def _note(text: str, body: Body) -> Row:
 def _lines(text: LongText, read: Reader) -> int:
     shown = read(text) if isinstance(text, BlobText) else text
     return shown.removesuffix("\n").count("\n") + 1 if shown else 0
-
-
-def _word(count: int) -> str:
-    return "line" if count == 1 else "lines"

@@ -5,7 +5,7 @@ widget's size never depends on its content, so content never lays the screen out
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from rich.style import Style
@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.folds.transcript.entries import Entry, ToolEntry, TranscriptView
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry, TranscriptView
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.scrollbar import dress
@@ -25,14 +25,48 @@ from tui_agent.tui.theme.symbols import UNICODE, Symbols
 from tui_agent.tui.transcript.find import Finder
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import BlobWanted
-from tui_agent.tui.transcript.pace import Pace, only_grows
-from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
-from tui_agent.tui.transcript.selection import Selection, restyle
+from tui_agent.tui.transcript.rows import DECOR, Row, Run, restyle, strip_of
+from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
 from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _STRIPS: Final = 400
+TAIL_S: Final = 1 / 30
+"""Between frames that change some rows."""
+SCROLL_S: Final = 1 / 12
+"""Behind a frame that moved all rows: such a frame is 10 KB for the terminal."""
+
+
+class Pace:
+    """Says how long the next frame of a growing text has to wait."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = 0.0
+
+    def painted(self, *, scrolled: bool) -> None:
+        """A frame was painted."""
+        self._next = self._clock() + (SCROLL_S if scrolled else TAIL_S)
+
+    def wait(self) -> float:
+        """Seconds until the next frame may come, 0 or less for now."""
+        return self._next - self._clock()
+
+
+def only_grows(entries: Sequence[Entry], changed: Iterable[int], known: int) -> bool:
+    """Whether all that has changed is text that is still coming in."""
+    return len(entries) == known and all(_growing(entries[index]) for index in changed)
+
+
+def _growing(entry: Entry) -> bool:
+    match entry:
+        case AnswerEntry() | ReasoningEntry():
+            return entry.streaming
+        case ToolEntry():
+            return entry.state == "running" and bool(entry.output)
+        case _:
+            return False
 
 
 class _Painted(NamedTuple):

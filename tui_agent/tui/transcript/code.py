@@ -89,7 +89,7 @@ def coloured(line: Sequence[Token], style: Callable[[Role], Style], src: int) ->
     runs: list[Run] = []
     at = 0
     for text, role in line:
-        for piece in _tab_pieces(text):
+        for piece in tab_pieces(text):
             shown = " " * (4 - at % 4) if piece == "\t" else piece
             at += width(shown)
             runs.append(Run(shown, style(role), src))
@@ -130,10 +130,8 @@ def code_style(palette: Palette, ground: Role) -> Callable[[Role], Style]:
     return lambda role: palette.rich(role, ground)
 
 
-def _tab_pieces(text: str) -> Iterator[str]:
-    if "\t" not in text:
-        yield text
-        return
+def tab_pieces(text: str) -> Iterator[str]:
+    """Yield the parts of a text, each tab alone."""
     for number, piece in enumerate(text.split("\t")):
         if number:
             yield "\t"

@@ -7,7 +7,6 @@ from tui_agent.folds.transcript.entries import AnswerEntry, TranscriptView, User
 from tui_agent.tui.text import clean
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.canvas import TranscriptCanvas
-from tui_agent.tui.transcript.draw import toggles
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import CursorMoved
 from tui_agent.tui.transcript.selection import selected_source
@@ -51,23 +50,6 @@ class TranscriptCommands(TranscriptCanvas):
         self.viewport.change_at(index, lambda: done.append(layout.ages.toggle(index)))
         self.repaint()
         return done[0]
-
-    def fold_all(self, folded: bool = True) -> None:
-        """Fold every block but the talk itself; `folded` False opens them."""
-        layout = self.viewport.layout
-
-        def fold() -> None:
-            for index in range(len(layout)):
-                entry = layout.entry(index)
-                if toggles(entry) and not isinstance(entry, AnswerEntry | UserEntry):
-                    layout.set_opened(index, not folded)
-
-        self.viewport.change(fold)
-        self.repaint()
-
-    def unfold_all(self) -> None:
-        """Open every block."""
-        self.fold_all(False)
 
     def find(self, text: str) -> int:
         """Mark a text and go to its first hit at or below the view; the number of entries that hold it."""

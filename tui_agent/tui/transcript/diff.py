@@ -7,13 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
 from typing import Final, Literal
 
 from tui_agent.tui.text import clean, take, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import Token, coloured, lexer_for, tokens
-from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, restyle, width_of, wrap
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -68,10 +67,7 @@ def diff_rows(
     digits = max((len(str(line.number)) for line in lines), default=1)
     rows: list[Row] = []
     for line in lines:
-        if line.sign == "@":
-            rows.append(_line_row(line, [], digits, look, dim))
-            continue
-        line_tokens = next(before) if line.sign == "-" else next(after)
+        line_tokens = [] if line.sign == "@" else next(before if line.sign == "-" else after)
         rows.extend(_code_rows(line, line_tokens, digits, look, dim))
     return rows
 
@@ -82,7 +78,8 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
         line_tokens = [(line.text, "t3")] if line.text else []
     runs = coloured(line_tokens, lambda role: look.s(role, ground), LITERAL)
     if line.changed and not dim:
-        runs = _strengthen(runs, line, look)
+        kind = "add" if line.sign == "+" else "del"
+        runs = restyle(runs, line.changed, look.s(f"diff-{kind}-text", f"diff-{kind}-strong"))  # type: ignore[arg-type]
     first = _head(line, digits, look, dim)
     room = max(look.right - width_of(first), 3)
     cells = look.s("t1", ground)
@@ -93,12 +90,6 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
         shown.append(Run(" " * max(look.right - width_of(shown), 0), cells))
         rows.append(Row(shown, look.ground, joined=bool(rows)))
     return rows
-
-
-def _line_row(line: DiffLine, part: Sequence[Run], digits: int, look: Look, dim: bool) -> Row:
-    shown = [*_head(line, digits, look, dim), *part]
-    shown.append(Run(" " * max(look.right - width_of(shown), 0), look.s("t1", _ground(line, dim))))
-    return Row(shown, look.ground)
 
 
 def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:
@@ -131,27 +122,6 @@ def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
         kept.append(run)
         room -= len(run.text)
     return kept
-
-
-def _strengthen(runs: Sequence[Run], line: DiffLine, look: Look) -> list[Run]:
-    style = (
-        look.s("diff-add-text", "diff-add-strong")
-        if line.sign == "+"
-        else look.s("diff-del-text", "diff-del-strong")
-    )
-    out: list[Run] = []
-    at = 0
-    for run in runs:
-        edges = [at]
-        for low, high in line.changed:
-            edges.extend(edge for edge in (low, high) if at < edge < at + len(run.text))
-        edges.append(at + len(run.text))
-        for low, high in pairwise(edges):
-            strong = any(first <= low and high <= last for first, last in line.changed)
-            text = run.text[low - at : high - at]
-            out.append(Run(text, style if strong else run.style, run.src))
-        at += len(run.text)
-    return out
 
 
 def _mark_changes(lines: Sequence[DiffLine]) -> None:

@@ -4,7 +4,7 @@ Invariant: no HTML, image or foreign address is ever acted on; where a link lead
 only an address of the web can be clicked. What entities stand for is cleaned like all that is foreign.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -109,11 +109,6 @@ class Inline:
         if not shown or label in (shown, shown.removeprefix("mailto:")):
             return []
         return [Run(f" ({shown})", self._look.s("t3"), src, _act(address))]
-
-
-def plain_text(lines: Sequence[Sequence[Run]]) -> str:
-    """The shown text of lines of runs."""
-    return "\n".join("".join(run.text for run in line) for line in lines)
 
 
 def _act(link: Address | None) -> str:

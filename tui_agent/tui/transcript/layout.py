@@ -9,12 +9,10 @@ from typing import Final
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
-from tui_agent.tui.transcript.auto_fold import Ages
+from tui_agent.tui.transcript.auto_fold import Ages, Slot, group_row
 from tui_agent.tui.transcript.draw import Shown, draw, guess, new_stream, spacious
-from tui_agent.tui.transcript.groups import group_row
 from tui_agent.tui.transcript.heights import Heights
 from tui_agent.tui.transcript.rows import Row
-from tui_agent.tui.transcript.slot import Slot
 from tui_agent.tui.transcript.style import Look
 
 KEPT: Final = 256

@@ -7,7 +7,11 @@ follows what was added and the size of the open paragraph or item; fences and ta
 from collections.abc import Sequence
 from dataclasses import replace
 
+from textual.strip import Strip
+
 from tui_agent.tui.text import clean
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import group_ends
 from tui_agent.tui.transcript.inline import Inline, parser
 from tui_agent.tui.transcript.markdown import Piece, Place, code_rows, render_piece
@@ -23,8 +27,8 @@ from tui_agent.tui.transcript.markdown_blocks import (
     split_cells,
     starts_table,
 )
-from tui_agent.tui.transcript.rows import Row, width_of
-from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.rows import Row, strip_of, width_of
+from tui_agent.tui.transcript.style import MARGIN, Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 
 
@@ -186,6 +190,14 @@ class MarkdownStream:
 
     def _later(self) -> Place:
         return self._place.later() if self.rows else self._place
+
+
+def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Strip]:
+    """Return a finished text as strips of this width on a surface, without the transcript's gutter."""
+    look = Look(looks.palette, looks.symbols, width + MARGIN, base=base)
+    stream = MarkdownStream(look, Place((), ()))
+    stream.update(text, done=True)
+    return [strip_of(row.runs, row.ground, width + MARGIN).crop(0, width) for row in stream.rows]
 
 
 class _Fence:

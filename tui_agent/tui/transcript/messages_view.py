@@ -70,7 +70,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     hidden = len(lines) - glimpse
     if hidden > 0:
         lines = lines[:glimpse]
-        more = Run(f"{hidden} more {'line' if hidden == 1 else 'lines'}", look.s("t3", "s2"), act="fold")
+        more = Run(counted(hidden, "more line"), look.s("t3", "s2"), act="fold")
         lines.append(Row([*ahead, more], look.ground))
     for image in entry.attachments:
         words = f"{image.name or 'image'}  {format_bytes(image.size)}"
@@ -126,11 +126,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
     count = text.count("\n") + 1
     shown = entry.streaming if opened is None else opened
     note = "" if shown else f"folded, {counted(count, 'line')}"
-    ahead = [
-        Run(" " * STATE_COLUMN, look.ground),
-        Run(symbol + " ", look.s("accent" if entry.streaming else "t3")),
-        Run("thinking".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t3")),
-    ]
+    ahead = look.head(symbol, "accent" if entry.streaming else "t3", "thinking", "t3")
     rows = [Row([*ahead, Run(note, look.s("t3"), act="fold")], look.ground)]
     if shown:
         body = Body(look, read, limit=None)
@@ -142,12 +138,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
 def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
     """A question of the agent as Markdown, its options, and the answer once there is one; a plan stands on the rail."""
     symbol, role, said = _question_state(entry, look)
-    verb = "plan" if entry.form == "plan" else "question"
-    ahead = (
-        Run(" " * STATE_COLUMN, look.ground),
-        Run(symbol + " ", look.s(role)),
-        Run(verb.ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
-    )
+    ahead = look.head(symbol, role, "plan" if entry.form == "plan" else "question")
     answer = None if entry.answer is None else read(entry.answer)
     body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
     if entry.form == "plan":
@@ -158,7 +149,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
         rows += markdown_rows(answer if edited and answer else read(entry.text), body)
         refused_why = answer is not None and not edited and answer not in entry.options
         return rows + (prose_rows(answer, "t1", body) if refused_why and answer else [])
-    asked = MarkdownStream(look, Place(ahead, (Run(" " * TARGET_COLUMN, look.ground),)))
+    asked = MarkdownStream(look, Place(tuple(ahead), (Run(" " * TARGET_COLUMN, look.ground),)))
     asked.update(read(entry.text), done=True)
     rows = literal(asked.rows)
     if answer is not None:
@@ -210,7 +201,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         pressed = _pressable(look.offered("diff", "undo"), look.s("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     rows = [
-        _both_sides(part, right if number == 0 else [], look)
+        look.both_sides(part, right if number == 0 else [])
         for number, part in enumerate(_fit(left, right, look))
     ]
     if entry.detail and entry.reason != "finished":
@@ -261,8 +252,3 @@ def _fit(left: list[Run], right: list[Run], look: Look) -> list[list[Run]]:
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
     parts = wrap(left[1:], room, rest_room=look.full)
     return [[look.gutter(), *part] for part in parts]
-
-
-def _both_sides(left: list[Run], right: list[Run], look: Look) -> Row:
-    fill = Run(" " * max(look.right - width_of(left) - width_of(right), 1), look.ground)
-    return Row([*left, fill, *right] if right else left, look.ground)

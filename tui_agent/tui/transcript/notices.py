@@ -10,7 +10,7 @@ from tui_agent.tui.text import clean, clean_line, named, pad, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
-from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.style import TARGET_COLUMN, TEXT_COLUMN, Look
 
 _VERBS: Final[dict[str, str]] = {"model_failed": "model", "retry": "model", "shell": "run"}
 _LEVELS: Final[dict[str, Role]] = {"info": "t3", "running": "accent", "warning": "warning", "error": "error"}
@@ -26,7 +26,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     role = _LEVELS[entry.level]
     symbol = look.symbols.compaction if entry.summarises else _symbol(entry.level, look)
     lines = [clean(line) for line in entry.lines] or [""]
-    ahead = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.s(role)), Run(" ", look.ground)]
+    ahead = look.head(symbol, role, "")[:2]
     tone: Role = "t3" if entry.level == "info" else "t2"
     rows: list[Row] = []
     for line in lines[0].split("\n"):
@@ -44,19 +44,14 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
 def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
     """The head row names what failed; the rail says what, to what, what is kept, and what to press."""
     verb = _VERBS.get(entry.kind, "error")
-    ahead = [
-        Run(" " * STATE_COLUMN, look.ground),
-        Run(look.symbols.failed, look.s("error")),
-        Run(" ", look.ground),
-    ]
+    first = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
     if len(lines) == 1 and not entry.blocks:
         parts = wrap([Run(lines[0], look.s("t1"), LITERAL)], min(look.text, look.full))
-        return frame(parts, look.ground, ahead, [look.gutter()])
-    head = [*ahead, Run(pad(verb, TARGET_COLUMN - TEXT_COLUMN), look.s("t2"))]
+        return frame(parts, look.ground, first[:2], [look.gutter()])
     if entry.command:
-        head.append(Run(named(entry.command), look.s("t1"), LITERAL))
-    rows = [Row(head, look.ground)]
+        first.append(Run(named(entry.command), look.s("t1"), LITERAL))
+    rows = [Row(first, look.ground)]
     body = Body(look, read, rail="error", limit=OUTPUT_ROWS)
     rows += prose_rows(lines[0], "t1", body, bold=True)
     for line in lines[1:]:
@@ -89,11 +84,7 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     right = [Run(f"{clean_line(line)}   ", look.s("t3")) for line in entry.lines[1:]]
     if entry.lines:
         right.append(Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role)))
-    ahead = [
-        Run(" " * STATE_COLUMN, look.ground),
-        Run(symbol + " ", look.s(role)),
-        Run("you ran".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
-    ]
+    ahead = look.head(symbol, role, "you ran")
     room = max(look.right - TARGET_COLUMN - width_of(right) - 2, 8)
     command = [Run(named(entry.command), look.s("t1"), LITERAL)]
     blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
@@ -101,9 +92,7 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
         wrap(command, room, rest_room=max(look.right - TARGET_COLUMN - 2, 8)), look.ground, ahead, blank
     )
     if right:
-        first = rows[0].runs
-        fill = Run(" " * max(look.right - width_of(first) - width_of(right), 1), look.ground)
-        rows[0] = Row([*first, fill, *right], look.ground)
+        rows[0] = look.both_sides(rows[0].runs, right)
     if opened is False:
         return rows
     limit = LIVE_ROWS if entry.level == "running" else OUTPUT_ROWS

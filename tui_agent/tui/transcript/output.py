@@ -16,6 +16,7 @@ from rich.style import Style
 from tui_agent.tui.links import address_of
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast
+from tui_agent.tui.transcript.code import tab_pieces
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
 from tui_agent.tui.transcript.style import Look
 
@@ -107,18 +108,10 @@ def _pieces(raw: str) -> Iterator[tuple[str, str | None]]:
     at = 0
     if "\x1b" in raw or "\x9b" in raw:
         for match in _SGR.finditer(raw):
-            yield from ((piece, None) for piece in _tabs(raw[at : match.start()]))
+            yield from ((piece, None) for piece in tab_pieces(raw[at : match.start()]))
             yield "", match[1]
             at = match.end()
-    yield from ((piece, None) for piece in _tabs(raw[at:]))
-
-
-def _tabs(text: str) -> Iterator[str]:
-    for number, piece in enumerate(text.split("\t")):
-        if number:
-            yield "\t"
-        if piece:
-            yield piece
+    yield from ((piece, None) for piece in tab_pieces(raw[at:]))
 
 
 def _switch(pen: Pen, codes: str) -> Pen:

@@ -6,6 +6,7 @@ source text from that offset on; LITERAL text is its own source; DECOR (gutter, 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
@@ -116,6 +117,22 @@ def frame(
         rows.append(Row([*ahead, *line], ground, joined=bool(rows)))
         ahead = first if rest is None else rest
     return rows
+
+
+def restyle(runs: Sequence[Run], bounds: Sequence[tuple[int, int]], extra: Style) -> list[Run]:
+    """The runs with a style laid over some of their characters."""
+    out: list[Run] = []
+    at = 0
+    for run in runs:
+        edges = sorted(
+            {at, at + len(run.text)} | {e for b in bounds for e in b if at < e < at + len(run.text)}
+        )
+        for low, high in pairwise(edges):
+            inside = any(first <= low and high <= last for first, last in bounds)
+            text = run.text[low - at : high - at]
+            out.append(Run(text, run.style + extra if inside else run.style, run.src, run.act))
+        at += len(run.text)
+    return out
 
 
 def _cuts(text: str, room: int, rest_room: int, breaks: _Break) -> list[tuple[int, int]]:

@@ -5,13 +5,10 @@ never gutter, rail or line numbers.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from rich.style import Style
-
 from tui_agent.tui.text import take
-from tui_agent.tui.transcript.rows import DECOR, Row, Run
+from tui_agent.tui.transcript.rows import DECOR, Row
 
 
 class Point(NamedTuple):
@@ -80,22 +77,6 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
         else:
             lines.append(piece)
     return "\n".join(line.rstrip() for line in lines)
-
-
-def restyle(runs: Sequence[Run], bounds: Sequence[tuple[int, int]], extra: Style) -> list[Run]:
-    """The runs with a style laid over some of their characters."""
-    out: list[Run] = []
-    at = 0
-    for run in runs:
-        edges = sorted(
-            {at, at + len(run.text)} | {e for b in bounds for e in b if at < e < at + len(run.text)}
-        )
-        for low, high in pairwise(edges):
-            inside = any(first <= low and high <= last for first, last in bounds)
-            text = run.text[low - at : high - at]
-            out.append(Run(text, run.style + extra if inside else run.style, run.src, run.act))
-        at += len(run.text)
-    return out
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:

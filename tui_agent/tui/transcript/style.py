@@ -3,6 +3,7 @@
 Invariant: plain and frozen; two equal looks draw equal rows, so a look is part of every cache key.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ from rich.style import Style
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.rows import Run
+from tui_agent.tui.transcript.rows import Row, Run, width_of
 
 STATE_COLUMN: Final = 2
 TEXT_COLUMN: Final = 4
@@ -71,3 +72,16 @@ class Look:
     def rail(self, role: Role = "border-strong") -> list[Run]:
         """The gutter with the rail in it, up to the text behind the rail."""
         return [self.gutter(), Run(self.symbols.rail, self.s(role)), Run(" ", self.ground)]
+
+    def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
+        """Return the columns of a head row up to the target: a state's symbol, and a verb."""
+        return [
+            Run(" " * STATE_COLUMN, self.ground),
+            Run(f"{symbol} ", self.s(role)),
+            Run(words.ljust(TARGET_COLUMN - TEXT_COLUMN), self.s(words_role)),
+        ]
+
+    def both_sides(self, left: Sequence[Run], right: Sequence[Run]) -> Row:
+        """Return a row with one part from the left edge and another one up to the right edge."""
+        gap = Run(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
+        return Row([*left, gap, *right] if right else left, self.ground)

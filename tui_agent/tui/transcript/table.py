@@ -6,7 +6,6 @@ Invariant: every cell's text is shown whole; a table that cannot fit gets narrow
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from tui_agent.tui.text import width
 from tui_agent.tui.transcript.rows import Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import Look
 
@@ -79,8 +78,3 @@ def _aligned(piece: Sequence[Run], size: int, align: str, look: Look, *, last: b
     if right and not last:
         runs.append(Run(" " * right, look.ground))
     return runs
-
-
-def text_cells(texts: Sequence[str], look: Look, src: int) -> list[Cell]:
-    """Cells of plain cleaned texts."""
-    return [[Run(text, look.s("t1"), src)] if width(text) else [] for text in texts]

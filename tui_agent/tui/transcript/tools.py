@@ -11,6 +11,7 @@ from typing import Final
 
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.text import clean, clean_line, fit, pad, width
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
@@ -150,12 +151,10 @@ def head_rows_of(entry: ToolEntry, look: Look, note: str, now: float, *, full: b
             ahead = first if not rows else [Run(" " * (indent + (2 if line else 0)), look.ground)]
             rows.append(Row([*ahead, *part], look.ground, joined=line > 0))
     if hidden:
-        more = f"{hidden} more {'line' if hidden == 1 else 'lines'}"
-        rows.append(Row([Run(" " * indent, look.ground), Run(more, look.s("t3"), act="fold")], look.ground))
+        more = Run(counted(hidden, "more line"), look.s("t3"), act="fold")
+        rows.append(Row([Run(" " * indent, look.ground), more], look.ground))
     if right_cells:
-        head = list(rows[0].runs)
-        head.append(Run(" " * max(look.right - width_of(head) - right_cells, 1), look.ground))
-        rows[0] = Row([*head, *right], look.ground)
+        rows[0] = look.both_sides(rows[0].runs, right)
     return rows
 
 
@@ -309,7 +308,7 @@ def _fold_note(entry: ToolEntry, read: Reader) -> str:
     if _diffs(entry.blocks):
         return "folded"
     lines = sum(line_count(block, read) for block in entry.blocks)
-    return f"folded, {lines} {'line' if lines == 1 else 'lines'}" if lines else ""
+    return f"folded, {counted(lines, 'line')}" if lines else ""
 
 
 def _diffs(blocks: Sequence[DisplayBlock]) -> list[DiffBlock]:

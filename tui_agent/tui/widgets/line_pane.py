@@ -101,8 +101,12 @@ class LinePane(Widget):
         return rows[y] if y < len(rows) else blank(width, self.style())
 
     def on_click(self, event: events.Click) -> None:
-        wish = intent_of(event.style)
-        if wish:
-            event.stop()
-            name, _, argument = wish.partition(" ")
-            self.post_message(Intent(name, argument))
+        post_intent(self, event)
+
+
+def post_intent(widget: Widget, event: events.Click) -> None:
+    """Post the intent of what was clicked, if it carries one."""
+    name, _, argument = intent_of(event.style).partition(" ")
+    if name:
+        event.stop()
+        widget.post_message(Intent(name, argument))

@@ -1,11 +1,12 @@
-"""Rows of which one is chosen: arrows, paging, the wheel and a press move; only rows in sight are drawn.
+"""Scrolling, line-drawn widgets: rows to read, and a list of rows of which one is chosen.
 
-Invariant: the rows are whoever made the list's; it knows how many there are and which one is chosen.
+Invariant: only the rows in sight are composed; scrolling costs the same for ten rows and for fifty thousand.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, TypeAlias
 
+from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -15,16 +16,92 @@ from textual.strip import Strip
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import dress
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import blank
+from tui_agent.tui.widgets.rows import Part, blank, row
 
 DrawRow: TypeAlias = Callable[[int, int, bool], Strip]
-"""The row of an index, for a width, chosen or not."""
+"""Draws the row of an index for a width, chosen or not."""
 
 
-class Listing(ScrollView, can_focus=True):
-    """A list on the page's surface."""
+class ListRow(NamedTuple):
+    """Draws a row of a list on its ground."""
+
+    looks: Looks
+    chosen: bool
+
+    @property
+    def ground(self) -> Role:
+        """Return the surface of the row."""
+        return "selection" if self.chosen else "s0"
+
+    def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
+        """Return a style on the row's ground."""
+        return self.looks.palette.rich(role, self.ground, bold=bold, underline=underline)
+
+    def first(self, symbol: str, role: Role) -> list[Part]:
+        """Return the first columns: the mark of the chosen row, and a symbol."""
+        mark = self.looks.symbols.chosen if self.chosen else " "
+        return [
+            (mark, self.style("accent")),
+            (" ", self.style()),
+            (symbol, self.style(role)),
+            (" ", self.style()),
+        ]
+
+    def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
+        """Return the row."""
+        return row(width, left, right, fill=self.style(), ellipsis=self.looks.symbols.ellipsis)
+
+
+class Lines(ScrollView):
+    """Rows given as strips: JSON, diffs, help, previews of any length. `fill` is the style of what no row covers."""
 
     ALLOW_SELECT = False
+    can_focus = False
+
+    def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._looks = looks
+        self.strips: Sequence[Strip] = ()
+        self.fill: Style = Style()
+        self.moved: Callable[[], None] = lambda: None
+        """Called when other rows are in sight."""
+
+    def on_mount(self) -> None:
+        dress(self, self._looks().symbols)
+
+    def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
+        """Show these rows; the position stays where it was if `keep` is set."""
+        self.strips, self.fill = rows, fill
+        self.virtual_size = Size(self.size.width, len(rows))
+        if not keep:
+            self.scroll_to(y=0, animate=False)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        at = y + self.scroll_offset.y
+        width = self.size.width
+        if at < len(self.strips):
+            return self.strips[at].adjust_cell_length(width, self.fill)
+        return blank(width, self.fill)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.moved()
+
+    def reveal(self, row: int, *, below: int = 0) -> None:
+        """Scroll so that this row, and so many below it, are in sight."""
+        top, height = self.scroll_offset.y, self.size.height - below
+        if row < top:
+            self.scroll_to(y=row, animate=False, force=True)
+        elif height > 0 and row >= top + height:
+            self.scroll_to(y=row - height + 1, animate=False, force=True)
+
+
+class Listing(Lines, can_focus=True):
+    """A list on the page's surface."""
+
+    rows_below: ClassVar[int] = 0
+    """Empty rows below the last row; the first of them stays in sight below the chosen row."""
     surface: Role = "s0"
 
     class Chosen(Message):
@@ -34,27 +111,23 @@ class Listing(ScrollView, can_focus=True):
         """The chosen row was pressed again: it is to be used."""
 
     def __init__(self, looks: Callable[[], Looks], draw: DrawRow) -> None:
-        super().__init__()
-        self._looks = looks
+        super().__init__(looks)
         self._draw = draw
         self.count = 0
         self.at = 0
 
-    def on_mount(self) -> None:
-        """Dress the scrollbar."""
-        dress(self, self._looks().symbols)
-
     def on_resize(self) -> None:
         """The chosen row stays in sight."""
-        self.virtual_size = Size(self.size.width, self.count)
+        self.virtual_size = Size(self.size.width, self.count + self.rows_below)
         self.call_after_refresh(self._reveal)
 
-    def set_count(self, count: int, at: int) -> None:
-        """Other rows, of which this one is chosen."""
+    def set_count(self, count: int, at: int, *, reveal: bool = True) -> None:
+        """Show so many rows, of which this one is chosen."""
         self.count, self.at = count, max(0, min(at, count - 1))
-        self.virtual_size = Size(self.size.width, count)
+        self.virtual_size = Size(self.size.width, count + self.rows_below)
         self.refresh()
-        self.call_after_refresh(self._reveal)
+        if reveal:
+            self.call_after_refresh(self._reveal)
 
     def render_line(self, y: int) -> Strip:
         at, width = y + self.scroll_offset.y, self.size.width
@@ -85,11 +158,7 @@ class Listing(ScrollView, can_focus=True):
             self.post_message(self.Chosen())
 
     def _reveal(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height
-        if self.at < top:
-            self.scroll_to(y=self.at, animate=False, force=True)
-        elif height and self.at >= top + height:
-            self.scroll_to(y=self.at - height + 1, animate=False, force=True)
+        self.reveal(self.at, below=int(self.rows_below > 0))
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

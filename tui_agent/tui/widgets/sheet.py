@@ -1,4 +1,4 @@
-"""The sheet that every modal is drawn on: bar, head, scrolling body, foot.
+"""The sheet that every modal is drawn on: bar, head, scrolling body, foot; and the rows of its lists and forms.
 
 Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
 ignored for `DEAF_S` where an answer typed a moment too early would do harm: by when they were pressed, not by when they
@@ -8,7 +8,7 @@ are handled, and from when the sheet was first drawn; what was being written is 
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.style import Style
 from textual import events, on
@@ -22,8 +22,8 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.lines import Lines
-from tui_agent.tui.widgets.rows import Part, intent_of, row, wide
+from tui_agent.tui.widgets.listing import Lines
+from tui_agent.tui.widgets.rows import Part, cells, doing, intent_of, part, row, wide, wrap
 from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead
 
 ResultT = TypeVar("ResultT")
@@ -85,6 +85,8 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         self._body = Lines(looks, id="sheet-body")
         self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
         self._in_sight = 0
+        self.cursor_row: int | None = None
+        """The row of the body that `redraw` brings into sight."""
         self._sheet = Vertical(id="sheet")
 
     def compose(self) -> ComposeResult:
@@ -134,6 +136,39 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
             margin=0,
             ellipsis=self.looks.symbols.ellipsis,
         )
+
+    def spacer(self, width: int) -> list[Strip]:
+        """Return an empty row, where the screen has room for it."""
+        return [] if self.app.size.height < 16 else [self.line(width, [])]
+
+    def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
+        """Return the title, what stands at its right, and a spacer."""
+        return [self.line(width, [part(title, self.style(bold=True))], list(right)), *self.spacer(width)]
+
+    def text_rows(
+        self, width: int, text: str, role: Role = "t1", *, indent: int = 0, bold: bool = False
+    ) -> list[Strip]:
+        """Return a clean text in as many rows as it needs."""
+        style = self.style(role, bold=bold)
+        return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
+
+    def hanging_rows(
+        self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style, ground: Role = "s3"
+    ) -> list[Strip]:
+        """Return a row for each piece: the first behind `first`, the others indented as far."""
+        indent: Part = (" " * cells(first), self.style(ground=ground))
+        return [
+            self.line(width, [*(first if number == 0 else [indent]), (piece, style)], ground=ground)
+            for number, piece in enumerate(pieces)
+        ]
+
+    def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> "ChoiceRow":
+        """Return what draws a row that can be chosen, and that a click on it means."""
+        return ChoiceRow(self, chosen, intent, ground if chosen else "s3")
+
+    def keys_row(self, width: int, *actions: str) -> Strip:
+        """Return the keys of these actions with their words."""
+        return self.keys_line(width, [self.key_map.hint(action) for action in actions])
 
     def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip:
         """`Enter choose   Esc close`, and a quiet word on the right, where there is room for it. Of too many keys the last
@@ -203,6 +238,37 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         self._foot.show()
         self._in_sight = min(len(body), room)
         self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
+        if self.cursor_row is not None:
+            self.call_after_refresh(self._body.reveal, self.cursor_row)
+
+
+class ChoiceRow(NamedTuple):
+    """Draws one row of a list or form on its ground; a click on its text means `intent`."""
+
+    sheet: SheetFrame[Any]
+    chosen: bool
+    intent: str
+    ground: Role
+
+    def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
+        """Return a style on the row's ground."""
+        return doing(self.sheet.style(role, self.ground, bold=bold, underline=underline), self.intent)
+
+    @property
+    def mark(self) -> Part:
+        """Return the mark of the chosen row, or blanks."""
+        mark = f"{self.sheet.looks.symbols.chosen} " if self.chosen else "  "
+        return mark, self.sheet.style("accent", self.ground)
+
+    def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
+        """Return one row."""
+        return self.sheet.line(width, list(left), list(right), ground=self.ground)
+
+    def hanging_rows(
+        self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style
+    ) -> list[Strip]:
+        """Return a row for each piece: the first behind `first`, the others indented as far."""
+        return self.sheet.hanging_rows(width, first, pieces, style, self.ground)
 
 
 class Sheet(SheetFrame[ResultT]):

@@ -12,15 +12,11 @@ from textual.strip import Strip
 from tui_agent.folds.comparison.fold import Comparison, Differing
 from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.compare.figures import missing, tools
-from tui_agent.tui.screens.compare.layout import MARGIN, Columns
+from tui_agent.tui.screens.compare.head import MARGIN, Columns
 from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import strip_of
-from tui_agent.tui.transcript.style import MARGIN as LOOK_MARGIN
-from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.rows import Part, blank, row, wrap
 
 
@@ -127,11 +123,7 @@ class Ends:
         text = self._sides[at].answer.strip("\n")
         if not text:
             return self._lines("No answer.", "t3", at)
-        wide = self._wide(at)
-        look = Look(self._looks.palette, self._looks.symbols, wide + LOOK_MARGIN)
-        stream = MarkdownStream(look, Place((), ()))
-        stream.update(text, done=True)
-        return [strip_of(one.runs, one.ground, look.width).crop(0, wide) for one in stream.rows]
+        return markdown_strips(text, self._looks, self._wide(at), "s0")
 
     def _tools(self) -> list[Strip]:
         return [

@@ -1,24 +1,85 @@
-"""The upper part of a comparison: whose the columns are, the figures with their bars, and both lines of time.
+"""The upper part of a comparison: its header, the names of both sides, the figures with their bars, both timelines.
 
-Invariant: drawn from plain data; it has the same rows whatever the figures are; only what was counted has a bar.
+Invariant: drawn from plain data; it has the same rows whatever the figures are; only what was counted has a bar, and
+what one column has never runs into the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import OutcomeState, Side
-from tui_agent.tui.layout import AIRY, LOW, SIDE
+from tui_agent.tui.layout import AIRY, LOW, MIDDLE, SIDE, WIDE
+from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.marks import ROLES, loudest, mark_symbol
+from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.screens.compare.figures import Cell, Figure, Sums, at_end, at_time, beginning, figures, who
-from tui_agent.tui.screens.compare.layout import TINY, Columns, across, columns
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, cut, doing, part, row
 from tui_agent.units import format_line_changes
+
+MARGIN = 2
+TINY = 30
+"""Below so many columns there is no room for labels."""
+
+
+class Columns(NamedTuple):
+    """Columns of labels and of both sides' figures; `both` False: only the chosen side has one, at `left`.
+
+    `beside` is where the right one of two texts beside each other begins, 0 where they stand below each other.
+    """
+
+    width: int
+    labels: int
+    left: int
+    right: int
+    beside: int
+
+    @property
+    def both(self) -> bool:
+        """Whether both sides are shown at once."""
+        return self.right > 0
+
+    @property
+    def texts(self) -> int:
+        """Cells of a text that stands alone, or left of another."""
+        return (self.beside or self.width) - MARGIN - self.labels
+
+    def room(self, right: bool) -> int:
+        """Cells that a side's figures have."""
+        end = self.width if right or not self.both else self.right
+        return end - MARGIN - (self.right if right and self.both else self.left)
+
+
+def columns(width: int) -> Columns:
+    """Where things stand at this width."""
+    if width >= WIDE:
+        return Columns(width, 4, 22, width // 2 + 2, width // 2 + 2)
+    if width >= SIDE:
+        middle = width // 2 + 2
+        return Columns(width, 4, 22, middle, middle)
+    if width >= MIDDLE:
+        left = 14
+        return Columns(width, 2, left, left + (width - left) // 2, 0)
+    return Columns(width, 2, 14, 0, 0) if width >= TINY else Columns(width, 0, 2, 0, 0)
+
+
+def across(
+    width: int, pieces: Iterable[tuple[int, int, Sequence[Part]]], fill: Style, ellipsis: str
+) -> Strip:
+    """One row of pieces: each from its column on, cut at its room."""
+    parts: list[Part] = []
+    at = 0
+    for column, room, piece in pieces:
+        parts += [(" " * (column - at), fill), *cut(piece, room, ellipsis)]
+        at = max(at, column) + min(cells(piece), room)
+    return row(width, parts, fill=fill)
+
 
 SIDES: Final[tuple[Role, Role]] = ("accent", "number")
 """The colour of each side; the names and the places of the columns say the same without it."""
@@ -259,4 +320,36 @@ class CompareHead(LinePane):
                 parts.append((mark_symbol(marks[x], symbols), self.style(ROLES[marks[x]])))
             else:
                 parts.append((symbols.meter_full, lit) if x < head else (symbols.meter_rest, rest))
+        return parts
+
+
+class CompareHeader(Header):
+    """Names the session that is compared, and no policy: nothing can happen here."""
+
+    compared: Comparison | None = None
+    opened: str = ""
+    """The title of the open session, while nothing else is known."""
+
+    def set_comparison(self, compared: Comparison) -> None:
+        """What is compared is known."""
+        self.compared = compared
+        self.set_status(StatusView("stopped", "compare", self.title))
+        self.show()
+
+    @property
+    def title(self) -> str:
+        """What both are called; two names where they are strangers."""
+        if self.compared is None:
+            return clean_line(self.opened) or super().title
+        left, right = self.compared.left, self.compared.right
+        names = dict.fromkeys(clean_line(one.title or one.session) for one in (left, right))
+        return " and ".join(names)
+
+    def _right(self, width: int) -> list[Part]:
+        parts: list[Part] = [(" COMPARE ", self.looks.palette.rich("on-accent", "accent", bold=True))]
+        if width >= 70:
+            parts += [("   ", self.style()), ("read only", self.style("t2"))]
+        if self.compared is not None and width >= 50:
+            what = "branches" if self.compared.fork_point is not None else "sessions"
+            parts += [("   ", self.style()), (f"2 {what}", self.style())]
         return parts

@@ -3,45 +3,64 @@
 Invariant: reads and shows; no model and no tool runs, and nothing is written but the export that is asked for.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from pydantic import TypeAdapter, ValidationError
 from textual import events, on
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.strip import Strip
-from textual.timer import Timer
 
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.cli_client import Ask
+from tui_agent.tui.cli_client import Ask, json_rows, text_of
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.note import Level, Note
-from tui_agent.tui.screens.compare import query
 from tui_agent.tui.screens.compare.ends import Ends
-from tui_agent.tui.screens.compare.head import CompareHead, Moment
-from tui_agent.tui.screens.compare.header import CompareHeader
-from tui_agent.tui.screens.compare.layout import columns
+from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns
 from tui_agent.tui.screens.replay.pane import minutes
-from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead
+from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.lines import Lines
+from tui_agent.tui.widgets.listing import Lines
 from tui_agent.tui.widgets.rows import Part, part
-from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
-BEAT_S: Final = 1 / 20
+
+async def ask_comparison(ask: Ask, names: tuple[str, ...]) -> Comparison | str:
+    """The comparison of these sessions, named as on the command line; or why there is none, in a sentence."""
+    status, said = await ask("compare", *names, "--json")
+    row = next((row for row in json_rows(said) if "left" in row), None)
+    if status or row is None:
+        return _sentence(said) or "The sessions could not be compared."
+    try:
+        return TypeAdapter(Comparison).validate_python(row)
+    except ValidationError:
+        return "The answer of another version of the program cannot be shown."
+
+
+async def export_comparison(ask: Ask, names: tuple[str, ...], folder: str) -> tuple[bool, str]:
+    """Write the comparison as Markdown, into this folder; whether that was done, and where it is or why it is not."""
+    status, said = await ask("compare", *names, "--markdown", "--json", "--cwd", folder)
+    path = next((text_of(row, "path") for row in json_rows(said)), "")
+    if status or not path:
+        return False, _sentence(said) or "The comparison could not be exported."
+    return True, f"Exported to {clean_line(path)}"
+
+
+def _sentence(said: str) -> str:
+    return clean_line(" ".join(said.split())).removeprefix("tui-agent: ")
+
+
 SAID_S: Final = 8.0
 PLAYED_S: Final = 10.0
 """About so long both lines take to play at first."""
@@ -65,7 +84,7 @@ class Choices:
     say: Callable[[str, Level], None]
 
 
-class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+class CompareFrame(PlayheadScreen):
     """Both branches as they are drawn, and the head that moves over them."""
 
     DEFAULT_CSS = """
@@ -87,8 +106,6 @@ class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         self.head, self.lines = CompareHead(looks), Lines(looks)
         self.note = Note(looks)
         self.playhead = Playhead(_line(None), 0)
-        self._beat: Timer | None = None
-        self._beat_at = 0.0
         self._said = 0
 
     def compose(self) -> ComposeResult:
@@ -104,7 +121,7 @@ class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         self.run_worker(self._read(), name="compare", exit_on_error=False)
 
     async def _read(self) -> None:
-        found = await query.ask_for(self._choices.ask, self.names)
+        found = await ask_comparison(self._choices.ask, self.names)
         if isinstance(found, str):
             self.dismiss(None)
             self._choices.nothing(found)
@@ -175,24 +192,15 @@ class CompareFrame(KeyActions, WorkerErrorReporter, Screen[None]):
 
     # -- playing ---------------------------------------------------------------------------------------------------
 
-    def move(self, how: Callable[[Playhead], object]) -> None:
-        """Do something to the head of both lines, and show where it stands then."""
-        if self.compared is None:
-            return
-        how(self.playhead)
-        self.show_head()
-        if self.playhead.playing and self._beat is None:
-            self._beat_at = time.monotonic()
-            self._beat = self.set_interval(BEAT_S, self._play)
+    @property
+    def ready(self) -> bool:
+        return self.compared is not None
 
-    def _play(self) -> None:
-        now = time.monotonic()
-        passed, self._beat_at = now - self._beat_at, now
-        self.playhead.pass_time(passed)
-        if not self.playhead.playing and self._beat is not None:
-            self._beat.stop()
-            self._beat = None
+    def show_place(self) -> None:
         self.show_head()
+
+    def show_beat(self, moved: bool) -> None:
+        self.show_head()  # both lines move between events too
 
 
 class CompareScreen(CompareFrame):
@@ -205,7 +213,7 @@ class CompareScreen(CompareFrame):
         "compare_keep": "keep",
         "compare_export": "export",
         "compare_leave": "leave",
-        "compare_event": "go_by_event",
+        "compare_event": ("go", "event"),
         "compare_ends": "go_to_end",
         "compare_speed": "change_speed",
         "compare_scroll": "scroll_page",
@@ -225,18 +233,6 @@ class CompareScreen(CompareFrame):
     def leave(self) -> None:
         """Back to what lies below."""
         self.dismiss(None)
-
-    def go_by_event(self, direction: int) -> None:
-        """Go one event back or on, on both lines."""
-        self.move(lambda head: head.go("event", forward=direction > 0))
-
-    def go_to_end(self, direction: int) -> None:
-        """Go to the fork point, or to the ends."""
-        self.move(lambda head: head.to(0 if direction < 0 else head.last))
-
-    def change_speed(self, direction: int) -> None:
-        """Play faster, or slower."""
-        self.move(lambda head: head.change_speed(-direction))
 
     def choose_other(self) -> None:
         """Choose the other branch."""
@@ -273,7 +269,7 @@ class CompareScreen(CompareFrame):
             self.app.run_worker(self._exported(), name="export", exit_on_error=False)
 
     async def _exported(self) -> None:
-        done, said = await query.export(self._choices.ask, self.names, self._choices.folder)
+        done, said = await export_comparison(self._choices.ask, self.names, self._choices.folder)
         (self.say if self.is_attached else self._choices.say)(said, "done" if done else "error")
 
     def open_help(self) -> None:

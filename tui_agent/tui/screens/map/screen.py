@@ -16,7 +16,6 @@ from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import json_rows, number_of
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.screens.map.detail import MapDetail
 from tui_agent.tui.screens.map.queries import (
     Answer,
     MapFile,
@@ -27,9 +26,9 @@ from tui_agent.tui.screens.map.queries import (
     state_words,
     words,
 )
-from tui_agent.tui.screens.map.rows import MapRows
+from tui_agent.tui.screens.map.rows import MapDetail, MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Page
-from tui_agent.tui.screens.sessions.head import SessionsHead, rows_for
+from tui_agent.tui.screens.sessions.table import SessionsHead, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
@@ -149,12 +148,6 @@ class MapFrame(Page):
     scope: ClassVar[Scope] = "map"
     use_action = "map_mention"
     detail_word = "more about it"
-    AUTO_FOCUS = "MapListing"
-    DEFAULT_CSS = """
-    MapFrame MapListing {
-        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
-    }
-    """
 
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)

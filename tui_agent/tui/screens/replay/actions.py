@@ -6,9 +6,7 @@ Invariant: what cannot be done here is neither offered nor named.
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol
 
-from textual.app import App
 from textual.strip import Strip
 
 from tui_agent.folds.context.compacted_rows import ForgottenItem
@@ -25,12 +23,11 @@ from tui_agent.tui.screens.compacted_items import NOTHING, TITLE, folded, head_o
 from tui_agent.tui.screens.jobs import last_states, lasted
 from tui_agent.tui.screens.replay.chat import ReplayChat
 from tui_agent.tui.screens.replay.pane import TimelinePane
-from tui_agent.tui.screens.replay.playhead import Playhead
+from tui_agent.tui.screens.replay.playhead import PlayheadScreen
 from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.tree.fork import ask_where
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
 
@@ -41,32 +38,27 @@ WIDE = 140
 LINES_OF_A_JOB = 8
 
 
-class ReplayPage(Protocol):
+class ReplayPage(PlayheadScreen):
     """The replay that the actions are done in."""
 
     chat: ReplayChat
     pane: TimelinePane
-    playhead: Playhead
     recording: Recording
     moments: Moments
     views: Views | None
 
     @property
-    def key_map(self) -> KeyMap: ...
-    @property
-    def app(self) -> App[Any]: ...
-    @property
-    def ready(self) -> bool: ...
-    @property
-    def seq(self) -> int: ...
+    def seq(self) -> int:
+        """Return the event that is shown."""
+        raise NotImplementedError
 
-    def say(self, text: str, role: Role = "accent") -> None: ...
-    def move(self, how: Callable[[Playhead], object]) -> None: ...
-    def toggle_panes(self) -> None: ...
-    def dismiss(self, result: None = None) -> object: ...
-    def run_worker(
-        self, work: Coroutine[object, object, None], name: str, *, exit_on_error: bool
-    ) -> object: ...
+    def say(self, text: str, role: Role = "accent") -> None:
+        """Show a short message in the line's state row for a while."""
+        raise NotImplementedError
+
+    def toggle_panes(self) -> None:
+        """Show the side panes in place of the chat, where there is no room for both; and back."""
+        raise NotImplementedError
 
 
 class ReplayActions:

@@ -1,9 +1,21 @@
-"""Where a replay stands on its line, and how it moves by itself. Invariant: pure; time is told, never asked for."""
+"""The playhead of a replay or a comparison: a place on a timeline, and the screen on which keys and time move it.
 
+Invariant: a playhead is pure; the time that passed is given to it, never asked for.
+"""
+
+import time
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds.trace.timeline import Timeline
+from textual.screen import Screen
+from textual.timer import Timer
 
+from tui_agent.folds.trace.timeline import Timeline
+from tui_agent.tui.widgets.keymap import KeyActions
+from tui_agent.tui.worker_errors import WorkerErrorReporter
+
+BEAT_S: Final = 1 / 20
+"""Time between two moves of a playhead that plays."""
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 By: TypeAlias = Literal["event", "part", "turn", "marker"]
 
@@ -62,3 +74,55 @@ class Playhead:
         before, self.place = self.place, max(self.place, self.line.at(self._seconds))
         self.playing = self.place < self.last
         return self.place != before
+
+
+class PlayheadScreen(KeyActions, WorkerErrorReporter, Screen[None]):
+    """A screen over a timeline. Subclasses draw what is at the playhead."""
+
+    playhead: Playhead
+    _beat: Timer | None = None
+    _beat_at = 0.0
+
+    @property
+    def ready(self) -> bool:
+        """Return True if there is a timeline to move on."""
+        raise NotImplementedError
+
+    def show_place(self) -> None:
+        """Show what is at the playhead, which was moved."""
+        raise NotImplementedError
+
+    def show_beat(self, moved: bool) -> None:
+        """Show that time went by; `moved`: to another event."""
+        raise NotImplementedError
+
+    def move(self, how: Callable[[Playhead], object]) -> None:
+        """Move the playhead, and show where it stands then."""
+        if not self.ready:
+            return
+        how(self.playhead)
+        self.show_place()
+        if self.playhead.playing and self._beat is None:
+            self._beat_at = time.monotonic()
+            self._beat = self.set_interval(BEAT_S, self._play)
+
+    def _play(self) -> None:
+        now = time.monotonic()
+        passed, self._beat_at = now - self._beat_at, now
+        moved = self.playhead.pass_time(passed)
+        if not self.playhead.playing and self._beat is not None:
+            self._beat.stop()
+            self._beat = None
+        self.show_beat(moved)
+
+    def go(self, by: By, direction: int) -> None:
+        """Go to the event, part, turn or marker before or behind."""
+        self.move(lambda head: head.go(by, forward=direction > 0))
+
+    def go_to_end(self, direction: int) -> None:
+        """Go to the first or the last event."""
+        self.move(lambda head: head.to(0 if direction < 0 else head.last))
+
+    def change_speed(self, direction: int) -> None:
+        """Play faster, or slower."""
+        self.move(lambda head: head.change_speed(-direction))

@@ -11,42 +11,96 @@ from typing import TYPE_CHECKING, cast
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
-from textual.timer import Timer
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.moments import Moments
 from tui_agent.folds.trace.timeline import timeline
-from tui_agent.folds.views import Views
+from tui_agent.folds.views import Views, fault_words
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.panes.header import Header
+from tui_agent.tui.panes.meter import meter_style
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.screens.replay.actions import ReplayActions
+from tui_agent.tui.screens.replay.actions import ReplayActions, ReplayPage
 from tui_agent.tui.screens.replay.chat import ReplayChat
-from tui_agent.tui.screens.replay.faults import ReplayFaults
-from tui_agent.tui.screens.replay.header import ReplayHeader
 from tui_agent.tui.screens.replay.pane import Head, LinePlace, TimelinePane, rows_for
-from tui_agent.tui.screens.replay.playhead import By, Playhead
+from tui_agent.tui.screens.replay.playhead import Playhead
 from tui_agent.tui.screens.replay.recording import Recording, Ways, search
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.rows import Part
-from tui_agent.tui.worker_errors import WorkerErrorReporter
+from tui_agent.tui.widgets.rows import Part, doing
+from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
+
+class ReplayHeader(Header):
+    """Never says a policy: nothing can happen here."""
+
+    total_cost: float | None = None
+    lacks: str = ""
+    """The part of the screen that could not be drawn, the first of them."""
+
+    def _right(self, width: int) -> list[Part]:
+        palette = self.looks.palette
+        parts: list[Part] = [(" REPLAY ", palette.rich("on-accent", "accent", bold=True))]
+        said = "read only: no model, no tool runs" if width >= 140 else "read only" if width >= 80 else ""
+        if self.lacks:
+            parts += [("   ", self.style()), (f"{self.lacks} lacks something", self.style("error"))]
+        elif said:
+            parts += [("   ", self.style()), (said, self.style("t2"))]
+        cost = "" if self.state is None else format_cost(self.state.totals.cost_usd)
+        if cost and width >= 50:
+            parts += [("   ", self.style()), (cost, doing(self.style(), "cost"))]
+            if self.total_cost is not None and width >= 80:
+                parts.append((f" of {format_cost(self.total_cost)}", self.style("t2")))
+        if self.meter is not None and self.meter.window:
+            number = meter_style(palette, self.meter, self.surface, bold=True)
+            parts += [("  ", self.style()), (format_percent(self.meter.fraction).rjust(4), number)]
+        return parts
+
+
+class ReplayFaults:
+    """Of one replay; `say` puts a short word where the user looks."""
+
+    def __init__(self, header: ReplayHeader, say: Callable[[str, Role], None]) -> None:
+        self._header = header
+        self._say = say
+        self._told = set[tuple[str, str]]()
+
+    def guarded(self, what: str, draw: Callable[[], object]) -> None:
+        """Draw a part of the screen; where it fails, that is said once, and the others are drawn."""
+        try:
+            draw()
+        except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
+            self._header.lacks = self._header.lacks or what
+            words = clean_line(fault_words(error))
+            if (what, words) in self._told:
+                return
+            self._told.add((what, words))
+            self.guarded("the header", self._header.show)
+            self._say(f"{what} could not be drawn: {words}", "error")
+
+    def look(self, views: Views) -> None:
+        """Say what a pane lacks, once for each."""
+        for key, fault in views.faults.items():
+            if key not in self._told:
+                self._told.add(key)
+                self._say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
+
+
 SLICE_S = 0.008
-BEAT_S = 1 / 20
 SAID_S = 8.0
 
 
-class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
+class ReplayFrame(ReplayPage):
     """The panes as they were at the event under the head, and the head that moves."""
 
     DEFAULT_CSS = """
@@ -81,8 +135,6 @@ class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         self._wanted = ""
         self._faults = ReplayFaults(self.header, self.say)
         self._panes = False
-        self._beat: Timer | None = None
-        self._beat_at = 0.0
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -162,6 +214,15 @@ class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         """The event that is shown."""
         return self.moments.records[self.playhead.place].seq
 
+    def show_place(self) -> None:
+        self.show_moment()
+
+    def show_beat(self, moved: bool) -> None:
+        if moved:
+            self.show_moment()
+        elif not self.playhead.playing:
+            self._show_head()
+
     def show_moment(self) -> None:
         """Every pane, as it was at the head."""
         views = self.views = self.moments.at(self.seq)
@@ -228,27 +289,6 @@ class ReplayFrame(KeyActions, WorkerErrorReporter, Screen[None]):
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
-    def move(self, how: Callable[[Playhead], object]) -> None:
-        """Do something to the head, and show where it stands then."""
-        if not self.ready:
-            return
-        how(self.playhead)
-        self.show_moment()
-        if self.playhead.playing and self._beat is None:
-            self._beat_at = time.monotonic()
-            self._beat = self.set_interval(BEAT_S, self._play)
-
-    def _play(self) -> None:
-        now = time.monotonic()
-        passed, self._beat_at = now - self._beat_at, now
-        moved = self.playhead.pass_time(passed)
-        if not self.playhead.playing and self._beat is not None:
-            self._beat.stop()
-            self._beat = None
-            self._show_head()
-        if moved:
-            self.show_moment()
-
     @on(LinePlace)
     def _dragged(self, event: LinePlace) -> None:
         event.stop()
@@ -313,21 +353,9 @@ class ReplayScreen(ReplayFrame):
         """Carry out one of the replay's actions."""
         getattr(self.wishes, name)(*arguments)
 
-    def go(self, by: By, direction: int) -> None:
-        """Go back or on."""
-        self.move(lambda head: head.go(by, forward=direction > 0))
-
-    def go_to_end(self, direction: int) -> None:
-        """Go to the first or the last event."""
-        self.move(lambda head: head.to(0 if direction < 0 else head.last))
-
     def go_to_tenth(self, tenth: int) -> None:
         """Go that many tenths along the line."""
         self.move(lambda head: head.tenth(tenth))
-
-    def change_speed(self, direction: int) -> None:
-        """Play faster, or slower."""
-        self.move(lambda head: head.change_speed(-direction))
 
     def scroll_page(self, direction: int) -> None:
         """Scroll the chat by a page."""

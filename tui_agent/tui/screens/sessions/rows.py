@@ -13,7 +13,6 @@ from tui_agent.tui.theme.theme import Role
 
 Sort: TypeAlias = Literal["used", "name", "cost", "size"]
 SORTS: Final[tuple[Sort, ...]] = ("used", "name", "cost", "size")
-DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,9 @@ from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.screens.page import OPENS, Page
-from tui_agent.tui.screens.sessions.actions import SessionActions
+from tui_agent.tui.screens.page import OPENS
+from tui_agent.tui.screens.sessions.actions import SessionActions, SessionQueries, SessionsPage
 from tui_agent.tui.screens.sessions.detail import Detail
-from tui_agent.tui.screens.sessions.head import SessionsHead, SessionsHeader, rows_for
-from tui_agent.tui.screens.sessions.queries import SessionQueries
 from tui_agent.tui.screens.sessions.rows import (
     SORTS,
     Line,
@@ -27,7 +25,13 @@ from tui_agent.tui.screens.sessions.rows import (
     arranged,
     matching,
 )
-from tui_agent.tui.screens.sessions.table import RowPainter, SessionListing
+from tui_agent.tui.screens.sessions.table import (
+    RowPainter,
+    SessionListing,
+    SessionsHead,
+    SessionsHeader,
+    rows_for,
+)
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.keymap import claims_key
 from tui_agent.tui.widgets.line_pane import Intent
@@ -35,18 +39,12 @@ from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_bytes, format_cost
 
 
-class SessionsFrame(Page):
+class SessionsFrame(SessionsPage):
     """The search, the sessions and their details, as they are drawn."""
 
     scope = "sessions"
     use_action = "sessions_open"
     detail_word = "more about it"
-    AUTO_FOCUS = "SessionListing"
-    DEFAULT_CSS = """
-    SessionsFrame SessionListing {
-        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
-    }
-    """
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -100,10 +98,6 @@ class SessionsFrame(Page):
     def text(self) -> str:
         """What is looked for."""
         return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
-
-    def cancel_search(self) -> None:
-        """Stop the search that goes on."""
-        self.workers.cancel_group(self, "search")
 
     def typed(self) -> None:
         """Another text is looked for: names at once, texts when the typing rests."""

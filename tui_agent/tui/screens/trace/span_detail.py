@@ -1,8 +1,7 @@
-"""What is known of one span: when, how long, decided by whom, what came out. Invariant: views only, all cleaned."""
+"""The details of one span: when, how long, decided by whom, its output. Invariant: views only, all cleaned."""
 
 import json
 import time
-from collections.abc import Callable
 
 from pydantic import JsonValue
 from textual.strip import Strip
@@ -16,85 +15,49 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
+from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, doing, row, wrap
+from tui_agent.tui.widgets.rows import Part, doing, wrap
 from tui_agent.units import format_cost
 
 OUTPUT_ROWS = 12
 
 
-class SpanDetail(LinePane):
-    """The pane at the right."""
+def plain_text(span: Span, context: AppContext) -> str:
+    """Return the facts and the output of a span as text, for copying."""
+    facts = facts_of(span, context.views.trace.view(), context)
+    lines = [span.name, *(f"{name}: {value}" for name, value in facts)]
+    return "\n".join([*lines, output_of(span, context)]).strip()
 
-    surface = "s1"
 
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        super().__init__(looks)
-        self.span: Span | None = None
-        self.view = TraceView((), ())
-        self.facts: list[tuple[str, str]] = []
-        self.output = ""
-
-    def set_span(self, span: Span, view: TraceView, context: AppContext) -> None:
-        """Show this one."""
-        self.span, self.view = span, view
-        self.facts = facts_of(span, view, context)
-        self.output = output_of(span, context)
-        self.show()
-
-    def plain(self, span: Span, context: AppContext) -> str:
-        """The same as text, for copying."""
-        lines = [
-            span.name,
-            *(f"{name}: {value}" for name, value in facts_of(span, context.views.trace.view(), context)),
+def detail_rows(span: Span, view: TraceView, context: AppContext, width: int) -> list[Strip]:
+    """Return the name, the facts, the end of the output and the way to the events of a span."""
+    looks = context.app.looks
+    facts = Facts(looks, width)
+    symbol, role = state_symbol(span, looks.symbols)
+    outcome = clean(span.outcome).replace("\n", " ") or SPAN_STATES[span.state]
+    facts.gap()
+    for number, piece in enumerate(wrap(label(span, view, folded=False, full=True), width - 5)):
+        fits = number == 0 and len(piece) + len(outcome) + 7 < width
+        state: Part = (f"{symbol} {outcome}", facts.style(role))
+        facts.line([(piece, facts.style(bold=True))], [state] if fits else [])
+    facts.gap()
+    for name, value in facts_of(span, view, context):
+        facts.fact(name, value, names=13)
+    output = clean(output_of(span, context)).strip("\n")
+    if output.strip():
+        facts.heading("Output")
+        sunk = looks.palette.rich("t2", "sunk")
+        for piece in wrap(output, width - 5)[-OUTPUT_ROWS:]:
+            facts.line([(f" {piece.ljust(width - 5)} ", sunk)])
+    facts.gap()
+    facts.line(
+        [
+            ("J", doing(facts.style("accent", bold=True), "json")),
+            (" its events as JSON", doing(facts.style("t2"), "json")),
         ]
-        return "\n".join([*lines, output_of(span, context)]).strip()
-
-    def draw(self, width: int, height: int) -> list[Strip]:
-        if self.span is None:
-            return []
-        span, fill = self.span, self.style()
-        symbol, role = state_symbol(span, self.looks.symbols)
-        said = clean(span.outcome).replace("\n", " ") or SPAN_STATES[span.state]
-        rows = [row(width, [], fill=fill)]
-        for at, piece in enumerate(wrap(label(span, self.view, folded=False, full=True), width - 6)):
-            right: list[Part] = []
-            if at == 0 and len(piece) + len(said) + 8 < width:
-                right = [(f"{symbol} ", self.style(role)), (said, self.style(role))]
-            rows.append(row(width, [("  ", fill), (piece, self.style(bold=True))], right, fill=fill))
-        rows.append(row(width, [], fill=fill))
-        for name, value in self.facts:
-            for at, piece in enumerate(wrap(clean(value).replace("\n", " "), max(8, width - 17))):
-                left: list[Part] = [
-                    ("  " + (name if at == 0 else "").ljust(13), self.style("t2")),
-                    (piece, fill),
-                ]
-                rows.append(row(width, left, fill=fill))
-        rows += self._output(width)
-        rows.append(row(width, [], fill=fill))
-        key: list[Part] = [
-            ("  ", fill),
-            ("J", doing(self.style("accent", bold=True), "json")),
-            (" its events as JSON", doing(self.style("t2"), "json")),
-        ]
-        rows.append(row(width, key, fill=fill))
-        return rows
-
-    def _output(self, width: int) -> list[Strip]:
-        if not self.output.strip():
-            return []
-        sunk = self.looks.palette.rich("t2", "sunk")
-        fill = self.style()
-        rows = [row(width, [], fill=fill), row(width, [("  Output", self.style("t2"))], fill=fill)]
-        lines = [
-            piece for line in clean(self.output).strip("\n").split("\n") for piece in wrap(line, width - 6)
-        ]
-        for line in lines[-OUTPUT_ROWS:]:
-            inner: list[Part] = [("  ", fill), (" " + line.ljust(width - 6) + " ", sunk)]
-            rows.append(row(width, inner, fill=fill))
-        return rows
+    )
+    return facts.rows
 
 
 def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:

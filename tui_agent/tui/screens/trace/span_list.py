@@ -9,22 +9,17 @@ from typing import Final, Literal, TypeAlias
 
 from rich.style import Style
 from textual import events
-from textual.geometry import Region, Size
-from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.folds.trace.spans import Span, TraceView
-from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.scrollbar import dress
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import key_map_of
-from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, blank, cells, doing, intent_of, part, row
-from tui_agent.units import format_cost, format_duration
+from tui_agent.tui.widgets.listing import Listing
+from tui_agent.tui.widgets.rows import Part, cells, doing, intent_of, part, row
+from tui_agent.units import format_cost
 
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = ("all", "model", "tools", "failed", "denied", "slow")
@@ -81,34 +76,20 @@ class Columns:
         return first, second, third, last
 
 
-class SpanList(ScrollView, can_focus=True):
-    """All spans that the filter shows, one chosen."""
+class SpanList(Listing):
+    """The spans that pass the filter, one chosen."""
 
-    ALLOW_SELECT = False
-
-    class Chosen(Message):
-        """Another span is chosen."""
+    rows_below = 2
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
-        super().__init__()
-        self._looks = looks
+        super().__init__(looks, self._row)
         self.view = TraceView((), ())
         self.filter: Filter = "all"
         self.folds: dict[int, bool] = {}
         self.shown: Sequence[int] = ()
-        self.at = 0
         self.now = 0.0
         self.on_row_drawn: Callable[[int], None] | None = None
         """Called with every row that is made (for those who count)."""
-
-    def on_mount(self) -> None:
-        """Dress the scrollbar."""
-        dress(self, self._looks().symbols)
-
-    def on_resize(self) -> None:
-        """The chosen span stays in sight."""
-        self._list()
-        self.call_after_refresh(self._reveal)
 
     # -- content ---------------------------------------------------------------------------------------------------
 
@@ -120,26 +101,21 @@ class SpanList(ScrollView, can_focus=True):
         self._list()
         if held is not None and not was_last and held.index in self.shown:
             self.at = self.shown.index(held.index)
-        elif was_last and self.shown:
-            self.at = len(self.shown) - 1
-            self._reveal()
-        self.refresh()
+        elif was_last:
+            self.set_count(self.count, self.count)
 
     def set_filter(self, wanted: Filter) -> None:
         """Show only these; asked for again, all."""
         self.filter = "all" if wanted == self.filter else wanted
         self._list()
-        self.at = max(0, len(self.shown) - 1)
-        self._reveal()
-        self.refresh()
+        self.set_count(self.count, self.count)
 
     def _list(self) -> None:
         if self.filter == "all":
             self.shown = visible(self.view, self._folds(), self.view.roots)
         else:
             self.shown = [span.index for span in self.view.spans if passes(span, self.filter)]
-        self.virtual_size = Size(self.size.width, len(self.shown) + 2)
-        self.at = min(self.at, max(0, len(self.shown) - 1))
+        self.set_count(len(self.shown), self.at, reveal=False)
 
     def _folds(self) -> dict[int, bool]:
         folds = dict.fromkeys(self.view.roots[:-3], True)
@@ -153,8 +129,7 @@ class SpanList(ScrollView, can_focus=True):
 
     def to_newest(self) -> None:
         """Choose the newest."""
-        self.at = max(0, len(self.shown) - 1)
-        self._reveal()
+        self.set_count(self.count, self.count)
         self.post_message(self.Chosen())
 
     # -- drawing ---------------------------------------------------------------------------------------------------
@@ -165,8 +140,6 @@ class SpanList(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         at = y + self.scroll_offset.y
-        if at < len(self.shown):
-            return self._row(at, width)
         if not self.shown and at == 0:
             said = (
                 "Nothing has run."
@@ -176,7 +149,7 @@ class SpanList(ScrollView, can_focus=True):
             return row(width, [(f"    {said}", self._style("t3"))], fill=self._style("t1"))
         if at == len(self.shown) + 1 and width >= WATERFALL_FROM and self.shown:
             return self._legend(width)
-        return blank(width, self._style("t1"))
+        return super().render_line(y)
 
     def _legend(self, width: int) -> Strip:
         symbol = self._looks().symbols.meter_full
@@ -191,11 +164,10 @@ class SpanList(ScrollView, can_focus=True):
             left += [(symbol, self._style(role)), (f" {name}   ", self._style("t2"))]  # type: ignore[arg-type]
         return row(width, left, fill=self._style("t1"))
 
-    def _row(self, at: int, width: int) -> Strip:
+    def _row(self, at: int, width: int, chosen: bool) -> Strip:
         if self.on_row_drawn is not None:
             self.on_row_drawn(at)
         span = self.view.spans[self.shown[at]]
-        chosen = at == self.at
         ground: Role = "selection" if chosen else "s0"
         looks = self._looks()
         fill = self._style("t1", ground)
@@ -282,30 +254,12 @@ class SpanList(ScrollView, can_focus=True):
 
     # -- moving ----------------------------------------------------------------------------------------------------
 
-    def move(self, by: Literal["row", "page", "end"], direction: int) -> None:
-        """Choose a row or a page further up or down, or the first or last row."""
-        rows = {"row": 1, "page": max(1, self.size.height - 2), "end": len(self.shown)}
-        self._move(direction * rows[by])
-
-    def _move(self, by: int) -> None:
-        at = max(0, min(len(self.shown) - 1, self.at + by))
-        if at != self.at:
-            turn = self.scale()
-            old, self.at = self.at, at
-            self._reveal()
-            if self.scale() != turn:
-                self.refresh()
-            else:
-                top = self.scroll_offset.y
-                self.refresh(*(Region(0, one - top, self.size.width, 1) for one in (old, at)))
-            self.post_message(self.Chosen())
-
-    def _reveal(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height
-        if self.at < top:
-            self.scroll_to(y=self.at, animate=False, force=True)
-        elif height and self.at >= top + height - 1:
-            self.scroll_to(y=self.at - height + 2, animate=False, force=True)
+    def choose(self, at: int) -> None:
+        """Choose this span; the time scale is that of its turn."""
+        scale = self.scale()
+        super().choose(at)
+        if self.scale() != scale:
+            self.refresh()
 
     def fold(self, *, folded: bool | None) -> None:
         """Fold the chosen span, or open it; None for the other of the two."""
@@ -314,7 +268,7 @@ class SpanList(ScrollView, can_focus=True):
             return
         if not span.children or (folded and is_folded(span, self.view, self._folds())):
             if folded and span.parent is not None and span.parent in self.shown:
-                self._move(self.shown.index(span.parent) - self.at)
+                self.choose(self.shown.index(span.parent))
             return
         self._set_fold(
             span.index, not is_folded(span, self.view, self._folds()) if folded is None else folded
@@ -328,64 +282,10 @@ class SpanList(ScrollView, can_focus=True):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        event.stop()
-        at = event.y + self.scroll_offset.y
-        if at >= len(self.shown):
-            return
-        wish = intent_of(event.style)
-        if wish.startswith("fold "):
-            index = int(wish.removeprefix("fold "))
-            self._set_fold(index, not is_folded(self.view.spans[index], self.view, self._folds()))
-            return
-        self._move(at - self.at)
-        self.focus()
-
-
-class SpanHead(LinePane):
-    """Filters with their counts, and the columns' names."""
-
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        super().__init__(looks)
-        self.view = TraceView((), ())
-        self.filter: Filter = "all"
-        self.cost: float | None = None
-        self.list: SpanList | None = None
-        self.older = ""
-        """What of the session is not in it yet."""
-
-    def set_view(self, view: TraceView, chosen: Filter, cost: float | None, spans: SpanList) -> None:
-        """Show these."""
-        self.view, self.filter, self.cost, self.list = view, chosen, cost, spans
-        self.show()
-
-    def draw(self, width: int, height: int) -> list[Strip]:
-        left: list[Part] = [("    ", self.style()), ("Trace", self.style(bold=True)), ("   ", self.style())]
-        for at, name in enumerate(FILTERS):
-            count = {"failed": self.view.failed, "denied": self.view.denied}.get(name, 0)
-            chosen = name == self.filter
-            style = self.style("accent" if chosen else "t2", bold=chosen, underline=chosen)
-            left += [
-                (name, doing(style, f"filter {at}")),
-                (f" {count}" if count else "", style),
-                ("   ", self.style()),
-            ]
-        right = [part(f"{counted(self.view.turns, 'turn')}   {format_cost(self.cost)}", self.style("t2"))]
-        fits = cells(left) + cells(right) + 2 <= width
-        title = row(width, left, right if fits else (), fill=self.style())
-        if height < 4:
-            return [title]
-        empty = row(width, [], fill=self.style())
-        older = row(width, [part(f"    {self.older}", self.style("warning"))], fill=self.style())
-        return [empty, title, older, self._names(width)]
-
-    def _names(self, width: int) -> Strip:
-        quiet = self.style("t3")
-        if self.list is None:
-            return row(width, [("    span", quiet)], fill=self.style())
-        columns = self.list.columns
-        right: list[Part] = [("".join(columns.cells("in", "out", "time", "cost")), quiet)]
-        if columns.bar:
-            start, end = self.list.scale()
-            last = format_duration(end - start)
-            right.append(("  0 s" + last.rjust(columns.bar - 3), quiet))
-        return row(width, [("    span", quiet)], right, fill=self.style())
+        """Fold or open the span whose mark was pressed; any other press is the list's."""
+        name, _, index = intent_of(event.style).partition(" ")
+        if name == "fold":
+            event.stop()
+            event.prevent_default()
+            span = self.view.spans[int(index)]
+            self._set_fold(span.index, not is_folded(span, self.view, self._folds()))

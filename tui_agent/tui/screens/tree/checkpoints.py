@@ -5,6 +5,7 @@ Invariant: nothing moves by looking; going back asks first, as `/revert` does.
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from rich.style import Style
@@ -12,15 +13,104 @@ from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import counted
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.screens.page import Facts, Page
-from tui_agent.tui.screens.tree.checkpoint_rows import FileRow, Kept, kept_rows
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.listing import ListRow
 from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
 from tui_agent.units import format_line_changes
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One path of a checkpoint; contents are digests."""
+
+    path: str
+    added: int
+    removed: int
+    before: str | None
+    after: str | None
+
+    @property
+    def told(self) -> bool:
+        """Whether the log holds what it was and became."""
+        return self.before is not None or self.after is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One checkpoint."""
+
+    seq: int
+    at: float
+    turn: int
+    part: int
+    author: str
+    commit: str
+    files: tuple[FileRow, ...]
+    more: int
+    skipped: tuple[str, ...]
+    restored: bool
+    on_branch: bool
+
+    @property
+    def name(self) -> str:
+        """What it holds, in a few words."""
+        if self.restored:
+            return f"put back {counted(len(self.files) + self.more, 'file')}"
+        if self.part < 0:
+            return "the files as they were found"
+        rest = len(self.files) + self.more - 1
+        first = self.files[0].path if self.files else "no file"
+        return f"{first} and {rest} more" if rest > 0 else first
+
+    @property
+    def added(self) -> int:
+        """Lines."""
+        return sum(one.added for one in self.files)
+
+    @property
+    def removed(self) -> int:
+        """Lines."""
+        return sum(one.removed for one in self.files)
+
+
+def kept_rows(said: str) -> list[Kept]:
+    """What `sessions checkpoints --json` says, the newest first."""
+    return [_kept(one) for one in reversed(json_rows(said))]
+
+
+def _kept(one: JsonRow) -> Kept:
+    files, skipped = one.get("files"), one.get("skipped")
+    return Kept(
+        seq=round(number_of(one, "seq")),
+        at=number_of(one, "at"),
+        turn=round(number_of(one, "turn")),
+        part=round(number_of(one, "part")),
+        author=text_of(one, "author"),
+        commit=text_of(one, "commit"),
+        files=tuple(_file(file) for file in files if isinstance(file, dict))
+        if isinstance(files, list)
+        else (),
+        more=round(number_of(one, "more")),
+        skipped=tuple(str(why) for why in skipped) if isinstance(skipped, list) else (),
+        restored=one.get("restored") is True,
+        on_branch=one.get("on_branch") is not False,
+    )
+
+
+def _file(one: JsonRow) -> FileRow:
+    return FileRow(
+        path=text_of(one, "path"),
+        added=round(number_of(one, "added")),
+        removed=round(number_of(one, "removed")),
+        before=text_of(one, "before") or None,
+        after=text_of(one, "after") or None,
+    )
+
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
@@ -164,10 +254,8 @@ class CheckpointsScreen(Page):
         if found.said:
             rows.text(found.said, "t3")
             return rows.rows
-        fill = rows.style()
-        edge = Strip.blank(2, fill)
-        inner = diff_strips(file.path, found.text, "", self.looks_of(), facts.width - 3)
-        return [*rows.rows, *(Strip.join([edge, one, Strip.blank(1, fill)]) for one in inner)]
+        rows.add_strips(diff_strips(file.path, found.text, "", self.looks_of(), facts.width - 3))
+        return rows.rows
 
     def _read_diffs(self, one: Kept) -> None:
         wanted = [file for file in one.files[:SHOWN_FILES] if file.told]
@@ -225,27 +313,20 @@ def _columns(width: int, looks: Looks) -> Strip:
 
 
 def _row(one: Kept, width: int, looks: Looks, *, chosen: bool) -> Strip:
-    ground: Role = "selection" if chosen else "s0"
-    symbols, rich = looks.symbols, looks.palette.rich
-    fill = rich("t1", ground)
-    role: Role = "t1" if one.on_branch else "t3"
-    symbol = symbols.files if one.files and one.on_branch else symbols.dot
+    line, symbols = ListRow(looks, chosen), looks.symbols
+    changed = bool(one.files) and one.on_branch
+    left = line.first(symbols.files if changed else symbols.dot, "success" if changed else "t3")
     lines: list[Part] = []
     for words, hue in format_line_changes(one.added, one.removed, symbols.minus):
-        lines += [(" ", fill), (words, rich(hue, ground))]
+        lines += [(" ", line.style()), (words, line.style(hue))]
     at_part = str(one.part) if one.part >= 0 else ""
     clock = time.strftime("%H:%M:%S", time.localtime(one.at)) if one.at else ""
     author = _AUTHORS.get(one.author, one.author)
-    right = _measures(width, author, at_part, lines, clock, rich("t2", ground))
-    left: list[Part] = [
-        (symbols.chosen if chosen else " ", rich("accent", ground)),
-        (" ", fill),
-        (symbol, rich("success" if one.files and one.on_branch else "t3", ground)),
-        (" ", fill),
-    ]
+    right = _measures(width, author, at_part, lines, clock, line.style("t2"))
     room = max(6, width - cells(left) - cells(right) - 4)
-    left += _named(one, room, rich(role, ground, bold=chosen), rich("t3", ground), symbols.ellipsis)
-    return row(width, left, right, fill=fill, ellipsis=symbols.ellipsis)
+    name = line.style("t1" if one.on_branch else "t3", bold=chosen)
+    left += _named(one, room, name, line.style("t3"), symbols.ellipsis)
+    return line.line(width, left, right)
 
 
 def _named(one: Kept, room: int, style: Style, quiet: Style, ellipsis: str) -> list[Part]:

@@ -16,8 +16,7 @@ from tui_agent.tui.modals.fork_point import Spot
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.screens.replay.live_log import look_on
 from tui_agent.tui.screens.tree import fork as forking
-from tui_agent.tui.screens.tree.nodes import Node, tree_rows
-from tui_agent.tui.screens.tree.rows import column_names, detail, node_row
+from tui_agent.tui.screens.tree.rows import Node, column_names, detail, node_row, tree_rows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.rows import part
 
