@@ -13,9 +13,8 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.main import parser_for
+from tui_agent.cli.main import APP, VERBS, Verb, parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
-from tui_agent.cli.main import APP, VERBS, Verb
 from tui_agent.config.hooks import HookSettings
 from tui_agent.config.layers import FALLBACKS, VARIABLES
 from tui_agent.config.settings import (
