@@ -236,6 +236,6 @@ def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
     done = program.run("run", "hello", "--max-cost", "1", *mock)
     assert done.returncode == 0
     assert done.stderr == (
-        "tui-agent: The price of mock is unknown, so the cost limit of $1 cannot be enforced. "
+        "tui-agent: The price of mock is unknown, so the cost limit of $1.00 cannot be enforced. "
         "To set the price, add input_price and output_price to its profile.\n"
     )

@@ -42,5 +42,5 @@ async def test_the_row_says_how_a_stopped_command_ended_and_keeps_what_it_printe
         )
         text = driven.text()
         assert text.count("make all") == 1
-        assert "stopped after 4 s" in text and "one.o" in text
+        assert "stopped after 4.0 s" in text and "one.o" in text
         assert driven.app.status.view.mood != "running"
