@@ -3,11 +3,9 @@
 Invariant: plain data of the standard library; None means "not given", so configuration decides.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
-
-from pydantic import TypeAdapter
 
 Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor"]
 
@@ -63,10 +61,25 @@ class SessionOptions:
 
     def to_json(self) -> dict[str, object]:
         """Return a JSON object for the engine process; `from_json` restores the options."""
-        plain: dict[str, object] = TypeAdapter(SessionOptions).dump_python(self, mode="json")
+        plain = asdict(self)
+        for key in ("cwd", "data_dir"):
+            plain[key] = None if plain[key] is None else str(plain[key])
+        plain["plugin_dirs"] = [str(path) for path in self.plugin_dirs]
+        plain["readable"] = list(self.readable)
         return plain
 
     @classmethod
     def from_json(cls, plain: dict[str, object]) -> "SessionOptions":
         """Restore options from `to_json`."""
-        return TypeAdapter(cls).validate_python(plain)
+        values = dict(plain)
+        values["cwd"] = Path(str(values["cwd"]))
+        values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
+        listed = values["plugin_dirs"]
+        values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
+        readable = values.get("readable")
+        values["readable"] = tuple(map(str, readable)) if isinstance(readable, list) else ()
+        trusted = values.get("trusted_once")
+        values["trusted_once"] = tuple(map(str, trusted)) if isinstance(trusted, list) else ()
+        keys = values.get("keys")
+        values["keys"] = tuple((str(name), str(key)) for name, key in keys) if isinstance(keys, list) else ()
+        return cls(**values)  # type: ignore[arg-type]
